@@ -1,0 +1,77 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A target of ours: one folder under Sources, with the project's language settings.
+func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+/// The tests of a target: one folder under Tests.
+func proof(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+let argumentParser = Target.Dependency.product(
+    name: "ArgumentParser", package: "swift-argument-parser")
+let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+
+let package = Package(
+    name: "ferry",
+    products: [.executable(name: "ferry", targets: ["ferry"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(
+            name: "CEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
+
+        room("Diagnostics", [logging]),
+        room("Semantics"),
+        room("JSON"),
+        room("Loop", ["CEvent"]),
+        room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
+        room("Engine", ["Semantics", "Loop", "Diagnostics", collections]),
+        room("Curl", ["Engine", "Semantics", "Loop", "Diagnostics", "CCurl"]),
+        room("SQLiteStore", ["Engine", "Semantics", "JSON", "Diagnostics", grdb]),
+        room("Sealing", ["Engine", crypto]),
+        room("REST", ["HTTP", "Engine", "Semantics", "JSON", "Loop", crypto]),
+        room("Client", ["JSON", "CCurl"]),
+        .executableTarget(
+            name: "ferry",
+            dependencies: [
+                "REST", "HTTP", "Engine", "Semantics", "Curl", "SQLiteStore", "Sealing", "Client",
+                "Loop", "Diagnostics", argumentParser,
+            ],
+            swiftSettings: strict),
+
+        .target(
+            name: "TestSupport", dependencies: ["Loop"], path: "Tests/TestSupport",
+            swiftSettings: strict),
+        proof("JSONTests", ["JSON"]),
+        proof("SemanticsTests", ["Semantics"]),
+        proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
+        proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),
+        proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
+        proof("StoreTests", ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport"]),
+        proof("ClientTests", ["Client", "JSON", "TestSupport"]),
+        proof("GatewayTests", ["ferry", "REST", "HTTP", "JSON", "TestSupport", yams]),
+    ],
+    swiftLanguageModes: [.v6]
+)
