@@ -1,0 +1,32 @@
+public import Semantics
+
+/// Encrypts what must not lie on disk in clear (security.md §5 of the design: AES-256-GCM).
+public protocol Sealer: Sendable {
+    /// The bytes, readable only with the same key and context.
+    func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
+    /// What was sealed.
+    func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
+}
+
+/// What a sealed value belongs to: authenticated with it, so that a value moved to another row is refused.
+public struct SealContext: Hashable, Sendable {
+    public var tenant: TenantID
+    /// The row: a session's or a task's number.
+    public var owner: Int64
+    /// The column.
+    public var field: String
+
+    public init(tenant: TenantID, owner: Int64, field: String) {
+        self.tenant = tenant
+        self.owner = owner
+        self.field = field
+    }
+}
+
+/// Why a value could not be sealed or opened.
+public enum SealError: Error, Equatable, Sendable {
+    /// Another key, another context, or damage: cryptography does not tell which.
+    case notAuthentic
+    /// The cryptographic library's own words.
+    case failed(String)
+}

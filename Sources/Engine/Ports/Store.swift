@@ -1,0 +1,149 @@
+public import Semantics
+
+/// What the engine asks of a database.
+///
+/// One writer at a time: the engine sends the next batch when the last one has been acknowledged. Reads
+/// may come at any time and see at least every acknowledged batch. A store never decides anything.
+public protocol Store: Sendable {
+    /// What a start needs: read once, before anything else.
+    func load() async throws(StoreError) -> StoreContents
+    /// Makes a batch durable, whole or not at all, before it returns.
+    func commit(_ batch: StoreBatch) async throws(StoreError)
+    /// One task, or nil where the tenant has none of that id.
+    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
+    /// Tasks in the order of creation.
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord]
+    /// How many tasks a session has in each state; absent states have none.
+    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int]
+    /// The bytes of a content whose place is `.store`; nil where there is none.
+    func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
+    /// Numbered events in their order.
+    func events(_ query: EventQuery) async throws(StoreError) -> [Event]
+    /// The oldest sequence that can still be replayed for the stream; nil when it has no event.
+    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
+    /// Removes what has outlived its time, and returns what lay in files (R-8, S-60).
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID]
+}
+
+/// Why a store did not do it.
+public enum StoreError: Error, Equatable, Sendable {
+    /// No room on the disk: the same batch may succeed later.
+    case full
+    /// The disk or the database failed; nothing may be retried.
+    case failed(String)
+    /// A row cannot be read: damage, or another key.
+    case damaged(String)
+}
+
+/// What has changed since the last batch: the newest form of every record, once.
+public struct StoreBatch: Sendable {
+    /// Sessions, new or changed. The counters of a session that has only new events or tasks come here too.
+    public var sessions: [SessionRecord] = []
+    /// Sessions to forget with all that belongs to them.
+    public var removedSessions: [SessionID] = []
+    /// Tasks that the store has never seen.
+    public var createdTasks: [TaskRecord] = []
+    /// Tasks that the store holds, in their newest form. The original request never changes.
+    public var changedTasks: [TaskRecord] = []
+    /// Tasks to forget. Their events stay until their time is over.
+    public var removedTasks: [TaskID] = []
+    /// Bodies of contents whose place is `.store`.
+    public var contents: [(task: TaskID, bytes: [UInt8])] = []
+    /// Numbered events, ascending within each session.
+    public var events: [Event] = []
+    /// The newest tenant sequence of each tenant that has new events.
+    public var tenantSequences: [TenantID: Int64] = [:]
+
+    public init() {}
+
+    public var isEmpty: Bool {
+        sessions.isEmpty && removedSessions.isEmpty && createdTasks.isEmpty && changedTasks.isEmpty
+            && removedTasks.isEmpty && contents.isEmpty && events.isEmpty && tenantSequences.isEmpty
+    }
+}
+
+/// What a store held when it was opened.
+public struct StoreContents: Sendable {
+    /// Every session that is still known.
+    public var sessions: [SessionRecord] = []
+    /// Tasks whose state is `running` or `canceling`, in the order of creation.
+    public var activeTasks: [TaskRecord] = []
+    /// The greatest number of any identifier.
+    public var lastIdentifier: Int64 = 0
+    public var tenantSequences: [TenantID: Int64] = [:]
+    public init() {}
+}
+
+/// Which tasks to list; ascending by id.
+public struct TaskQuery: Sendable {
+    public var tenant: TenantID
+    public var session: SessionID?
+    /// Empty means none.
+    public var states: Set<TaskState>
+    /// Nil means every type.
+    public var types: Set<TaskType>?
+    /// Only tasks created after this one.
+    public var after: TaskID?
+    /// At most this many, 1…501.
+    public var limit: Int
+
+    public init(
+        tenant: TenantID, session: SessionID? = nil,
+        states: Set<TaskState> = [.suspended, .running, .canceling],
+        types: Set<TaskType>? = nil, after: TaskID? = nil, limit: Int = 100
+    ) {
+        self.tenant = tenant
+        self.session = session
+        self.states = states
+        self.types = types
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// One of the three kinds of event stream.
+public enum EventStreamKey: Hashable, Sendable {
+    /// Positions are the session's sequence.
+    case session(SessionID)
+    /// The events of one task; positions are its session's sequence.
+    case task(TaskID, session: SessionID)
+    /// Positions are the tenant's sequence.
+    case tenant(TenantID)
+}
+
+/// A page of a stream's numbered events.
+public struct EventQuery: Sendable {
+    public var stream: EventStreamKey
+    /// Only positions greater than this.
+    public var after: Int64
+    /// At most this many.
+    public var limit: Int
+
+    public init(stream: EventStreamKey, after: Int64, limit: Int) {
+        self.stream = stream
+        self.after = after
+        self.limit = limit
+    }
+}
+
+/// How long results and events are kept (R-8, S-60).
+public struct RetentionLimits: Sendable {
+    /// Tasks completed before this instant are forgotten.
+    public var tasksCompletedBefore: Timestamp
+    /// Events older than this instant are forgotten.
+    public var eventsBefore: Timestamp
+    /// Beyond this many events of one session the oldest are forgotten.
+    public var eventsPerSession: Int
+    /// Invalid sessions without tasks and events that ended before this instant are forgotten.
+    public var sessionsInvalidBefore: Timestamp
+
+    public init(
+        tasksCompletedBefore: Timestamp, eventsBefore: Timestamp, eventsPerSession: Int,
+        sessionsInvalidBefore: Timestamp
+    ) {
+        self.tasksCompletedBefore = tasksCompletedBefore
+        self.eventsBefore = eventsBefore
+        self.eventsPerSession = eventsPerSession
+        self.sessionsInvalidBefore = sessionsInvalidBefore
+    }
+}

@@ -1,0 +1,140 @@
+public import Loop
+public import Semantics
+
+/// What the engine asks of the network.
+@LoopActor
+public protocol Transport: AnyObject {
+    /// Reads a URL by the parser whose result is fetched.
+    /// - Throws: `URLRejection` for anything that is not a plain http or https URL.
+    nonisolated func parse(_ url: String) throws(URLRejection) -> WebURL
+    /// Resolves a reference, such as a Location, against the URL that it came from (RFC 3986 §5).
+    nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection) -> WebURL
+    /// Connections that are shared by the attempts of one session and nobody else.
+    func makePool(_ settings: PoolSettings) -> any ConnectionPool
+}
+
+/// Why a URL is not fetched.
+public enum URLRejection: Error, Equatable, Sendable {
+    /// Not a URL, or one with user information, control characters, port 0 or the like (-1000).
+    case malformed(String)
+    /// A scheme other than http and https (-1002).
+    case unsupportedScheme(String)
+}
+
+/// What all attempts of a session have in common.
+public struct PoolSettings: Equatable, Sendable {
+    public var tlsMinimum: TLSVersion
+    public var tlsMaximum: TLSVersion
+
+    public init(tlsMinimum: TLSVersion, tlsMaximum: TLSVersion) {
+        self.tlsMinimum = tlsMinimum
+        self.tlsMaximum = tlsMaximum
+    }
+}
+
+/// A session's connections.
+@LoopActor
+public protocol ConnectionPool: AnyObject {
+    /// Begins an exchange. The observer is told of everything on later turns of the loop, never from inside
+    /// this call; it is held until the attempt has ended.
+    func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt
+    /// Closes idle connections now and the others with their attempts; nothing starts here afterwards.
+    func close()
+}
+
+/// One exchange with one server, as it goes on the wire.
+public struct AttemptRequest: Sendable {
+    public var url: WebURL
+    public var method: String
+    /// Every header but Host, Content-Length and what the connection needs.
+    public var headers: HeaderList
+    public var body: [UInt8]?
+    /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes with it.
+    public var decodesContent: Bool
+    /// 0…1: the weight of an HTTP/2 stream (S-43).
+    public var priority: Double
+    /// Whether the reader may stop for long: such an attempt gets a connection of its own if it is HTTP/2,
+    /// so that pausing stops the socket.
+    public var mayPause: Bool
+
+    public init(
+        url: WebURL, method: String, headers: HeaderList, body: [UInt8]?, decodesContent: Bool,
+        priority: Double, mayPause: Bool
+    ) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.body = body
+        self.decodesContent = decodesContent
+        self.priority = priority
+        self.mayPause = mayPause
+    }
+}
+
+/// A running exchange.
+@LoopActor
+public protocol Attempt: AnyObject {
+    /// Stops delivering, and with it the socket; a no-op while paused.
+    func pause()
+    /// Goes on; may deliver bytes before it returns. A no-op unless paused.
+    func resume()
+    /// Ends the exchange: the observer hears nothing more, and its metrics so far are returned.
+    func cancel() -> TransactionMetrics
+}
+
+/// The head of a response as it came.
+public struct ResponseHead: Equatable, Sendable {
+    public var status: Int
+    /// `1.0`, `1.1`, `2`.
+    public var httpVersion: String
+    public var headers: HeaderList
+
+    public init(status: Int, httpVersion: String, headers: HeaderList) {
+        self.status = status
+        self.httpVersion = httpVersion
+        self.headers = headers
+    }
+}
+
+/// What an observer wants after it was handed something.
+public enum FlowVerdict: Sendable {
+    /// Taken; more, please.
+    case proceed
+    /// Nothing was taken: deliver the same again after `resume`.
+    case pause
+    /// Enough: end the attempt without an error.
+    case stop
+}
+
+/// Hears of an attempt. Called on the loop, from inside libcurl: it may not start, pause, resume or cancel
+/// an attempt from these calls; verdicts are the way to pause and stop.
+@LoopActor
+public protocol AttemptObserver: AnyObject {
+    /// Header bytes have come or body bytes have gone: the exchange is alive (S-16).
+    func attemptDidMove()
+    /// A 1xx answer other than 101 (S-48).
+    func attemptDidReceiveInformational(_ head: ResponseHead)
+    /// The final head, once, before any body byte, also where there is no body.
+    func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict
+    /// Body bytes, decoded if that was asked for. Valid during the call only.
+    func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict
+    /// Request body bytes that have left so far.
+    func attemptDidSend(total: Int64)
+    /// The end, once; nothing follows. Not called after `cancel()`. From here everything may be called.
+    func attemptDidEnd(_ end: AttemptEnd)
+}
+
+/// How an attempt ended.
+public struct AttemptEnd: Sendable {
+    /// Nil when the response is whole, or was ended by `.stop`.
+    public var error: TransferError?
+    public var metrics: TransactionMetrics
+    /// False where only the end of the connection told that the body was over.
+    public var lengthVerified: Bool
+
+    public init(error: TransferError?, metrics: TransactionMetrics, lengthVerified: Bool) {
+        self.error = error
+        self.metrics = metrics
+        self.lengthVerified = lengthVerified
+    }
+}

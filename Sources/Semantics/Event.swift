@@ -1,0 +1,79 @@
+/// One delegate call of a session, on its way to the clients (§5).
+public struct Event: Equatable, Sendable {
+    public let tenant: TenantID
+    public let session: SessionID
+    /// The place in the session's order, 1, 2, …; 0 for progress, which is neither numbered nor kept.
+    public var sequence: Int64
+    /// The place in the order of all of the tenant's events; 0 for progress.
+    public var tenantSequence: Int64
+    /// Nil for an event of the session itself.
+    public let task: TaskID?
+    public let at: Timestamp
+    public let body: EventBody
+
+    public init(
+        tenant: TenantID, session: SessionID, sequence: Int64 = 0, tenantSequence: Int64 = 0,
+        task: TaskID?, at: Timestamp, body: EventBody
+    ) {
+        self.tenant = tenant
+        self.session = session
+        self.sequence = sequence
+        self.tenantSequence = tenantSequence
+        self.task = task
+        self.at = at
+        self.body = body
+    }
+}
+
+/// What an event tells: the arguments of the delegate method that it stands for.
+public enum EventBody: Equatable, Sendable {
+    case didCreate
+    /// S-48.
+    case didReceiveInformationalResponse(status: Int, headers: HeaderList)
+    case didReceiveResponse(ResponseRecord)
+    /// S-58. `bytes` only on the way to live readers of an inline session; never stored.
+    case didReceiveData(offset: Int64, length: Int, inline: Bool, bytes: [UInt8]?)
+    case didWriteData(bytesWritten: Int64, totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+    case didSendBodyData(bytesSent: Int64, totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
+    /// S-60.
+    case didFinishDownloading
+    /// S-47.
+    case didFinishCollectingMetrics(TaskMetrics)
+    /// The task's last (S-57).
+    case didComplete(TransferError?)
+    /// The session's last (S-9).
+    case didBecomeInvalid(TransferError?)
+
+    /// The event's name on the wire.
+    public var name: StaticString {
+        switch self {
+        case .didCreate: "task.didCreate"
+        case .didReceiveInformationalResponse: "task.didReceiveInformationalResponse"
+        case .didReceiveResponse: "task.didReceiveResponse"
+        case .didReceiveData: "task.didReceiveData"
+        case .didWriteData: "download.didWriteData"
+        case .didSendBodyData: "task.didSendBodyData"
+        case .didFinishDownloading: "download.didFinishDownloading"
+        case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
+        case .didComplete: "task.didComplete"
+        case .didBecomeInvalid: "session.didBecomeInvalid"
+        }
+    }
+
+    /// S-59: progress is not numbered, not kept, and only its newest figures matter.
+    public var isProgress: Bool {
+        switch self {
+        case .didWriteData, .didSendBodyData: true
+        case .didReceiveData(_, _, let inline, _): !inline
+        default: false
+        }
+    }
+
+    /// Whether nothing follows: S-57 for a task, S-9 for a session.
+    public var isTerminal: Bool {
+        switch self {
+        case .didComplete, .didBecomeInvalid: true
+        default: false
+        }
+    }
+}

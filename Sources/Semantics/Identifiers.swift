@@ -1,0 +1,87 @@
+/// An opaque identifier as clients see it: a prefix and a 60-bit number in base 32.
+///
+/// Numbers grow with time (see `IdentifierSource` in Engine), so the order of identifiers is the order
+/// of creation, and an index over them only ever grows at its end.
+public protocol Identifier: RawRepresentable<Int64>, Hashable, Comparable, Sendable,
+    LosslessStringConvertible
+{
+    /// What the text begins with, such as `tsk_`.
+    static var prefix: String { get }
+    /// The identifier with this number.
+    init(rawValue: Int64)
+}
+
+extension Identifier {
+    /// `prefix` and twelve digits.
+    public var description: String {
+        String(unsafeUninitializedCapacity: Self.prefix.utf8.count + Base32.digitCount) { buffer in
+            var index = 0
+            for byte in Self.prefix.utf8 {
+                buffer[index] = byte
+                index += 1
+            }
+            var shift = (Base32.digitCount - 1) * 5
+            while shift >= 0 {
+                buffer[index] = Base32.digit(UInt8(truncatingIfNeeded: rawValue >> Int64(shift)) & 31)
+                index += 1
+                shift -= 5
+            }
+            return index
+        }
+    }
+
+    /// Reads what `description` writes, and nothing else.
+    public init?(_ description: String) {
+        let text = description.utf8
+        guard text.count == Self.prefix.utf8.count + Base32.digitCount,
+            text.starts(with: Self.prefix.utf8)
+        else { return nil }
+        var number: Int64 = 0
+        for byte in text.dropFirst(Self.prefix.utf8.count) {
+            guard let value = Base32.value(byte) else { return nil }
+            number = number << 5 | Int64(value)
+        }
+        self.init(rawValue: number)
+    }
+
+    public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Names a session: `ses_…`.
+public struct SessionID: Identifier {
+    public static var prefix: String { "ses_" }
+    public let rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Names a task: `tsk_…`.
+public struct TaskID: Identifier {
+    public static var prefix: String { "tsk_" }
+    public let rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Names a tenant. Part of every key; never shown.
+public struct TenantID: RawRepresentable, Hashable, Sendable {
+    public let rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+    /// The tenant of the operator, whose token the first start makes.
+    public static let operatorTenant = TenantID(rawValue: 1)
+}
+
+/// Lower-case digits in the order of their values, so that text sorts as numbers do.
+private enum Base32 {
+    static let digitCount = 12
+
+    static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    static func value(_ digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "v"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

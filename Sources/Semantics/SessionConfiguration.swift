@@ -1,0 +1,94 @@
+/// What a session is told at its creation and never changes (S-5, S-15…S-28).
+///
+/// Names, units and defaults are Foundation's; intervals in seconds, capacities in bytes.
+/// <https://developer.apple.com/documentation/foundation/urlsessionconfiguration>
+public struct SessionConfiguration: Equatable, Sendable {
+    /// S-16: the longest silence of an attempt, in seconds; greater than 0.
+    public var timeoutIntervalForRequest = 60.0
+    /// S-17: the longest life of a task from its first resume, in seconds; greater than 0.
+    public var timeoutIntervalForResource = 604_800.0
+    /// S-19: transfers to one host at a time, 1…10,000.
+    public var httpMaximumConnectionsPerHost = 6
+    /// S-20: headers of every request that does not have its own of that name.
+    public var httpAdditionalHeaders = HeaderList()
+    /// S-22.
+    public var tlsMinimumSupportedProtocolVersion = TLSVersion.tls12
+    /// S-22.
+    public var tlsMaximumSupportedProtocolVersion = TLSVersion.tls13
+
+    // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
+
+    /// S-15.
+    public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
+    /// S-24.
+    public var urlCache = CacheCapacity()
+    /// S-21.
+    public var httpCookieAcceptPolicy = CookieAcceptPolicy.onlyFromMainDocumentDomain
+    /// S-21.
+    public var httpShouldSetCookies = true
+    /// S-26.
+    public var waitsForConnectivity = false
+    /// S-27.
+    public var isDiscretionary = false
+
+    // S-28: kept and shown, without an effect on a server's network.
+
+    /// S-28.
+    public var httpShouldUsePipelining = false
+    /// S-28.
+    public var allowsCellularAccess = true
+    /// S-28.
+    public var allowsExpensiveNetworkAccess = true
+    /// S-28.
+    public var allowsConstrainedNetworkAccess = true
+    /// S-28.
+    public var multipathServiceType = "none"
+    /// S-28.
+    public var networkServiceType = "default"
+
+    /// The defaults.
+    public init() {}
+
+    /// The properties that are shown as `noEffect`: by nature (S-28), then those whose time has not come.
+    public static let noEffect =
+        [
+            "httpShouldUsePipelining", "allowsCellularAccess", "allowsExpensiveNetworkAccess",
+            "allowsConstrainedNetworkAccess", "multipathServiceType", "networkServiceType",
+        ] + notYetInForce
+
+    /// The properties that are accepted at their default only.
+    public static let notYetInForce = [
+        "requestCachePolicy", "urlCache", "httpCookieAcceptPolicy", "httpShouldSetCookies",
+        "httpCookieStorage", "urlCredentialStorage", "connectionProxyDictionary",
+        "waitsForConnectivity", "isDiscretionary",
+    ]
+}
+
+/// A version of TLS that a session may ask for; the raw value is the wire's.
+public enum TLSVersion: String, CaseIterable, Comparable, Sendable {
+    case tls10 = "1.0"
+    case tls11 = "1.1"
+    case tls12 = "1.2"
+    case tls13 = "1.3"
+
+    public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// S-15; the raw values are NSURLRequest's names.
+public enum RequestCachePolicy: String, CaseIterable, Sendable {
+    case useProtocolCachePolicy, reloadIgnoringLocalCacheData
+    case reloadIgnoringLocalAndRemoteCacheData, returnCacheDataElseLoad
+    case returnCacheDataDontLoad, reloadRevalidatingCacheData
+}
+
+/// S-21; the raw values are HTTPCookie.AcceptPolicy's names.
+public enum CookieAcceptPolicy: String, CaseIterable, Sendable {
+    case always, never, onlyFromMainDocumentDomain
+}
+
+/// S-24: the two tiers of a session's cache, in bytes; 0 turns a tier off.
+public struct CacheCapacity: Equatable, Sendable {
+    public var memoryCapacity: Int64 = 4_194_304
+    public var diskCapacity: Int64 = 268_435_456
+    public init() {}
+}

@@ -1,0 +1,13 @@
+/// An instant of the wall clock, in milliseconds since 1970 (UTC), as it is stored and shown.
+///
+/// For what a person reads. What waits uses the monotonic clock.
+public struct Timestamp: Hashable, Comparable, Sendable {
+    /// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
+    public var milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    public static func < (left: Timestamp, right: Timestamp) -> Bool {
+        left.milliseconds < right.milliseconds
+    }
+}
