@@ -1,0 +1,179 @@
+internal import CEvent
+internal import Glibc
+internal import Synchronization
+
+/// One libevent loop, on one thread, as a Swift serial executor.
+///
+/// Work arrives from any thread through `enqueue` and `LoopActor.post`; everything else happens on the
+/// thread that called `run()`. The eventfd is the only door between threads, so libevent itself
+/// needs no locks.
+public final class EventLoop: SerialExecutor {
+    private enum Entry {
+        case job(UnownedJob)
+        case call(@Sendable @LoopActor () -> Void)
+    }
+
+    // Safe to share: written once in `init`, and libevent reads it on the loop's thread only.
+    /// libevent's `event_base`, for the C doors of other targets. Touch it on the loop's thread only.
+    nonisolated(unsafe) public let rawBase: OpaquePointer
+
+    private let wakeUp: CInt
+    /// What other threads have sent.
+    private let inbox = Mutex<[Entry]>([])
+    /// The thread inside `run()`, or 0.
+    private let thread = Atomic<UInt>(0)
+
+    // These four are read and written by the loop's thread alone: every use is behind `isCurrent` or
+    // inside a callback of `rawBase`, which only that thread runs.
+    nonisolated(unsafe) private var local: [Entry] = []
+    nonisolated(unsafe) private var batch: [Entry] = []
+    nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
+    nonisolated(unsafe) private var events = Events()
+
+    /// The three events of the loop itself.
+    private struct Events {
+        var wake: OpaquePointer?
+        var local: OpaquePointer?
+        var deferred: OpaquePointer?
+    }
+
+    /// There is one loop, `LoopActor.loop`, since its jobs may be anything isolated to that actor.
+    init() {
+        let configuration = event_config_new()
+        // The changelist saves epoll_ctl calls: one per descriptor and turn. Not for dup'ed descriptors.
+        let flags = EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST.rawValue
+        event_config_set_flag(configuration, CInt(flags))
+        // Jobs that make new jobs without end may not keep the loop from its sockets.
+        event_config_set_max_dispatch_interval(configuration, nil, 512, 0)
+        guard let base = event_base_new_with_config(configuration) else {
+            preconditionFailure("event_base_new: no memory or no descriptors")
+        }
+        event_config_free(configuration)
+        self.rawBase = base
+        self.wakeUp = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
+        precondition(wakeUp >= 0, "eventfd: no descriptors")
+    }
+
+    /// Whether the caller is on the loop's thread.
+    public var isCurrent: Bool {
+        thread.load(ordering: .relaxed) == cevent_thread()
+    }
+
+    /// Runs the loop on the calling thread until `stop()`.
+    ///
+    /// - Precondition: It is not running already.
+    public func run() {
+        let (first, _) = thread.compareExchange(
+            expected: 0, desired: UInt(cevent_thread()), ordering: .sequentiallyConsistent)
+        precondition(first, "the event loop runs already")
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        makeEvents(context: me)
+        takeInbox()
+        event_base_loop(rawBase, CInt(EVLOOP_NO_EXIT_ON_EMPTY))
+        for event in [events.wake, events.local, events.deferred] { event_free(event) }
+        events = Events()
+        thread.store(0, ordering: .sequentiallyConsistent)
+    }
+
+    /// Starts the loop on a thread of its own, once for the process; later calls do nothing.
+    ///
+    /// For tests and for programs whose main thread has other work. Not together with `run()`.
+    public func start() {
+        EventLoop.background
+    }
+
+    private static let background: Void = OSThread.start("loop") { LoopActor.loop.run() }
+
+    /// Ends `run()` after the callbacks that are now due. Callable from any thread.
+    public func stop() {
+        post { event_base_loopbreak(LoopActor.loop.rawBase) }
+    }
+
+    // MARK: SerialExecutor
+
+    /// Takes a job of the runtime; any thread.
+    public func enqueue(_ job: consuming ExecutorJob) {
+        put(.job(UnownedJob(job)))
+    }
+
+    /// Traps off the loop's thread.
+    public func checkIsolated() {
+        precondition(isCurrent, "not on the event loop's thread")
+    }
+
+    /// Whether the caller is on the loop's thread.
+    public func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    // MARK: Work
+
+    func post(_ body: @escaping @Sendable @LoopActor () -> Void) {
+        put(.call(body))
+    }
+
+    @LoopActor
+    func later(_ body: @escaping @LoopActor () -> Void) {
+        deferred.append(body)
+        // An event made active goes to the end of libevent's queue of this turn.
+        if deferred.count == 1 { event_active(events.deferred, 0, 0) }
+    }
+
+    private func put(_ entry: Entry) {
+        guard !isCurrent else {
+            local.append(entry)
+            if local.count == 1 { event_active(events.local, 0, 0) }
+            return
+        }
+        let wasEmpty = inbox.withLock { inbox in
+            inbox.append(entry)
+            return inbox.count == 1
+        }
+        guard wasEmpty else { return }
+        var one: UInt64 = 1
+        _ = write(wakeUp, &one, MemoryLayout.size(ofValue: one))
+    }
+
+    private func takeInbox() {
+        var count: UInt64 = 0
+        _ = read(wakeUp, &count, MemoryLayout.size(ofValue: count))
+        inbox.withLock { swap(&$0, &batch) }
+        runBatch()
+    }
+
+    private func takeLocal() {
+        swap(&local, &batch)
+        runBatch()
+    }
+
+    /// Runs `batch`, which nobody else fills: the jobs that these make go to `local`.
+    private func runBatch() {
+        let executor = asUnownedSerialExecutor()
+        for entry in batch {
+            switch entry {
+            case .job(let job): job.runSynchronously(on: executor)
+            case .call(let body): LoopActor.assumeIsolated(body)
+            }
+        }
+        batch.removeAll(keepingCapacity: batch.count <= 4096)
+    }
+
+    private func runDeferred() {
+        let bodies = deferred
+        deferred = []
+        for body in bodies { LoopActor.assumeIsolated(body) }
+    }
+
+    private func makeEvents(context: UnsafeMutableRawPointer) {
+        events.wake = event_new(
+            rawBase, wakeUp, Int16(EV_READ | EV_PERSIST),
+            { _, _, context in EventLoop.from(context)?.takeInbox() }, context)
+        events.local = event_new(
+            rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.takeLocal() }, context)
+        events.deferred = event_new(
+            rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.runDeferred() }, context)
+        event_add(events.wake, nil)
+    }
+
+    private static func from(_ context: UnsafeMutableRawPointer?) -> EventLoop? {
+        context.map { Unmanaged<EventLoop>.fromOpaque($0).takeUnretainedValue() }
+    }
+}

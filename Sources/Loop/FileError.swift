@@ -1,0 +1,24 @@
+internal import Glibc
+
+/// A failed call on a file. Names no path, so that it may be logged and answered.
+public struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
+    /// The call: `open`, `pwrite`, `fdatasync`…
+    public let operation: String
+    /// Its `errno`.
+    public let code: CInt
+
+    /// Makes the error of `operation`; read `errno` at once, before any `await`.
+    public init(_ operation: String, code: CInt) {
+        self.operation = operation
+        self.code = code
+    }
+
+    /// The system's words for `code`.
+    public var words: String { String(cString: strerror(code)) }
+
+    /// No room: the disk is full, or the quota is used up.
+    public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
+
+    /// The operation and the system's words.
+    public var description: String { "\(operation): \(words)" }
+}

@@ -1,0 +1,101 @@
+internal import Glibc
+
+/// The queue behind `FileThreads`: first in, first out, and one at a time within a lane.
+// Safe to share: `ready`, `lanes` and `isClosed` are touched between `lock()` and `unlock()` only; the
+// two pointers are written once, in `init`.
+final class JobQueue: @unchecked Sendable {
+    struct Job: Sendable {
+        let lane: Int?
+        let run: @Sendable () -> Void
+    }
+
+    /// An array that is taken from at the front in amortised constant time.
+    private struct Line {
+        private var jobs: [Job?] = []
+        private var head = 0
+
+        mutating func append(_ job: Job) { jobs.append(job) }
+
+        mutating func popFirst() -> Job? {
+            guard head < jobs.count else { return nil }
+            defer {
+                head += 1
+                if head == jobs.count {
+                    jobs.removeAll(keepingCapacity: true)
+                    head = 0
+                } else if head >= 1024, head * 2 > jobs.count {
+                    jobs.removeFirst(head)
+                    head = 0
+                }
+            }
+            return jobs[head].take()
+        }
+    }
+
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var ready = Line()
+    /// The lanes at work, and what waits behind them.
+    private var lanes: [Int: Line] = [:]
+    private var isClosed = false
+
+    init() {
+        pthread_mutex_init(mutex, nil)
+        pthread_cond_init(condition, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(mutex)
+        pthread_cond_destroy(condition)
+        mutex.deallocate()
+        condition.deallocate()
+    }
+
+    /// Adds a job; any thread.
+    func put(_ job: Job) {
+        pthread_mutex_lock(mutex)
+        if let lane = job.lane, lanes[lane] != nil {
+            lanes[lane]?.append(job)
+        } else {
+            if let lane = job.lane { lanes[lane] = Line() }
+            ready.append(job)
+            pthread_cond_signal(condition)
+        }
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Lets the threads end once nothing is left.
+    func close() {
+        pthread_mutex_lock(mutex)
+        isClosed = true
+        pthread_cond_broadcast(condition)
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// The life of one thread: runs jobs until the queue is closed and empty.
+    func work() {
+        pthread_mutex_lock(mutex)
+        while true {
+            if let job = ready.popFirst() {
+                pthread_mutex_unlock(mutex)
+                job.run()
+                pthread_mutex_lock(mutex)
+                if let lane = job.lane { leave(lane) }
+            } else if isClosed {
+                break
+            } else {
+                pthread_cond_wait(condition, mutex)
+            }
+        }
+        pthread_mutex_unlock(mutex)
+    }
+
+    /// Ends a job of `lane`: the next one gets ready, or the lane is forgotten.
+    private func leave(_ lane: Int) {
+        if let next = lanes[lane]?.popFirst() {
+            ready.append(next)
+        } else {
+            lanes[lane] = nil
+        }
+    }
+}

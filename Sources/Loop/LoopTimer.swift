@@ -1,0 +1,48 @@
+internal import CEvent
+
+/// A timer of the loop, on the monotonic clock: setting the wall clock moves nothing.
+///
+/// Arming costs O(log n) in the number of armed timers.
+@LoopActor
+public final class LoopTimer {
+    private let action: @LoopActor () -> Void
+    private var event: OpaquePointer?
+
+    /// Makes a timer that is not armed; released, it never fires.
+    ///
+    /// - Parameter action: Called once per arming; it may arm or release the timer.
+    public init(action: @escaping @LoopActor () -> Void) {
+        self.action = action
+        event = event_new(
+            LoopActor.loop.rawBase, -1, 0, LoopTimer.callback,
+            Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Fires once after `delay`, replacing an earlier arming. Microseconds; zero is the next turn.
+    public func arm(after delay: Duration) {
+        let (seconds, attoseconds) = delay.components
+        // An hour-long timer is exact; a year is the most that anything here means by "never".
+        var time = timeval(
+            tv_sec: Int(min(max(seconds, 0), 31_536_000)),
+            tv_usec: seconds < 0 ? 0 : Int(max(attoseconds, 0) / 1_000_000_000_000))
+        event_add(event, &time)
+    }
+
+    /// Disarms; arming again is fine.
+    public func cancel() {
+        event_del(event)
+    }
+
+    /// Whether the timer is armed and has not fired.
+    public var isArmed: Bool {
+        event_pending(event, Int16(EV_TIMEOUT), nil) != 0
+    }
+
+    isolated deinit {
+        event_free(event)
+    }
+
+    private nonisolated static let callback: event_callback_fn = { _, _, context in
+        LoopActor.enter(context, as: LoopTimer.self) { $0.action() }
+    }
+}
