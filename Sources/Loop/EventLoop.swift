@@ -9,7 +9,10 @@ internal import Synchronization
 /// needs no locks.
 public final class EventLoop: SerialExecutor {
     private enum Entry {
+        /// A job of this serial executor.
         case job(UnownedJob)
+        /// A job of `LoopTaskExecutor`.
+        case taskJob(UnownedJob)
         case call(@Sendable @LoopActor () -> Void)
     }
 
@@ -106,6 +109,11 @@ public final class EventLoop: SerialExecutor {
 
     // MARK: Work
 
+    /// Takes a job of `LoopTaskExecutor`; any thread.
+    func enqueueTaskJob(_ job: UnownedJob) {
+        put(.taskJob(job))
+    }
+
     func post(_ body: @escaping @Sendable @LoopActor () -> Void) {
         put(.call(body))
     }
@@ -147,9 +155,12 @@ public final class EventLoop: SerialExecutor {
     /// Runs `batch`, which nobody else fills: the jobs that these make go to `local`.
     private func runBatch() {
         let executor = asUnownedSerialExecutor()
+        let taskExecutor = LoopTaskExecutor.shared.asUnownedTaskExecutor()
         for entry in batch {
             switch entry {
             case .job(let job): job.runSynchronously(on: executor)
+            case .taskJob(let job):
+                job.runSynchronously(isolatedTo: executor, taskExecutor: taskExecutor)
             case .call(let body): LoopActor.assumeIsolated(body)
             }
         }

@@ -1,0 +1,52 @@
+internal import Glibc
+
+/// A piece of memory aligned for O_DIRECT, filled on the loop and then written by a file thread.
+///
+/// Pages that are never filled are never resident: a large block costs what is in it.
+public final class FileBlock: @unchecked Sendable {
+    // Safe to share: who fills it gives it away whole (`FileThreads.submit`) and from then on it is
+    // only read, by the file thread and by followers on the loop; freed with its last owner.
+
+    /// What O_DIRECT wants offsets, lengths and addresses to be multiples of.
+    public static let alignment = 4096
+
+    /// Bytes that fit; a multiple of `alignment`.
+    public let capacity: Int
+    /// Bytes that are in it, from the start.
+    public private(set) var count = 0
+    private let start: UnsafeMutableRawPointer
+
+    /// - Precondition: `capacity` is a positive multiple of `alignment`.
+    public init(capacity: Int) {
+        precondition(capacity > 0 && capacity.isMultiple(of: FileBlock.alignment))
+        self.capacity = capacity
+        start = .allocate(byteCount: capacity, alignment: FileBlock.alignment)
+    }
+
+    deinit { start.deallocate() }
+
+    /// Bytes that still fit.
+    public var room: Int { capacity - count }
+
+    /// Takes as many bytes as fit and returns how many those were.
+    public func fill(from bytes: UnsafeRawBufferPointer) -> Int {
+        let taken = min(room, bytes.count)
+        if taken > 0, let source = bytes.baseAddress {
+            (start + count).copyMemory(from: source, byteCount: taken)
+            count += taken
+        }
+        return taken
+    }
+
+    /// The filled part; valid while the block is.
+    public func withBytes<T>(_ body: (UnsafeRawBufferPointer) throws -> T) rethrows -> T {
+        try body(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
+    /// The filled part and zeros up to the next multiple of `alignment`.
+    public func withPaddedBytes<T>(_ body: (UnsafeRawBufferPointer) throws -> T) rethrows -> T {
+        let padded = (count + FileBlock.alignment - 1) / FileBlock.alignment * FileBlock.alignment
+        (start + count).initializeMemory(as: UInt8.self, repeating: 0, count: padded - count)
+        return try body(UnsafeRawBufferPointer(start: start, count: padded))
+    }
+}
