@@ -1,0 +1,32 @@
+# syntax=docker/dockerfile:1
+# The gateway as an image. Behind a TLS proxy, or published on loopback only:
+#
+#   docker build -t ferry .
+#   docker run --rm --stop-timeout 30 -p 127.0.0.1:8080:8080 -v ferry-data:/data ferry
+
+FROM swift:6.3-bookworm AS build
+WORKDIR /src
+COPY .ci/setup .ci/setup
+RUN apt-get update -q \
+    && apt-get install -q -y --no-install-recommends make \
+    && .ci/setup build
+COPY . .
+# The Swift runtime is linked in, so that the image needs only the C libraries.
+RUN --mount=type=cache,target=/src/.build \
+    make install PREFIX=/usr DESTDIR=/image RELEASE_FLAGS=--static-swift-stdlib
+
+FROM debian:bookworm-slim
+RUN apt-get update -q \
+    && apt-get install -q -y --no-install-recommends \
+        ca-certificates libcurl4 libevent-2.1-7 libsqlite3-0 libstdc++6 \
+    && rm -rf /var/lib/apt/lists/* \
+    && useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin ferry \
+    && install -d -o ferry -g ferry -m 700 /data
+COPY --from=build /image/usr/bin/ferry /usr/bin/ferry
+
+USER ferry
+VOLUME /data
+EXPOSE 8080
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["ferry", "health"]
+ENTRYPOINT ["ferry"]
+CMD ["serve", "--host", "0.0.0.0", "--behind-tls-proxy", "--data-directory", "/data"]

@@ -1,0 +1,57 @@
+# Every target does its own set-up on a Debian 12 machine that has a Swift toolchain.
+
+PREFIX ?= /usr/local
+# Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
+ARGS ?=
+# Further options of the release build, for example RELEASE_FLAGS=--static-swift-stdlib.
+RELEASE_FLAGS ?=
+# Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
+ROWS ?=
+BENCH ?=
+
+SWIFT ?= $(or $(shell command -v swift 2>/dev/null),$(wildcard /opt/swift/usr/bin/swift))
+RELEASE := .build/release/ferry
+DEBUG := .build/debug/ferry
+SOURCES := Package.swift Sources Tests
+
+.PHONY: help run build test bench format lint install clean toolchain
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--port 9000")
+	@echo "In another terminal, in this folder: $(RELEASE) get https://example.com/file"
+	@echo "For plain 'ferry': export PATH=\"$(CURDIR)/.build/release:\$$PATH\", or make install"
+	@exec $(RELEASE) serve $(ARGS)
+
+build: toolchain ## the release build: .build/release/ferry
+	@.ci/setup build
+	$(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
+
+test: toolchain ## all tests, then the contract checks against a live gateway
+	@.ci/setup test
+	$(SWIFT) build --build-tests
+	$(SWIFT) test --skip-build --disable-xctest
+	Tests/contract/run $(DEBUG)
+
+bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)
+	@.ci/setup bench
+	PYTHONPATH=Tests PYTHONDONTWRITEBYTECODE=1 \
+		python3 -m benchmark --ferry $(RELEASE) --rows "$(ROWS)" $(BENCH)
+
+format: toolchain ## bring the sources into the project's format
+	$(SWIFT) format format --in-place --parallel --recursive $(SOURCES)
+
+lint: toolchain ## check the format and the rules of .swift-format
+	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
+
+install: build ## copy the release build to PREFIX/bin (/usr/local)
+	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+
+clean: ## remove all that was built
+	rm -rf .build
+
+toolchain:
+	@test -n "$(SWIFT)" || { \
+		echo "No 'swift' on PATH. Install Swift 6.3 from https://swift.org/install" >&2; exit 69; }
