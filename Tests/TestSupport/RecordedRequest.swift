@@ -8,7 +8,7 @@ public struct RecordedRequest: Sendable {
     public let headers: HeaderLines
     /// The number of the connection it came over, from 1.
     public let connection: Int
-    /// How many requests for this path came before it, plus one.
+    /// Its number among the requests for this path since the path got its behaviour, from 1.
     public let attempt: Int
     /// The body's first MiB, once the behaviour has ended or has read it.
     public internal(set) var body: [UInt8] = []

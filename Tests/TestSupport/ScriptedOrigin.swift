@@ -52,7 +52,10 @@ public final class ScriptedOrigin: Sendable {
 
     /// Answers requests for a path, with any query, by a behaviour; the newest one counts.
     public func on(_ path: String, _ behaviour: Behaviour) {
-        ledger.entries.withLock { $0.routes[path] = behaviour }
+        ledger.entries.withLock {
+            $0.routes[path] = behaviour
+            $0.attempts[path] = 0
+        }
     }
 
     /// Answers requests for a path, with any query, by a closure on the connection's thread.
