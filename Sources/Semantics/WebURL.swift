@@ -1,0 +1,57 @@
+/// The parts of an http or https URL, as the one parser of the gateway gave them.
+///
+/// Nothing is parsed here: two parsers that differ about an authority are a way round the egress policy.
+/// The transport reads text by `curl_url()` and fetches the very handle that it was read into.
+public struct WebURL: Hashable, Sendable {
+    /// The whole in normal form, as it is fetched: no fragment, no user information.
+    public let string: String
+    /// `http` or `https`.
+    public let scheme: String
+    /// A name in A-labels or an address; an IPv6 address without its brackets and its zone.
+    public let host: String
+    /// The zone of a link-local IPv6 address, such as `eth0` (RFC 6874).
+    public let zone: String?
+    /// 1…65,535; the scheme's default where the text has none.
+    public let port: Int
+    /// From the first `/` on, percent-encoded; never empty.
+    public let path: String
+    /// What follows `?`, percent-encoded; nil without a `?`.
+    public let query: String?
+
+    /// Takes the parts as they are.
+    public init(
+        string: String, scheme: String, host: String, zone: String? = nil, port: Int, path: String,
+        query: String? = nil
+    ) {
+        self.string = string
+        self.scheme = scheme
+        self.host = host
+        self.zone = zone
+        self.port = port
+        self.path = path
+        self.query = query
+    }
+
+    /// The origin: what credentials belong to, and what a connection may be shared within.
+    public var origin: Origin {
+        Origin(scheme: scheme.asciiLowercased, host: host.asciiLowercased, zone: zone, port: port)
+    }
+
+    /// Whether the host is an address, so that no name is looked up.
+    public var isLiteral: Bool { IPAddress(host) != nil }
+
+    /// Whether the scheme is https.
+    public var isSecure: Bool { scheme.equalsIgnoringCase("https") }
+
+    /// Scheme, host and port (RFC 9110 §4.3.1), in lower case.
+    public struct Origin: Hashable, Sendable {
+        /// `http` or `https`.
+        public let scheme: String
+        /// A name or an address, without brackets.
+        public let host: String
+        /// The zone of a link-local address: the same address on another link is another host.
+        public let zone: String?
+        /// 1…65,535.
+        public let port: Int
+    }
+}
