@@ -1,0 +1,75 @@
+/// One header field.
+public struct HeaderField: Hashable, Sendable {
+    /// As it was written; compares without case (RFC 9110 §5.1).
+    public var name: String
+    /// Without the white space around it.
+    public var value: String
+
+    /// A field from its parts.
+    public init(_ name: String, _ value: String) {
+        self.name = name
+        self.value = value
+    }
+}
+
+/// Header fields in their order. Names may repeat, and compare without case.
+///
+/// Look-ups cost one pass: lists are short, and their order matters.
+public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
+    /// The fields in their order.
+    public private(set) var fields: [HeaderField]
+
+    /// A list of these fields.
+    public init(_ fields: [HeaderField] = []) { self.fields = fields }
+
+    /// A list in the order of the literal; names may repeat.
+    public init(dictionaryLiteral elements: (String, String)...) {
+        self.fields = elements.map { HeaderField($0, $1) }
+    }
+
+    /// Whether there is no field.
+    public var isEmpty: Bool { fields.isEmpty }
+
+    /// How many fields there are.
+    public var count: Int { fields.count }
+
+    /// Bytes of all names and values, without what the wire puts between them.
+    public var byteCount: Int {
+        fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+
+    /// The value of the first field of this name.
+    public func first(_ name: String) -> String? {
+        fields.first { $0.name.equalsIgnoringCase(name) }?.value
+    }
+
+    /// The values of all fields of this name, in their order.
+    public func values(of name: String) -> [String] {
+        fields.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
+    }
+
+    /// Whether there is a field of this name.
+    public func contains(_ name: String) -> Bool {
+        fields.contains { $0.name.equalsIgnoringCase(name) }
+    }
+
+    /// Puts a field at the end.
+    public mutating func append(_ name: String, _ value: String) {
+        fields.append(HeaderField(name, value))
+    }
+
+    /// The list without the fields of these names.
+    public func removing(_ names: some Sequence<String>) -> HeaderList {
+        let names = Set(names.map(\.asciiLowercased))
+        return HeaderList(fields.filter { !names.contains($0.name.asciiLowercased) })
+    }
+
+    /// The list, and behind it every additional field whose name it does not have.
+    ///
+    /// S-20: how `httpAdditionalHeaders` join a request; the request's own fields win.
+    public func merging(additional: HeaderList) -> HeaderList {
+        let own = Set(fields.map(\.name.asciiLowercased))
+        return HeaderList(
+            fields + additional.fields.filter { !own.contains($0.name.asciiLowercased) })
+    }
+}
