@@ -1,0 +1,48 @@
+/// What a `Content-Type` tells (RFC 9110 §8.3.1), as NSURLResponse shows it.
+public struct MediaType: Hashable, Sendable {
+    /// Type and subtype in lower case, such as `text/html`.
+    public let mimeType: String
+    /// The `charset` in lower case, such as `utf-8`; nil without one.
+    public let textEncodingName: String?
+
+    /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`.
+    public init?(parsing text: String) {
+        let field = FieldParameters(parsing: text)
+        let parts = field.value.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy(FieldSyntax.isToken) else { return nil }
+        self.mimeType = field.value.asciiLowercased
+        self.textEncodingName = field["charset"].flatMap {
+            FieldSyntax.isToken($0) ? $0.asciiLowercased : nil
+        }
+    }
+
+    /// The extension that files of a type usually have, without the dot; nil for types that tell too little.
+    static func fileExtension(of mimeType: String) -> String? {
+        switch mimeType {
+        case "text/html", "application/xhtml+xml": "html"
+        case "text/plain": "txt"
+        case "text/css": "css"
+        case "text/csv": "csv"
+        case "text/markdown": "md"
+        case "text/javascript", "application/javascript": "js"
+        case "text/xml", "application/xml": "xml"
+        case "application/json": "json"
+        case "application/pdf": "pdf"
+        case "application/zip": "zip"
+        case "application/gzip", "application/x-gzip": "gz"
+        case "application/x-tar": "tar"
+        case "application/wasm": "wasm"
+        case "image/png": "png"
+        case "image/jpeg": "jpg"
+        case "image/gif": "gif"
+        case "image/webp": "webp"
+        case "image/svg+xml": "svg"
+        case "image/avif": "avif"
+        case "audio/mpeg": "mp3"
+        case "audio/ogg": "ogg"
+        case "video/mp4": "mp4"
+        case "video/webm": "webm"
+        default: nil
+        }
+    }
+}
