@@ -1,0 +1,66 @@
+#pragma once
+#include <curl/curl.h>
+
+/* Swift cannot call C's variadic functions, so here is one typed wrapper for each kind of argument of
+   curl_easy_setopt, curl_easy_getinfo and curl_multi_setopt, and the macros that Swift cannot read.
+   <https://curl.se/libcurl/c/curl_easy_setopt.html> */
+
+/* What curl_multi_socket_action calls a turn without a socket; a macro with a cast. */
+static const curl_socket_t ccurl_socket_timeout = CURL_SOCKET_TIMEOUT;
+static const curl_socket_t ccurl_socket_bad = CURL_SOCKET_BAD;
+static const size_t ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
+
+/* Options of an easy handle. */
+static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+/* Also for a curl_slist and a CURLU. */
+static inline CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+/* CURLOPT_WRITEFUNCTION, CURLOPT_HEADERFUNCTION and CURLOPT_READFUNCTION have one shape. */
+static inline CURLcode ccurl_set_bytes_callback(
+    CURL *easy, CURLoption option, size_t (*callback)(char *, size_t, size_t, void *)) {
+    return curl_easy_setopt(easy, option, callback);
+}
+static inline CURLcode ccurl_set_opensocket_callback(CURL *easy, curl_opensocket_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+}
+static inline CURLcode ccurl_set_prereq_callback(CURL *easy, curl_prereq_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
+}
+static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
+}
+
+/* What an easy handle tells. */
+static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
+    return curl_easy_getinfo(easy, info, value);
+}
+
+/* Options of a multi handle. */
+static inline CURLMcode ccurl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+static inline CURLMcode ccurl_multi_set_pointer(CURLM *multi, CURLMoption option, void *value) {
+    return curl_multi_setopt(multi, option, value);
+}
+static inline CURLMcode ccurl_multi_set_socket_callback(CURLM *multi, curl_socket_callback callback) {
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+}
+static inline CURLMcode ccurl_multi_set_timer_callback(
+    CURLM *multi, curl_multi_timer_callback callback) {
+    return curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+}

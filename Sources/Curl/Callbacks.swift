@@ -1,0 +1,94 @@
+internal import CCurl
+internal import Engine
+internal import Loop
+
+/// Every function that libcurl calls: each recovers its object, enters the loop's isolation, and answers.
+///
+/// They are formed here, outside of any isolation, and nothing in them throws or calls libcurl.
+enum Callbacks {
+    // MARK: Of an easy handle
+
+    static let header: BytesCallback = { bytes, size, count, context in
+        let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return taken(line.count, by: attempt(context, line) { $0.takeHeader($1) })
+    }
+
+    static let write: BytesCallback = { bytes, size, count, context in
+        let body = UnsafeRawBufferPointer(start: bytes, count: size * count)
+        return taken(body.count, by: attempt(context, body) { $0.takeBody($1) })
+    }
+
+    static let progress: curl_xferinfo_callback = { context, _, _, _, sent in
+        attempt(context, Int64(sent)) { $0.noteSent($1) } == true ? 0 : 1
+    }
+
+    static let openSocket: curl_opensocket_callback = { context, purpose, address in
+        guard purpose == CURLSOCKTYPE_IPCXN, let address else { return ccurl_socket_bad }
+        return attempt(context, SocketAddress(address)) { $0.openSocket($1) } ?? ccurl_socket_bad
+    }
+
+    static let prereq: curl_prereq_callback = { context, address, _, port, _ in
+        guard let address else { return CURL_PREREQFUNC_ABORT }
+        let mayGo = attempt(context, String(cString: address)) { attempt, address in
+            attempt.mayRequest(address: address, port: Int(port))
+        }
+        return mayGo == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
+    }
+
+    /// The shape of CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION.
+    typealias BytesCallback =
+        @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
+
+    /// libcurl's form of a verdict: all bytes, none of them now, or another number, which ends the transfer.
+    private static func taken(_ byteCount: Int, by verdict: FlowVerdict?) -> Int {
+        switch verdict {
+        case .proceed: byteCount
+        case .pause: ccurl_writefunc_pause
+        case .stop, nil: byteCount == 0 ? 1 : 0
+        }
+    }
+
+    private static func attempt<Argument, Answer: Sendable>(
+        _ context: UnsafeMutableRawPointer?, _ argument: Argument,
+        _ body: @LoopActor (CurlAttempt, Argument) -> Answer
+    ) -> Answer? {
+        guard let context else { return nil }
+        // Safe: both are used before this call returns, and on the loop's thread, which `assumeIsolated` checks.
+        nonisolated(unsafe) let (pointer, argument) = (context, argument)
+        return LoopActor.assumeIsolated {
+            body(Unmanaged<CurlAttempt>.fromOpaque(pointer).takeUnretainedValue(), argument)
+        }
+    }
+
+    // MARK: Of a multi handle
+
+    static let socket: curl_socket_callback = { _, socket, what, context, _ in
+        LoopActor.enter(context, as: MultiHandle.self) { $0.watch(socket, for: what) }
+        return 0
+    }
+
+    static let timer: curl_multi_timer_callback = { _, milliseconds, context in
+        LoopActor.enter(context, as: MultiHandle.self) { $0.arm(milliseconds: milliseconds) }
+        return 0
+    }
+}
+
+extension EasyHandle {
+    /// Has the attempt hear of everything; the pool keeps it alive until the handle is removed.
+    func setCallbacks(_ attempt: CurlAttempt, watchesUpload: Bool) throws(CurlFailure) {
+        let context = Unmanaged.passUnretained(attempt).toOpaque()
+        try set(CURLOPT_HEADERDATA, context: context)
+        try set(CURLOPT_WRITEDATA, context: context)
+        try set(CURLOPT_OPENSOCKETDATA, context: context)
+        try set(CURLOPT_PREREQDATA, context: context)
+        try check(ccurl_set_bytes_callback(raw, CURLOPT_HEADERFUNCTION, Callbacks.header))
+        try check(ccurl_set_bytes_callback(raw, CURLOPT_WRITEFUNCTION, Callbacks.write))
+        try check(ccurl_set_opensocket_callback(raw, Callbacks.openSocket))
+        try check(ccurl_set_prereq_callback(raw, Callbacks.prereq))
+        guard watchesUpload else { return }
+        // Called at every step of a transfer, so only for requests that have a body.
+        try set(CURLOPT_XFERINFODATA, context: context)
+        try check(ccurl_set_progress_callback(raw, Callbacks.progress))
+        try set(CURLOPT_NOPROGRESS, 0)
+    }
+}

@@ -1,0 +1,148 @@
+internal import CCurl
+internal import Engine
+internal import Loop
+internal import Semantics
+
+/// The connections of one session: a libcurl multi handle that exists while it is needed.
+///
+/// Lives on until its attempts have ended, also when nobody holds it.
+@LoopActor
+final class CurlPool: ConnectionPool {
+    private let settings: PoolSettings
+    private let common: CurlSettings
+    private var multi: MultiHandle?
+    /// By the address of the easy handle.
+    private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
+    private var isClosed = false
+    private var connectionLimit = 0
+    private var idleTimer: LoopTimer?
+    private var wasUsed = false
+
+    init(_ settings: PoolSettings, _ common: CurlSettings) {
+        self.settings = settings
+        self.common = common
+    }
+
+    func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
+        precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
+        let attempt = CurlAttempt(request, pool: self, egress: common.egress, observer: observer)
+        if let refusal = refusal(of: request) {
+            attempt.endSoon(refusal)
+            return attempt
+        }
+        do throws(CurlFailure) {
+            let easy = try makeHandle(for: request, attempt)
+            guard let multi = multi ?? makeMulti() else { throw CurlFailure.outOfMemory }
+            attempts[easy.raw] = attempt
+            makeRoom(multi)
+            attempt.begin(easy)
+            multi.add(easy)
+        } catch {
+            attempt.endSoon(AttemptOutcome.error(of: error, at: request.url))
+        }
+        return attempt
+    }
+
+    func close() {
+        precondition(multi?.isActing != true, "a pool is closed from inside libcurl")
+        isClosed = true
+        for attempt in attempts.values { attempt.closeConnectionAtEnd() }
+        closeIfUnused()
+    }
+
+    // MARK: What attempts ask
+
+    /// Whether a callback of libcurl is on the stack.
+    var isActing: Bool { multi?.isActing ?? false }
+
+    /// Pauses or unpauses; see `MultiHandle.pause`.
+    func pause(_ easy: EasyHandle, _ bits: CInt) -> CURLcode {
+        multi?.pause(easy, bits) ?? CURLE_OK
+    }
+
+    /// Ends the transfer of an attempt and forgets it.
+    func remove(_ easy: EasyHandle) {
+        guard attempts.removeValue(forKey: easy.raw) != nil else { return }
+        multi?.remove(easy)
+        guard attempts.isEmpty else { return }
+        if isClosed {
+            // Not here: libcurl's messages may be being read.
+            LoopActor.later { [self] in closeIfUnused() }
+        } else {
+            waitIdle()
+        }
+    }
+
+    // MARK: Beginning
+
+    /// What can be told without the network.
+    private func refusal(of request: AttemptRequest) -> TransferError? {
+        let url = request.url
+        if isClosed { return .cancelled.at(url.string) }
+        // literals and names of this machine are judged before any resolution.
+        guard common.egress.verdict(onHost: url.host, port: url.port) != .denied else {
+            return .destinationDenied
+        }
+        guard RequestHeader.isSafe(request) else {
+            return .url(
+                .unknown, at: url.string, message: "The request has a line break in its header.")
+        }
+        return nil
+    }
+
+    private func makeHandle(
+        for request: AttemptRequest, _ attempt: CurlAttempt
+    ) throws(CurlFailure) -> EasyHandle {
+        let easy = EasyHandle()
+        let url: ParsedURL
+        do {
+            url = try ParsedURL(request.url.string)
+        } catch {
+            throw .malformedURL
+        }
+        try easy.setDestination(url)
+        try easy.setConnection(request)
+        if request.url.isSecure {
+            try easy.setSecurity(settings, trustedCertificates: common.trustedCertificates)
+        }
+        try easy.setRequest(request, userAgent: common.userAgent)
+        try easy.setResponse(request, bufferSize: common.receiveBufferSize)
+        try easy.setCallbacks(attempt, watchesUpload: request.body?.isEmpty == false)
+        return easy
+    }
+
+    private func makeMulti() -> MultiHandle? {
+        connectionLimit = 0
+        multi = MultiHandle { [unowned self] easy, code in attempts[easy]?.end(code) }
+        return multi
+    }
+
+    /// libcurl closes idle connections beyond its limit, by default four for each running transfer, so that a
+    /// burst would lose its connections as it ends. Here room only grows while the pool is in use.
+    private func makeRoom(_ multi: MultiHandle) {
+        wasUsed = true
+        guard connectionLimit < attempts.count * 2 else { return }
+        connectionLimit = max(64, attempts.count * 4)
+        multi.limitConnections(to: connectionLimit)
+    }
+
+    // MARK: Ending
+
+    private func closeIfUnused() {
+        if attempts.isEmpty { multi = nil }
+    }
+
+    /// Closes the connections when the pool has been without attempts for the idle lifetime, at most twice as long.
+    private func waitIdle() {
+        let timer = idleTimer ?? LoopTimer { [unowned self] in idleTimePassed() }
+        idleTimer = timer
+        guard !timer.isArmed else { return }
+        wasUsed = false
+        timer.arm(after: common.idleLifetime)
+    }
+
+    private func idleTimePassed() {
+        guard attempts.isEmpty else { return }
+        if wasUsed { waitIdle() } else { multi = nil }
+    }
+}

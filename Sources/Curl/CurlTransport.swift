@@ -1,0 +1,44 @@
+public import Engine
+public import Loop
+public import Semantics
+
+/// The network by libcurl: the adapter behind the engine's `Transport` port.
+///
+/// Everything runs on the loop; name look-ups have threads of their own. Each pool has a libcurl multi handle
+/// while it is in use, each attempt an easy handle.
+@LoopActor
+public final class CurlTransport: Transport {
+    private let settings: CurlSettings
+
+    /// Prepares libcurl and the process for it.
+    ///
+    /// The first one removes `*_PROXY` and `SSLKEYLOGFILE` from the environment and sets the locale's `LC_CTYPE`
+    /// make it at the start of the program, before other threads read either.
+    public nonisolated init(_ settings: CurlSettings) {
+        LibcurlProcess.prepare()
+        self.settings = settings
+    }
+
+    /// Reads a URL by libcurl's parser, at most 32 KiB long. About 3 µs.
+    ///
+    /// Refused as malformed is everything in which a browser could see another host: user information, backslashes,
+    /// blanks and control characters, `http:/host`, `http:///host`, port 0, host names with other characters than
+    /// letters, digits, `-`, `_` and `.`, and numbers that are no IPv4 address. What comes back is a fixed point: parsed
+    /// again it is the same.
+    public nonisolated func parse(_ url: String) throws(URLRejection) -> WebURL {
+        try URLReader.parse(url)
+    }
+
+    /// Resolves a reference (RFC 3986 §5.2) and reads the result as `parse` does. Blanks and characters beyond ASCII
+    /// are percent-encoded first, since servers send them.
+    public nonisolated func resolve(
+        _ reference: String, against base: WebURL
+    ) throws(URLRejection) -> WebURL {
+        try URLReader.resolve(reference, against: base)
+    }
+
+    /// Makes a pool. It costs nothing until its first attempt.
+    public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
+        CurlPool(settings, self.settings)
+    }
+}

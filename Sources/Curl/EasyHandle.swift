@@ -1,0 +1,133 @@
+internal import CCurl
+internal import Loop
+
+/// A CURLcode other than CURLE_OK.
+struct CurlFailure: Error, Equatable {
+    let code: CURLcode
+
+    /// Nil for CURLE_OK.
+    init?(_ code: CURLcode) {
+        guard code != CURLE_OK else { return nil }
+        self.code = code
+    }
+
+    private init(failing code: CURLcode) { self.code = code }
+
+    static let outOfMemory = CurlFailure(failing: CURLE_OUT_OF_MEMORY)
+    static let malformedURL = CurlFailure(failing: CURLE_URL_MALFORMAT)
+
+    /// libcurl's own words for the code.
+    var words: String { String(cString: curl_easy_strerror(code)) }
+}
+
+/// A libcurl easy handle with what its options point into; released, it is cleaned up.
+///
+/// Made for one exchange and never used again: `curl_easy_reset` keeps the TLS sessions of the origins
+/// that a handle has seen, and saves nothing that counts (a new handle costs about 1 µs).
+/// <https://curl.se/libcurl/c/curl_easy_init.html>
+@LoopActor
+final class EasyHandle {
+    /// The CURL itself, alive as long as this object.
+    let raw: UnsafeMutableRawPointer
+    private let errorText: UnsafeMutablePointer<CChar>
+    private var headerLines: UnsafeMutablePointer<curl_slist>?
+    private var url: OpaquePointer?
+
+    init() {
+        guard let raw = curl_easy_init() else { preconditionFailure("curl_easy_init: no memory") }
+        self.raw = raw
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.pointee = 0
+        _ = ccurl_set_pointer(raw, CURLOPT_ERRORBUFFER, errorText)
+    }
+
+    isolated deinit {
+        curl_easy_cleanup(raw)
+        curl_slist_free_all(headerLines)
+        curl_url_cleanup(url)
+        errorText.deallocate()
+    }
+
+    // MARK: Options
+
+    /// Sets an option that takes a `long`.
+    func set(_ option: CURLoption, _ value: Int) throws(CurlFailure) {
+        try check(ccurl_set_long(raw, option, value))
+    }
+
+    /// Sets an option that takes a string, which libcurl copies.
+    func set(_ option: CURLoption, _ value: String) throws(CurlFailure) {
+        try check(ccurl_set_string(raw, option, value))
+    }
+
+    /// Sets the pointer that a callback gets.
+    func set(_ option: CURLoption, context: UnsafeMutableRawPointer) throws(CurlFailure) {
+        try check(ccurl_set_pointer(raw, option, context))
+    }
+
+    /// Sets the bytes that are sent, which libcurl copies; they are sent again when a connection that was
+    /// kept turns out to be dead.
+    func set(body: [UInt8]) throws(CurlFailure) {
+        try check(ccurl_set_offset(raw, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
+        let code = body.withUnsafeBytes { bytes in
+            // A null pointer would mean "read from a callback" to libcurl.
+            withUnsafePointer(to: UInt8(0)) { empty in
+                ccurl_set_pointer(
+                    raw, CURLOPT_COPYPOSTFIELDS,
+                    UnsafeMutableRawPointer(mutating: bytes.baseAddress ?? UnsafeRawPointer(empty)))
+            }
+        }
+        try check(code)
+    }
+
+    /// Takes the URL to fetch; libcurl uses this very handle, which this object then owns.
+    func set(url: OpaquePointer) throws(CurlFailure) {
+        self.url = url
+        try check(ccurl_set_pointer(raw, CURLOPT_CURLU, UnsafeMutableRawPointer(url)))
+    }
+
+    /// Takes the header lines in libcurl's own form: `Name: value`, `Name;` for an empty value, `Name:` for
+    /// a line that libcurl shall not add by itself.
+    func set(headerLines lines: [String]) throws(CurlFailure) {
+        for line in lines {
+            guard let longer = curl_slist_append(headerLines, line) else {
+                throw .outOfMemory
+            }
+            headerLines = longer
+        }
+        try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, headerLines))
+    }
+
+    /// Turns the result of a setting into an error.
+    func check(_ code: CURLcode) throws(CurlFailure) {
+        if let failure = CurlFailure(code) { throw failure }
+    }
+
+    // MARK: Information
+
+    /// A number, or 0 where libcurl does not have it.
+    func long(_ info: CURLINFO) -> Int {
+        var value = 0
+        return ccurl_get_long(raw, info, &value) == CURLE_OK ? value : 0
+    }
+
+    /// A size in bytes or a time in microseconds, or 0 where libcurl does not have it.
+    func offset(_ info: CURLINFO) -> Int64 {
+        var value: curl_off_t = 0
+        return ccurl_get_offset(raw, info, &value) == CURLE_OK ? Int64(value) : 0
+    }
+
+    /// A text, nil where it is missing or empty.
+    func string(_ info: CURLINFO) -> String? {
+        var value: UnsafePointer<CChar>?
+        guard ccurl_get_string(raw, info, &value) == CURLE_OK, let value, value.pointee != 0 else {
+            return nil
+        }
+        return String(cString: value)
+    }
+
+    /// What libcurl wrote about the failure; the code's own sentence where it wrote nothing.
+    func words(for failure: CurlFailure) -> String {
+        errorText.pointee == 0 ? failure.words : String(cString: errorText)
+    }
+}

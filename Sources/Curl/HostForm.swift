@@ -1,0 +1,66 @@
+internal import Engine
+internal import Semantics
+
+/// A host as libcurl gave it, checked: a name of letters, digits, `-` and `_`, or an address.
+struct HostForm {
+    /// In lower case; an IPv6 address in RFC 5952's form without brackets.
+    let host: String
+    /// The host as it stands in a URL.
+    let authority: String
+
+    init(_ text: String, zone: String?) throws(URLRejection) {
+        let text = text.lowercased()
+        if text.hasPrefix("[") {
+            guard let address = IPAddress(String(text.dropFirst().dropLast())) else {
+                throw .malformed("The host is not a valid IPv6 address.")
+            }
+            host = address.description
+            authority = "[" + host + (zone.map { "%25" + $0 } ?? "") + "]"
+            guard zone?.utf8.allSatisfy(HostForm.isZoneByte) ?? true else {
+                throw .malformed("The zone of the IPv6 address is not valid.")
+            }
+        } else {
+            try HostForm.check(name: text)
+            host = text
+            authority = text
+        }
+    }
+
+    private static func check(name: String) throws(URLRejection) {
+        guard name.utf8.allSatisfy(isNameByte), name.utf8.count <= 254 else {
+            throw .malformed("The host name is not valid.")
+        }
+        var labels = name.split(separator: ".", omittingEmptySubsequences: false)
+        if labels.count > 1, labels.last?.isEmpty == true { labels.removeLast() }
+        guard labels.allSatisfy({ !$0.isEmpty }), let last = labels.last else {
+            throw .malformed("The host name has an empty label.")
+        }
+        // The WHATWG URL standard §3.5: a host whose last label is a number is an IPv4 address or nothing.
+        guard !isNumber(last) || IPAddress(name) != nil else {
+            throw .malformed("The host is not a valid IPv4 address.")
+        }
+    }
+
+    private static func isNumber(_ label: Substring) -> Bool {
+        if label.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return true }
+        return label.hasPrefix("0x")
+            && label.utf8.dropFirst(2).allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
+            }
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        isZoneByte(byte) && byte != UInt8(ascii: "~")
+    }
+
+    /// RFC 6874 §2: `unreserved`.
+    private static func isZoneByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

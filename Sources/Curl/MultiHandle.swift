@@ -1,0 +1,123 @@
+internal import CCurl
+internal import Loop
+
+/// A libcurl multi handle on the event loop: sockets and one timer, and what they lead to.
+///
+/// libcurl is called from the loop's own callbacks and from the engine, never from inside its callbacks: those only
+/// change watches and the timer. <https://curl.se/libcurl/c/curl_multi_socket_action.html>
+@LoopActor
+final class MultiHandle {
+    private let raw: UnsafeMutableRawPointer
+    private let onEnd: @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void
+    /// By descriptor, kept when libcurl closes the socket: the number comes back with the next one.
+    private var watches: [CInt: Watch] = [:]
+    private var timer: LoopTimer?
+    /// Whether a call of libcurl is on the stack.
+    private(set) var isActing = false
+
+    /// Nil when there is no descriptor left for it; it takes two.
+    ///
+    /// - Parameter onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which
+    ///   is still part of the multi handle.
+    init?(onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void) {
+        guard let raw = curl_multi_init() else { return nil }
+        self.raw = raw
+        self.onEnd = onEnd
+        let me = Unmanaged.passUnretained(self).toOpaque()
+        Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_SOCKETDATA, me))
+        Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_TIMERDATA, me))
+        Self.expect(ccurl_multi_set_socket_callback(raw, Callbacks.socket))
+        Self.expect(ccurl_multi_set_timer_callback(raw, Callbacks.timer))
+        timer = LoopTimer { [unowned self] in act(on: ccurl_socket_timeout, 0) }
+    }
+
+    isolated deinit {
+        // Closing the connections calls `watch` for each.
+        _ = curl_multi_cleanup(raw)
+    }
+
+    /// The most connections that stay open, those in use included.
+    func limitConnections(to count: Int) {
+        Self.expect(ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count))
+    }
+
+    /// Begins a transfer on the next turn of the loop.
+    func add(_ easy: EasyHandle) {
+        Self.expect(curl_multi_add_handle(raw, easy.raw))
+    }
+
+    /// Ends a transfer, running or over.
+    func remove(_ easy: EasyHandle) {
+        Self.expect(curl_multi_remove_handle(raw, easy.raw))
+    }
+
+    /// Lets a paused transfer go on, or stops it; may call its callbacks before it returns.
+    func pause(_ easy: EasyHandle, _ bits: CInt) -> CURLcode {
+        calling { curl_easy_pause(easy.raw, bits) }
+    }
+
+    // MARK: What libcurl's callbacks ask
+
+    /// CURLMOPT_SOCKETFUNCTION.
+    func watch(_ socket: CInt, for what: CInt) {
+        let existing = watches[socket]
+        guard what != CURL_POLL_REMOVE else {
+            existing?.cancel()
+            return
+        }
+        var interest: Watch.Interest = []
+        if what & CURL_POLL_IN != 0 { interest.insert(.read) }
+        if what & CURL_POLL_OUT != 0 { interest.insert(.write) }
+        if let existing {
+            existing.change(to: interest)
+        } else {
+            watches[socket] = Watch(socket: socket, for: interest) { [unowned self] ready in
+                var flags: CInt = 0
+                if ready.contains(.read) { flags |= CURL_CSELECT_IN }
+                if ready.contains(.write) { flags |= CURL_CSELECT_OUT }
+                act(on: socket, flags)
+            }
+        }
+    }
+
+    /// CURLMOPT_TIMERFUNCTION. Zero is the next turn of the loop: libcurl may not be called from in here.
+    func arm(milliseconds: Int) {
+        if milliseconds < 0 {
+            timer?.cancel()
+        } else {
+            timer?.arm(after: .milliseconds(milliseconds))
+        }
+    }
+
+    // MARK: Acting
+
+    private func act(on socket: CInt, _ flags: CInt) {
+        var running: CInt = 0
+        // Its result tells of misuse only; what happens to a transfer comes as a message.
+        _ = calling { curl_multi_socket_action(raw, socket, flags, &running) }
+        while let (easy, code) = nextEnd() { onEnd(easy, code) }
+    }
+
+    private func nextEnd() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
+        var left: CInt = 0
+        while let message = curl_multi_info_read(raw, &left) {
+            // Copied at once: the message dies with the removal of its handle.
+            if message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle {
+                return (easy, message.pointee.data.result)
+            }
+        }
+        return nil
+    }
+
+    private func calling<Result>(_ body: () -> Result) -> Result {
+        let wasActing = isActing
+        isActing = true
+        defer { isActing = wasActing }
+        return body()
+    }
+
+    /// A CURLMcode tells of our own misuse, or of no memory; never of the network.
+    private static func expect(_ code: CURLMcode) {
+        precondition(code == CURLM_OK, String(cString: curl_multi_strerror(code)))
+    }
+}

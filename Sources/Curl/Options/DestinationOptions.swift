@@ -1,0 +1,45 @@
+internal import CCurl
+internal import Engine
+internal import Semantics
+
+extension EasyHandle {
+    /// Where the exchange goes, and every other way that libcurl knows shut.
+    func setDestination(_ url: consuming ParsedURL) throws(CurlFailure) {
+        try set(url: url.release())
+        try set(CURLOPT_PROTOCOLS_STR, "http,https")
+        try set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
+        try set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
+        // Empty, not absent: absent means "as the environment says".
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
+        try set(CURLOPT_HTTP09_ALLOWED, 0)
+    }
+
+    /// How connections are made and shared.
+    func setConnection(_ request: AttemptRequest) throws(CurlFailure) {
+        try set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_TCP_NODELAY, 1)
+        // The engine's timers end attempts (S-16, S-17). libcurl's own limit, 300 s, would end them first; it
+        // is a week here, which the resource timer's default is too.
+        try set(CURLOPT_CONNECTTIMEOUT, 604_800)
+        // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
+        try set(CURLOPT_QUICK_EXIT, 1)
+        guard request.url.isSecure, !request.mayPause else {
+            // A paused HTTP/2 stream does not stop its socket: libcurl goes on reading for its neighbours, and
+            // buffers. So what may pause speaks HTTP/1.1, which gives it a connection of its own.
+            try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+            return
+        }
+        try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        // Wait for a connection that may turn out to be HTTP/2, instead of opening one for each attempt.
+        try set(CURLOPT_PIPEWAIT, 1)
+        try set(CURLOPT_STREAM_WEIGHT, Self.streamWeight(priority: request.priority))
+    }
+
+    /// S-43: 0…1 as HTTP/2's 1…256; 0.5 is near to the protocol's own default, and 16 is not: weights only
+    /// mean something beside each other.
+    static func streamWeight(priority: Double) -> Int {
+        1 + Int((min(max(priority, 0), 1) * 255).rounded())
+    }
+}

@@ -1,0 +1,68 @@
+internal import CCurl
+internal import Engine
+internal import Semantics
+
+extension EasyHandle {
+    /// The request line, the header and the body.
+    func setRequest(_ request: AttemptRequest, userAgent: String) throws(CurlFailure) {
+        try setMethod(request.method, body: request.body)
+        try set(headerLines: RequestHeader.lines(request.headers))
+        if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
+    }
+
+    private func setMethod(_ method: String, body: [UInt8]?) throws(CurlFailure) {
+        if method == "HEAD" { try set(CURLOPT_NOBODY, 1) }
+        if let body = body ?? RequestHeader.impliedBody(method) {
+            try set(CURLOPT_POST, 1)
+            try set(body: body)
+            if method == "HEAD" { try set(CURLOPT_NOBODY, 1) }
+            if method == "POST" { return }
+        }
+        if method != "GET" || body != nil { try set(CURLOPT_CUSTOMREQUEST, method) }
+    }
+
+    /// What is read of the response, and how.
+    func setResponse(_ request: AttemptRequest, bufferSize: Int) throws(CurlFailure) {
+        try set(CURLOPT_BUFFERSIZE, bufferSize)
+        // S-76: without this option libcurl hands out the coded bytes. The header that it would add is ours
+        // already, and ours wins.
+        if request.decodesContent { try set(CURLOPT_ACCEPT_ENCODING, "gzip, deflate, br") }
+    }
+}
+
+/// A request's header in libcurl's notation.
+/// <https://curl.se/libcurl/c/CURLOPT_HTTPHEADER.html>
+enum RequestHeader {
+    /// The lines to send, and the lines that libcurl shall not add.
+    static func lines(_ headers: HeaderList) -> [String] {
+        var lines: [String] = []
+        lines.reserveCapacity(headers.count + 3)
+        for field in headers.fields {
+            lines.append(field.value.isEmpty ? field.name + ";" : field.name + ": " + field.value)
+        }
+        // libcurl waits a second for the 100 of a body that is longer than 1 MiB.
+        lines.append("Expect:")
+        if !headers.contains("Accept") { lines.append("Accept:") }
+        if !headers.contains("Content-Type") { lines.append("Content-Type:") }
+        return lines
+    }
+
+    /// RFC 9110 §8.6: methods that give a body a meaning say `Content-Length: 0` where there is none.
+    static func impliedBody(_ method: String) -> [UInt8]? {
+        switch method {
+        case "POST", "PUT", "PATCH": []
+        default: nil
+        }
+    }
+
+    /// whether the bytes that libcurl would pass on as they are hold a line break or NUL. Clients' requests were
+    /// checked by `HeaderRules`; this is the last look before the wire.
+    static func isSafe(_ request: AttemptRequest) -> Bool {
+        hasNoBreak(request.method)
+            && request.headers.fields.allSatisfy { hasNoBreak($0.name) && hasNoBreak($0.value) }
+    }
+
+    private static func hasNoBreak(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
+    }
+}

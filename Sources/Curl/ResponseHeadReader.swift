@@ -1,0 +1,159 @@
+internal import Engine
+internal import Semantics
+
+/// Makes heads of the lines that libcurl's header callback gets, within X-9's limits.
+///
+/// libcurl has checked the status lines; here every head is counted, its framing fields are compared, and
+/// the lines behind the final head (trailers, RFC 9110 §6.5) are counted and dropped.
+/// <https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html>
+struct ResponseHeadReader {
+    /// What a line has led to.
+    enum Step {
+        /// The head goes on, or it is a trailer.
+        case more
+        /// A 1xx head is complete.
+        case informational(ResponseHead)
+        /// The final head is complete. The same line may be given again: it gives the same head.
+        case final(ResponseHead)
+        /// The attempt cannot go on.
+        case malformed(String)
+    }
+
+    private enum Place { case beforeHead, inHead, afterFinalHead }
+
+    /// X-9 limits the fields of one head; this limits how many heads of 1xx may come before the final one.
+    private static let informationalLimit = 256
+
+    /// The final head, once it is complete.
+    private(set) var head: ResponseHead?
+    /// The value of the final head's Content-Length, if it has one.
+    private(set) var contentLength: Int64?
+    /// Whether the final head says that the body is in chunks.
+    private(set) var isChunked = false
+    private var place = Place.beforeHead
+    private var status = 0
+    private var version = ""
+    private var fields: [HeaderField] = []
+    private var budget = ResponseHeaderBudget()
+    private var informationalCount = 0
+
+    /// Takes one line with its line end.
+    mutating func take(_ line: UnsafeRawBufferPointer) -> Step {
+        let text = line.trimmingLineEnd
+        switch place {
+        case .beforeHead:
+            return text.isEmpty ? .more : begin(text)
+        case .inHead where text.isEmpty:
+            return end()
+        case .inHead:
+            guard budget.take(lineByteCount: line.count) else { return Self.tooLarge }
+            return takeField(text)
+        case .afterFinalHead:
+            guard !text.isEmpty else { return head.map(Step.final) ?? .more }
+            return budget.take(lineByteCount: line.count) ? .more : Self.tooLarge
+        }
+    }
+
+    private static let tooLarge = Step.malformed(
+        "The response's header has more than \(ResponseHeaderBudget.fieldLimit) fields"
+            + " or \(ResponseHeaderBudget.byteLimit) bytes.")
+
+    /// `HTTP/1.1 200 OK`, `HTTP/2 200 `.
+    private mutating func begin(_ line: UnsafeRawBufferPointer) -> Step {
+        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
+        guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
+            let code = Int(String(decoding: words[1], as: UTF8.self)), code >= 100
+        else { return .malformed("The response has no HTTP status line.") }
+        version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
+        status = code
+        guard status != 101 else {
+            return .malformed("The server switched protocols (101) without being asked to.")
+        }
+        fields.removeAll(keepingCapacity: true)
+        budget = ResponseHeaderBudget()
+        contentLength = nil
+        isChunked = false
+        place = .inHead
+        return .more
+    }
+
+    private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
+        // RFC 9112 §5.2: a line that begins with white space goes on with the value before it.
+        if line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
+            guard !fields.isEmpty else { return .more }
+            fields[fields.count - 1].value += " " + Self.text(line[...].trimmingSpace)
+            return .more
+        }
+        // A line that is no field says nothing; browsers drop it too.
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return .more }
+        let name = Self.text(line[..<colon].trimmingSpace)
+        let value = Self.text(line[(colon + 1)...].trimmingSpace)
+        fields.append(HeaderField(name, value))
+        return takeFraming(name, value)
+    }
+
+    /// RFC 9112 §6.3: lengths that differ, or are none, make the end of the body anybody's guess.
+    private mutating func takeFraming(_ name: String, _ value: String) -> Step {
+        switch name.utf8.count {
+        case 14 where name.lowercased() == "content-length":
+            for part in value.split(separator: ",", omittingEmptySubsequences: false) {
+                let digits = part.utf8.drop { $0 == UInt8(ascii: " ") }
+                guard digits.first.map({ (0x30...0x39).contains($0) }) == true,
+                    let length = Int64(Substring(digits))
+                else {
+                    return .malformed("The response's Content-Length is not a number.")
+                }
+                guard contentLength == nil || contentLength == length else {
+                    return .malformed("The response has two different Content-Lengths.")
+                }
+                contentLength = length
+            }
+        case 17 where name.lowercased() == "transfer-encoding":
+            isChunked = value.lowercased().hasSuffix("chunked")
+        default:
+            break
+        }
+        return .more
+    }
+
+    private mutating func end() -> Step {
+        let complete = ResponseHead(
+            status: status, httpVersion: version, headers: HeaderList(fields))
+        guard status >= 200 else {
+            place = .beforeHead
+            informationalCount += 1
+            return informationalCount <= Self.informationalLimit
+                ? .informational(complete)
+                : .malformed("The server sent more than \(Self.informationalLimit) 1xx responses.")
+        }
+        place = .afterFinalHead
+        head = complete
+        return .final(complete)
+    }
+
+    /// UTF-8 where the bytes are that, else ISO 8859-1 (RFC 9110 §5.5 leaves it open).
+    private static func text(_ bytes: Slice<UnsafeRawBufferPointer>) -> String {
+        String(validating: bytes, as: UTF8.self)
+            ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The line without CR LF or LF.
+    fileprivate var trimmingLineEnd: UnsafeRawBufferPointer {
+        var end = count
+        if end > 0, self[end - 1] == UInt8(ascii: "\n") { end -= 1 }
+        if end > 0, self[end - 1] == UInt8(ascii: "\r") { end -= 1 }
+        return UnsafeRawBufferPointer(rebasing: self[..<end])
+    }
+}
+
+extension Slice<UnsafeRawBufferPointer> {
+    /// The bytes without blanks and tabs at both ends (RFC 9110 §5.6.3).
+    fileprivate var trimmingSpace: Self {
+        var bytes = self
+        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
+        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+        return bytes
+    }
+}
