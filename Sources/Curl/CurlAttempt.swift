@@ -10,7 +10,7 @@ internal import Semantics
 @LoopActor
 final class CurlAttempt: Attempt {
     private let request: AttemptRequest
-    private let egress: EgressPolicy
+    private let gate: EgressGate
     /// Holds the pool until the end.
     private var pool: CurlPool?
     /// Nil once the attempt has ended or was cancelled.
@@ -30,12 +30,12 @@ final class CurlAttempt: Attempt {
     private var fault: String?
 
     init(
-        _ request: AttemptRequest, pool: CurlPool, egress: EgressPolicy,
+        _ request: AttemptRequest, pool: CurlPool, gate: EgressGate,
         observer: any AttemptObserver
     ) {
         self.request = request
         self.pool = pool
-        self.egress = egress
+        self.gate = gate
         self.observer = observer
     }
 
@@ -123,7 +123,7 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_OPENSOCKETFUNCTION. The address is nil where it is none of the internet's.
     func openSocket(_ address: SocketAddress?) -> CInt {
         guard observer != nil else { return ccurl_socket_bad }
-        guard let address, egress.permits(address: address.ip, port: address.port) else {
+        guard let address, gate.mayConnect(to: address) else {
             wasDenied = true
             return ccurl_socket_bad
         }
@@ -133,7 +133,7 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that was kept.
     func mayRequest(address: String, port: Int) -> Bool {
         guard observer != nil else { return false }
-        wasDenied = !(IPAddress(address).map { egress.permits(address: $0, port: port) } ?? false)
+        wasDenied = !gate.mayRequest(address: address, port: port)
         return !wasDenied
     }
 

@@ -10,6 +10,7 @@ internal import Semantics
 final class CurlPool: ConnectionPool {
     private let settings: PoolSettings
     private let common: CurlSettings
+    private let gate: EgressGate
     private var multi: MultiHandle?
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
@@ -21,11 +22,12 @@ final class CurlPool: ConnectionPool {
     init(_ settings: PoolSettings, _ common: CurlSettings) {
         self.settings = settings
         self.common = common
+        self.gate = EgressGate(common.egress)
     }
 
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
         precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
-        let attempt = CurlAttempt(request, pool: self, egress: common.egress, observer: observer)
+        let attempt = CurlAttempt(request, pool: self, gate: gate, observer: observer)
         if let refusal = refusal(of: request) {
             attempt.endSoon(refusal)
             return attempt
@@ -80,7 +82,7 @@ final class CurlPool: ConnectionPool {
         let url = request.url
         if isClosed { return .cancelled.at(url.string) }
         // literals and names of this machine are judged before any resolution.
-        guard common.egress.verdict(onHost: url.host, port: url.port) != .denied else {
+        guard gate.mayResolve(host: url.host, port: url.port) else {
             return .destinationDenied
         }
         guard RequestHeader.isSafe(request) else {
