@@ -1,0 +1,140 @@
+import Testing
+
+import Semantics
+
+struct HeaderListTests {
+    @Test func `names compare without case, and order is kept`() {
+        var list: HeaderList = ["Accept": "a", "accept": "b"]
+        list.append("X", "1")
+        #expect(list.first("ACCEPT") == "a")
+        #expect(list.values(of: "Accept") == ["a", "b"])
+        #expect(list.contains("x"))
+        #expect(list.first("y") == nil)
+        #expect(list.removing(["ACCEPT"]) == ["X": "1"])
+        #expect(list.count == 3)
+        #expect(list.byteCount == 16)
+    }
+
+    @Test func `S-20: the request's own header wins, names compared without case`() {
+        let own: HeaderList = ["accept": "own", "X": "1"]
+        let additional: HeaderList = ["Accept": "session", "User-Agent": "u", "user-agent": "v"]
+        #expect(
+            own.merging(additional: additional)
+                == ["accept": "own", "X": "1", "User-Agent": "u", "user-agent": "v"])
+        #expect(own.merging(additional: [:]) == own)
+    }
+
+    @Test func `S-20: only the letters A to Z have case`() {
+        let list: HeaderList = ["K": "letter"]
+        #expect(list.first("\u{212a}") == nil)  // the Kelvin sign
+    }
+}
+
+struct HeaderRulesTests {
+    private func violation(_ body: () throws(HeaderViolation) -> Void) -> HeaderViolation.Reason? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error.reason
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("GET", nil), ("get", nil), ("M-SEARCH", nil), ("!#$%&'*+-.^_`|~09aZ", nil),
+            ("CONNECT", .forbidden),
+            ("connect", .forbidden), ("TRACE", .forbidden), ("Trace", .forbidden), ("", .notAToken),
+            ("GET ", .notAToken), ("GET / HTTP/1.1\r\nX:", .notAToken), ("GET\n", .notAToken),
+            ("GET\0", .notAToken), ("GÉT", .notAToken), ("G:T", .notAToken),
+        ] as [(String, HeaderViolation.Reason?)])
+    func `X-7: a method is a token, and neither CONNECT nor TRACE`(
+        method: String, reason: HeaderViolation.Reason?
+    ) {
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(method: method) }
+                == reason)
+    }
+
+    @Test(
+        arguments: [
+            ("Accept", nil), ("x", nil), ("X_Y", nil), ("", .notAToken), ("A B", .notAToken),
+            ("A:", .notAToken), ("A\r\nB", .notAToken), ("A\n", .notAToken), ("A\0", .notAToken),
+            ("Ä", .notAToken), ("A\t", .notAToken), ("(a)", .notAToken), ("a/b", .notAToken),
+            ("Host", .forbidden), ("hOsT", .forbidden), ("Content-Length", .forbidden),
+            ("Transfer-Encoding", .forbidden), ("Connection", .forbidden), ("TE", .forbidden),
+            ("Trailer", .forbidden), ("Upgrade", .forbidden), ("Expect", .forbidden),
+            ("Keep-Alive", .forbidden), ("Proxy-Authorization", .forbidden),
+            ("proxy-connection", .forbidden),
+            ("Proxy-", .forbidden), ("Proxy", nil), ("Hosts", nil), ("Authorization", nil),
+            ("Cookie", nil),
+            ("Range", nil),
+        ] as [(String, HeaderViolation.Reason?)])
+    func `X-7: a name is a token that is not the gateway's own`(
+        name: String, reason: HeaderViolation.Reason?
+    ) {
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(name: name) } == reason)
+    }
+
+    @Test(arguments: [
+        ("", true), ("plain", true), ("with\ttab", true), ("ünï ✓", true), ("\u{a0}", true),
+        ("a\rb", false),
+        ("a\nb", false), ("a\r\nEvil: 1", false), ("a\0b", false), ("\u{1}", false),
+        ("\u{1b}[31m", false),
+        ("\u{7f}", false), ("\u{85}", false), ("\u{9f}", false), ("\u{b}", false), ("\u{c}", false),
+    ])
+    func `X-7: a value has no control character but the tab`(value: String, isFine: Bool) {
+        let reason = violation { () throws(HeaderViolation) in
+            try HeaderRules.check(value: value, of: "X")
+        }
+        #expect(reason == (isFine ? nil : .controlCharacter))
+    }
+
+    @Test func `X-7: a violation names the field, and no value`() throws {
+        let error = try #require(throws: HeaderViolation.self) {
+            try HeaderRules.check(["Accept": "a", "X-Evil": "secret\r\nHost: b"])
+        }
+        #expect(error.subject == .header("X-Evil"))
+        #expect(error.reason == .controlCharacter)
+        #expect(error.sentence.contains("X-Evil"))
+        #expect(!error.sentence.contains("secret"))
+        let name = try #require(throws: HeaderViolation.self) {
+            try HeaderRules.check(["X\r\nevent: x": "a"])
+        }
+        #expect(name.reason == .notAToken)
+        #expect(!HeaderRules.containsControl(name.sentence))
+    }
+
+    @Test func `X-7: fields and bytes are limited`() {
+        let field = HeaderField("X", "1")
+        let full = HeaderList(Array(repeating: field, count: HeaderRules.fieldLimit))
+        let more = HeaderList(Array(repeating: field, count: HeaderRules.fieldLimit + 1))
+        #expect(violation { () throws(HeaderViolation) in try HeaderRules.check(full) } == nil)
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(more) }
+                == .tooMany(limit: 100))
+        let long = String(repeating: "v", count: HeaderRules.byteLimit - 1)
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(["X": long]) } == nil)
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(["XY": long]) }
+                == .tooLong(byteLimit: 32_768))
+    }
+
+    @Test func `S-69: what is always sensitive, and what is marked, is never shown`() {
+        for name in ["authorization", "Proxy-Authorization", "COOKIE", "x-api-KEY"] {
+            #expect(HeaderRules.isSensitive(name, marked: ["X-Api-Key"]))
+        }
+        #expect(!HeaderRules.isSensitive("Accept", marked: ["X-Api-Key"]))
+    }
+
+    @Test func `X-9: an origin's headers are counted as they arrive`() {
+        var fields = ResponseHeaderBudget()
+        let byCount = (0..<257).map { _ in fields.take(lineByteCount: 10) }
+        #expect(byCount == Array(repeating: true, count: 256) + [false])
+        var bytes = ResponseHeaderBudget()
+        let bySize = [65_535, 1, 1].map { bytes.take(lineByteCount: $0) }
+        #expect(bySize == [true, true, false])
+    }
+}
