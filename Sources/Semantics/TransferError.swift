@@ -176,6 +176,11 @@ extension TransferError {
         return .url(.timedOut, message: message)
     }
 
+    /// The gateway's disk does not take the content; `words` are the system's.
+    public static func cannotWrite(_ words: String, at url: String? = nil) -> TransferError {
+        .url(.cannotWriteToFile, at: url, message: "The content cannot be written: \(words).")
+    }
+
     /// S-56: the gateway stopped or died during an attempt.
     public static let disconnected = TransferError(.url(.backgroundSessionWasDisconnected))
 
