@@ -12,10 +12,11 @@ public enum Base64: Sendable {
         return output.text
     }
 
-    /// The bytes that `text` stands for; nil unless it is exactly what `text(of:)` would have written.
+    /// The bytes that `text` stands for; nil unless it is exactly what `text(of:)` would have
+    /// written.
     ///
-    /// So white space, wrong or missing padding, the other alphabet and bits that are set behind the
-    /// last byte (RFC 4648 §3.5) are all refused.
+    /// So white space, wrong or missing padding, the other alphabet and bits that are set behind
+    /// the last byte (RFC 4648 §3.5) are all refused.
     public func bytes(of text: String) -> [UInt8]? {
         text.utf8Span.span.withUnsafeBufferPointer { text in
             guard let digits = digits(in: text), digits % 4 != 1 else { return nil }

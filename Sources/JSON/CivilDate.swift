@@ -4,8 +4,8 @@ struct CivilDate: Equatable {
     var month: Int64
     var day: Int64
 
-    /// Days from 0000-03-01 to 1970-01-01. Years are counted from March here, so that the leap day is
-    /// the last of its year, of its four years, its century and its 400 years.
+    /// Days from 0000-03-01 to 1970-01-01. Years are counted from March here, so that the leap day
+    /// is the last of its year, of its four years, its century and its 400 years.
     private static let epoch: Int64 = 719_468
 
     /// The last day of a month, 28 to 31.

@@ -15,8 +15,8 @@ public struct JSONError: Error, Equatable, Sendable {
 
     /// Where, as an RFC 6901 pointer such as `/tasks/3/headers/User-Agent`; empty for the root.
     ///
-    /// For malformed text it is the innermost value that was being read. At most 1,024 bytes: beyond
-    /// that, the nearest parent that fits.
+    /// For malformed text it is the innermost value that was being read. At most 1,024 bytes:
+    /// beyond that, the nearest parent that fits.
     public let pointer: String
 
     /// What is wrong, as the end of a sentence about the value: "must be a string, not a number".

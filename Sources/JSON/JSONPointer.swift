@@ -4,8 +4,8 @@ public enum JSONPointer {
 
     /// The pointer that goes down through `tokens`: member names, and indexes as decimal text.
     ///
-    /// `~` becomes `~0` and `/` becomes `~1` (RFC 6901 §3). No tokens give the root, an empty text. At
-    /// most 1,024 bytes: beyond that, the pointer ends at the nearest parent that fits.
+    /// `~` becomes `~0` and `/` becomes `~1` (RFC 6901 §3). No tokens give the root, an empty text.
+    /// At most 1,024 bytes: beyond that, the pointer ends at the nearest parent that fits.
     public static func text(_ tokens: [String]) -> String {
         var text = ""
         for token in tokens {

@@ -1,8 +1,8 @@
 extension JSONReader {
     /// The error for a value that has the right kind and the wrong content: "must be an http URL".
     ///
-    /// It points at the value that is being read or was read last in the innermost open object or array;
-    /// with `member`, at that member of it, as for a member that is missing.
+    /// It points at the value that is being read or was read last in the innermost open object or
+    /// array; with `member`, at that member of it, as for a member that is missing.
     public func fail(_ detail: String, at member: String? = nil) -> JSONError {
         let pointer = JSONPointer.text(path + (member.map { [$0] } ?? []))
         return JSONError(
@@ -29,7 +29,8 @@ extension JSONReader {
         }
     }
 
-    /// The error for text that is not JSON. The reader then stands at the end, so nothing is misread.
+    /// The error for text that is not JSON. The reader then stands at the end, so nothing is
+    /// misread.
     @inline(never)
     mutating func malformed(_ detail: String, at offset: Int? = nil) -> JSONError {
         if let failure, failure.kind == .malformed { return failure }

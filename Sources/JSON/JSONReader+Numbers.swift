@@ -22,7 +22,8 @@ extension JSONReader {
 
     /// Reads a number in `range` as the nearest `Double`.
     ///
-    /// - Throws: `wrongValue` when the value is none, or beyond what a `Double` can be; `malformed`.
+    /// - Throws: `wrongValue` when the value is none, or beyond what a `Double` can be;
+    ///   `malformed`.
     public mutating func double(
         in range: ClosedRange<Double> = -.greatestFiniteMagnitude ... .greatestFiniteMagnitude
     ) throws(JSONError) -> Double {

@@ -82,7 +82,8 @@ extension JSONReader {
         return bytes
     }
 
-    /// Reads an instant as milliseconds since 1970 from a string, as `RFC3339.milliseconds(_:)` does.
+    /// Reads an instant as milliseconds since 1970 from a string, as `RFC3339.milliseconds(_:)`
+    /// does.
     ///
     /// - Throws: `wrongValue` when the value is none; `malformed`.
     public mutating func instant() throws(JSONError) -> Int64 {

@@ -1,21 +1,23 @@
 /// Reads one JSON text (RFC 8259) value by value, as the caller asks for them.
 ///
-/// Strict: nothing but the RFC's grammar in UTF-8, no byte order mark, no lone surrogates, no member
-/// twice in an object, nothing behind the value. Every byte is checked, also of values that are skipped.
-/// Nothing in the text can stop the process; a caller that does not read a value, or reads past it, does.
+/// Strict: nothing but the RFC's grammar in UTF-8, no byte order mark, no lone surrogates, no
+/// member twice in an object, nothing behind the value. Every byte is checked, also of values that
+/// are skipped. Nothing in the text can stop the process; a caller that does not read a value, or
+/// reads past it, does.
 ///
 /// ```swift
 /// let request = try JSONReader.read(bytes) { reader throws(JSONError) in
 ///     var url: String?
+///     var limit = 100
 ///     try reader.object { reader, name throws(JSONError) in
 ///         switch name {
 ///         case "url": url = try reader.string()
-///         case "tags": try reader.array { reader throws(JSONError) in tags.append(try reader.string()) }
+///         case "limit": limit = try reader.int(in: 1...500)
 ///         default: throw reader.unknownMember(name)
 ///         }
 ///     }
 ///     guard let url else { throw reader.fail("is missing", at: "url") }
-///     return Request(url, tags)
+///     return Request(url, limit)
 /// }
 /// ```
 ///
@@ -80,8 +82,8 @@ public struct JSONReader: Sendable {
 
     /// Reads a whole text with `body`, which must read the one value.
     ///
-    /// The error for text that is both malformed and wrong is `malformed`, wherever the faults stand: a
-    /// text with a wrong value is read once more to its end.
+    /// The error for text that is both malformed and wrong is `malformed`, wherever the faults
+    /// stand: a text with a wrong value is read once more to its end.
     /// - Throws: what `body` throws, or `malformed`.
     public static func read<Value>(
         _ bytes: [UInt8], limits: Limits = Limits(),
@@ -116,8 +118,9 @@ public struct JSONReader: Sendable {
 
     /// Reads an object: calls `member` for each member with its name, in order.
     ///
-    /// `member` must read the value, once. Names that differ only in their escapes are the same; for the
-    /// duplicates it is the code points that count, so Unicode's equivalent forms are different names.
+    /// `member` must read the value, once. Names that differ only in their escapes are the same;
+    /// for the duplicates it is the code points that count, so Unicode's equivalent forms are
+    /// different names.
     /// - Throws: `wrongValue` when the value is no object; `malformed`; what `member` throws.
     public mutating func object(
         _ member: (inout JSONReader, String) throws(JSONError) -> Void
@@ -182,7 +185,8 @@ public struct JSONReader: Sendable {
         }
     }
 
-    /// Reads a value of any kind as the bytes that it consists of in the text, white space inside included.
+    /// Reads a value of any kind as the bytes that it consists of in the text, white space inside
+    /// included.
     ///
     /// - Throws: `malformed`.
     public mutating func rawValue() throws(JSONError) -> [UInt8] {
@@ -194,7 +198,8 @@ public struct JSONReader: Sendable {
 
     /// Reads a value with `body`; when that is refused, skips the value and returns the refusal.
     ///
-    /// For arrays whose elements are judged one by one. The text behind the refusal is still checked.
+    /// For arrays whose elements are judged one by one. The text behind the refusal is still
+    /// checked.
     /// - Throws: `malformed`.
     public mutating func result<Value>(
         of body: (inout JSONReader) throws(JSONError) -> Value

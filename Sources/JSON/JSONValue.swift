@@ -1,6 +1,7 @@
 /// Any JSON value as a tree, for texts whose shape is not known and for tests.
 ///
-/// Two values are equal when they are spelled alike: members in the same order, numbers digit by digit.
+/// Two values are equal when they are spelled alike: members in the same order, numbers digit by
+/// digit.
 public enum JSONValue: Equatable, Sendable {
     case null
     case bool(Bool)

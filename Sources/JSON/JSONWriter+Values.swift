@@ -45,8 +45,8 @@ extension JSONWriter {
 
     /// Writes bytes that are one JSON value already; its line breaks become spaces.
     ///
-    /// A reader must have accepted them (`JSONReader.rawValue()`): they are not looked at again. A line
-    /// break in valid JSON can only be white space between tokens (RFC 8259 §7).
+    /// A reader must have accepted them (`JSONReader.rawValue()`): they are not looked at again. A
+    /// line break in valid JSON can only be white space between tokens (RFC 8259 §7).
     public mutating func raw(_ value: [UInt8]) {
         precondition(!value.isEmpty, "nothing is not a JSON value")
         let next = beginValue()

@@ -1,7 +1,8 @@
 /// Writes one JSON value (RFC 8259) on one line, into bytes that it owns.
 ///
-/// Commas, quotes and escapes are the writer's; what belongs where is the caller's: a name outside an
-/// object, a second root or an element without its array is a programming error and stops the process.
+/// Commas, quotes and escapes are the writer's; what belongs where is the caller's: a name outside
+/// an object, a second root or an element without its array is a programming error and stops the
+/// process.
 ///
 /// ```swift
 /// var json = JSONWriter()
@@ -13,6 +14,8 @@
 /// }
 /// let bytes = json.finish()
 /// ```
+///
+/// After an error thrown by a body of the caller's, the value is not whole and cannot be finished.
 public struct JSONWriter: ~Copyable {
     /// What may be written next, and whether a comma goes before it.
     enum Place: UInt8 {

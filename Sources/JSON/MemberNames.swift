@@ -8,8 +8,8 @@ struct StringToken {
 
 /// The member names of the objects that are open, innermost last: to find duplicates and to point.
 ///
-/// Names are kept as places in the text, and compared as bytes of their UTF-8. Only names with escapes
-/// are copied, decoded.
+/// Names are kept as places in the text, and compared as bytes of their UTF-8. Only names with
+/// escapes are copied, decoded.
 struct MemberNames: Sendable {
     private struct Name {
         var range: Range<Int>
@@ -27,7 +27,8 @@ struct MemberNames: Sendable {
         }
     }
 
-    /// Up to so many names of one object are compared one by one, which is cheaper than to hash them.
+    /// Up to so many names of one object are compared one by one, which is cheaper than to hash
+    /// them.
     private static let comparedLimit = 32
 
     private var names: [Name] = []

@@ -108,8 +108,8 @@ extension NumberToken {
         return number
     }
 
-    /// The same number, with the zeros at the end of its digits moved into the exponent; nil when there
-    /// are too many digits for a whole number even so.
+    /// The same number, with the zeros at the end of its digits moved into the exponent; nil when
+    /// there are too many digits for a whole number even so.
     private func withoutTrailingZeros(in text: UnsafeBufferPointer<UInt8>) -> NumberToken? {
         let mantissa = text[range].prefix { $0 | 0x20 != UInt8(ascii: "e") }
         let all = mantissa.filter { (0x30...0x39).contains($0) }

@@ -18,9 +18,9 @@ public enum RFC3339 {
 
     /// The instant that `text` names; nil when that is no RFC 3339 date-time or outside of `range`.
     ///
-    /// Takes any offset and any number of fraction digits, of which those behind the milliseconds are
-    /// cut off; `t` and `z` may be small (§5.6). A leap second is taken where one can be, at the end of
-    /// a month in UTC (§5.7), and is the first instant of the next day.
+    /// Takes any offset and any number of fraction digits, of which those behind the milliseconds
+    /// are cut off; `t` and `z` may be small (§5.6). A leap second is taken where one can be, at
+    /// the end of a month in UTC (§5.7), and is the first instant of the next day.
     public static func milliseconds(_ text: String) -> Int64? {
         var reader = DateTimeReader(Array(text.utf8))
         guard let instant = reader.instant(), range.contains(instant) else { return nil }

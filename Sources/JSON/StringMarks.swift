@@ -16,8 +16,9 @@ enum StringMarks {
         while index &+ 8 <= text.count {
             let word = UInt64(
                 littleEndian: text.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-            // A byte of `x` is zero where the subtraction borrows into its high bit. A borrow may flag
-            // bytes above a true hit as well, never below it, so the lowest flag is always right.
+            // A byte of `x` is zero where the subtraction borrows into its high bit. A borrow may
+            // flag bytes above a true hit as well, never below it, so the lowest flag is always
+            // right.
             let quotes = word ^ (ones &* 0x22)
             let backslashes = word ^ (ones &* 0x5C)
             let hits =
