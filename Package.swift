@@ -19,7 +19,8 @@ func proof(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 
 let argumentParser = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
-let collections = Target.Dependency.product(name: "Collections", package: "swift-collections")
+let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
+let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -47,11 +48,12 @@ let package = Package(
         room("JSON"),
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
-        room("Engine", ["Semantics", "Loop", "Diagnostics", collections]),
+        room("Engine", ["Semantics", "Loop", "Diagnostics", deque, heap]),
         room("Curl", ["Engine", "Semantics", "Loop", "Diagnostics", "CCurl"]),
         room("SQLiteStore", ["Engine", "Semantics", "JSON", "Diagnostics", grdb]),
         room("Sealing", ["Engine", crypto]),
-        room("REST", ["HTTP", "Engine", "Semantics", "JSON", "Loop", crypto]),
+        .target(name: "CAssets"),
+        room("REST", ["HTTP", "Engine", "Semantics", "JSON", "Loop", "Diagnostics", "CAssets"]),
         room("Client", ["JSON", "CCurl"]),
         .executableTarget(
             name: "ferry",

@@ -80,7 +80,7 @@ extension Log.Field {
         let rest = visible[scheme.upperBound...]
         let authority = rest.prefix { $0 != "/" }
         guard let at = authority.lastIndex(of: "@") else { return String(visible) }
-        return visible[..<scheme.upperBound] + rest[rest.index(after: at)...]
+        return String(visible[..<scheme.upperBound]) + rest[rest.index(after: at)...]
     }
 
     private static func printable(_ text: String) -> String {

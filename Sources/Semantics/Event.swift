@@ -45,7 +45,7 @@ public enum EventBody: Equatable, Sendable {
     case didBecomeInvalid(TransferError?)
 
     /// The event's name on the wire.
-    public var name: StaticString {
+    public var name: String {
         switch self {
         case .didCreate: "task.didCreate"
         case .didReceiveInformationalResponse: "task.didReceiveInformationalResponse"

@@ -4,6 +4,6 @@ public import Semantics
 public protocol Clock: Sendable {
     /// The wall clock: for what people read.
     var now: Timestamp { get }
-    /// The monotonic clock in nanoseconds: for what waits. Its zero means nothing.
-    var uptime: Int64 { get }
+    /// The monotonic clock: for what waits. Its zero means nothing.
+    var uptime: Duration { get }
 }

@@ -11,6 +11,8 @@ public protocol Store: Sendable {
     func commit(_ batch: StoreBatch) async throws(StoreError)
     /// One task, or nil where the tenant has none of that id.
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
+    /// Whether there is a task of that id, whosever it is: for housekeeping.
+    func knows(_ id: TaskID) async throws(StoreError) -> Bool
     /// Tasks in the order of creation.
     func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord]
     /// How many tasks a session has in each state; absent states have none.

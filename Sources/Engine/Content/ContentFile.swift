@@ -1,0 +1,161 @@
+internal import Glibc
+internal import Loop
+internal import Semantics
+internal import Synchronization
+
+/// A content on disk, growing or whole. Every call blocks and belongs on a file thread.
+///
+/// Writes and `finish` come from one lane, in order; reads may come from any thread beside them, through a
+/// descriptor of their own, because one that is open for O_DIRECT only reads into aligned memory.
+final class ContentFile: Sendable {
+    /// Where the bytes go.
+    enum Place: Sendable {
+        /// A file that is found again by its task.
+        case named(ContentFolder, TaskID)
+        /// A file without a name, gone with its last descriptor (S-2).
+        case unnamed(ContentFolder)
+    }
+
+    private struct State {
+        var writing: CInt = -1
+        var reading: CInt = -1
+        var isDirect = false
+        var digest: (any RunningDigest)?
+    }
+
+    private let place: Place
+    private let state: Mutex<State>
+
+    /// A file that is to be written. Nothing is opened yet.
+    init(at place: Place, digest: (any RunningDigest)?) {
+        self.place = place
+        self.state = Mutex(State(digest: digest))
+    }
+
+    /// A whole content that is to be read.
+    init(reading task: TaskID, in folder: ContentFolder) throws {
+        let descriptor = Glibc.open(folder.path(of: task), O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError("open", code: errno) }
+        place = .named(folder, task)
+        state = Mutex(State(reading: descriptor))
+    }
+
+    deinit {
+        state.withLock { state in
+            if state.writing >= 0 { close(state.writing) }
+            if state.reading >= 0 { close(state.reading) }
+        }
+    }
+
+    // MARK: Writing, on the file's lane
+
+    /// Takes the block's bytes into the digest; once for each block, in order, before it is written.
+    func digest(_ block: FileBlock) {
+        state.withLock { state in block.withBytes { state.digest?.update($0) } }
+    }
+
+    /// Writes a block at its place. A block that is not full is the last.
+    func write(_ block: FileBlock, at offset: Int64) throws {
+        let (descriptor, isDirect) = try state.withLock { state in
+            if state.writing < 0 { try ContentFile.open(place, into: &state) }
+            return (state.writing, state.isDirect)
+        }
+        if isDirect {
+            try block.withPaddedBytes { try ContentFile.write($0, to: descriptor, at: offset) }
+        } else {
+            try block.withBytes { try ContentFile.write($0, to: descriptor, at: offset) }
+        }
+    }
+
+    /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error.
+    /// - Returns: the digest, if one was asked for.
+    func finish(length: Int64) throws -> [UInt8]? {
+        let (descriptor, digest) = state.withLock { ($0.writing, $0.digest?.value()) }
+        guard ftruncate(descriptor, off_t(length)) == 0 else { throw FileError("ftruncate", code: errno) }
+        guard case .named(let folder, let task) = place else { return digest }
+        guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+        let path = folder.path(of: task)
+        guard rename(folder.partPath(of: task), path) == 0 else {
+            throw FileError("rename", code: errno)
+        }
+        try ContentFile.syncFolder(of: path)
+        return digest
+    }
+
+    // MARK: Reading, on any file thread
+
+    /// At most `count` bytes from `offset`; fewer only at the end of the file.
+    func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        let descriptor = try state.withLock { state in
+            if state.reading < 0 {
+                // The same open file by another door: no name is needed, and O_DIRECT does not apply.
+                state.reading = Glibc.open("/proc/self/fd/\(state.writing)", O_RDONLY | O_CLOEXEC)
+                guard state.reading >= 0 else { throw FileError("open", code: errno) }
+            }
+            return state.reading
+        }
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let got = pread(
+                    descriptor, buffer.baseAddress.map { $0 + filled }, count - filled,
+                    off_t(offset) + off_t(filled))
+                if got < 0, errno == EINTR { continue }
+                guard got >= 0 else { throw FileError("pread", code: errno) }
+                if got == 0 { break }
+                filled += got
+            }
+        }
+    }
+
+    // MARK: Calls
+
+    private static func open(_ place: Place, into state: inout State) throws {
+        switch place {
+        case .named(let folder, let task):
+            let flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC
+            state.writing = open(folder.partPath(of: task), flags, &state.isDirect)
+        case .unnamed(let folder):
+            let flags = O_RDWR | temporaryFlag | O_CLOEXEC
+            state.writing = open(folder.path, flags, &state.isDirect)
+        }
+        guard state.writing >= 0 else { throw FileError("open", code: errno) }
+    }
+
+    /// Past the page cache where the file system can: it is dear for bytes that are read much later.
+    private static func open(_ path: String, _ flags: CInt, _ isDirect: inout Bool) -> CInt {
+        let direct = Glibc.open(path, flags | directFlag, 0o600)
+        isDirect = direct >= 0
+        return direct >= 0 || errno != EINVAL ? direct : Glibc.open(path, flags, 0o600)
+    }
+
+    private static func write(
+        _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, at offset: Int64
+    ) throws {
+        var done = 0
+        while done < bytes.count {
+            let written = pwrite(
+                descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done,
+                off_t(offset) + off_t(done))
+            if written < 0, errno == EINTR { continue }
+            guard written > 0 else { throw FileError("pwrite", code: written < 0 ? errno : ENOSPC) }
+            done += written
+        }
+    }
+
+    private static func syncFolder(of path: String) throws {
+        let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
+        let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw FileError("open", code: errno) }
+        defer { close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw FileError("fsync", code: errno) }
+    }
+}
+
+// Two of open(2)'s flags that Glibc hides from Swift behind _GNU_SOURCE, as <asm/fcntl.h> has them.
+#if arch(arm64)
+    private let directFlag: CInt = 0o200_000
+#else
+    private let directFlag: CInt = 0o40_000
+#endif
+/// O_TMPFILE.
+private let temporaryFlag: CInt = 0o20_000_000 | O_DIRECTORY

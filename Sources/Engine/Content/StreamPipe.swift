@@ -1,0 +1,90 @@
+internal import DequeModule
+internal import Loop
+internal import Semantics
+
+/// A body that nobody keeps, on its way from the origin to one reader (S-41, R-9).
+///
+/// At most `limit` bytes wait; then the pipe takes nothing until the reader has taken some.
+@LoopActor
+final class StreamPipe {
+    private static let limit = 512 << 10
+
+    /// Called when a pipe that refused bytes would take some.
+    var onRoom: (@LoopActor () -> Void)?
+    /// Called when the reader has left before the end.
+    var onReaderGone: (@LoopActor () -> Void)?
+    /// Called when the last byte has been taken after `end`.
+    var onDrained: (@LoopActor () -> Void)?
+    private(set) var hasReader = false
+
+    private var chunks = Deque<[UInt8]>()
+    private var waiting = 0
+    private var hasRefused = false
+    private var end: Result<Void, ContentFailure>?
+    private var reader: CheckedContinuation<Void, Never>?
+
+    /// Takes all of the bytes, or none and calls `onRoom` later.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard waiting < StreamPipe.limit else {
+            hasRefused = true
+            return false
+        }
+        chunks.append(Array(bytes))
+        waiting += bytes.count
+        wakeReader()
+        return true
+    }
+
+    /// Nothing more comes; the reader gets what is left.
+    func finish(_ result: Result<Void, ContentFailure>) {
+        guard end == nil else { return }
+        end = result
+        wakeReader()
+    }
+
+    /// Whether everything that came has been taken.
+    var isDrained: Bool { chunks.isEmpty }
+
+    /// Makes the caller the one reader.
+    /// - Returns: false if there is or was one.
+    func attachReader() -> Bool {
+        guard !hasReader else { return false }
+        hasReader = true
+        return true
+    }
+
+    /// The next bytes, or nil at the end.
+    func next() async throws(ContentFailure) -> [UInt8]? {
+        while true {
+            if let chunk = chunks.popFirst() {
+                waiting -= chunk.count
+                if hasRefused, waiting <= StreamPipe.limit / 2 {
+                    hasRefused = false
+                    onRoom?()
+                }
+                if chunks.isEmpty, end != nil { onDrained?() }
+                return chunk
+            }
+            if let end {
+                try end.get()
+                return nil
+            }
+            await withCheckedContinuation { reader = $0 }
+        }
+    }
+
+    /// The reader takes nothing more.
+    func detachReader() {
+        wakeReader()
+        guard end == nil || !chunks.isEmpty else { return }
+        chunks.removeAll()
+        waiting = 0
+        finish(.failure(.readerGone))
+        onReaderGone?()
+    }
+
+    private func wakeReader() {
+        reader?.resume()
+        reader = nil
+    }
+}

@@ -1,0 +1,145 @@
+internal import DequeModule
+public import Loop
+public import Semantics
+
+/// Hears the events of one stream, in order, once each, after they have become durable.
+@LoopActor
+public protocol EventListener: AnyObject {
+    func hear(_ event: Event)
+}
+
+/// Numbers events, sees them into the journal, and shows them to listeners when they are durable (S-8).
+///
+/// Events wait in one line for the whole gateway, so that a stream of the tenant never shows a later number
+/// before an earlier one. Without listeners an event costs its journal entry and nothing else.
+@LoopActor
+public final class EventHub {
+    private struct Pending {
+        let event: Event
+        /// What must be durable before the event is shown.
+        let gates: [(journal: Journal, generation: Int64)]
+
+        @LoopActor var isReady: Bool {
+            gates.allSatisfy { $0.generation <= $0.journal.committedGeneration }
+        }
+    }
+
+    /// How many tenant sequences are reserved at a time for events that no store keeps.
+    private static let reservation: Int64 = 10_000
+
+    private let clock: any Clock
+    private let durable: Journal
+    private var pending = Deque<Pending>()
+    private var listeners: [EventStreamKey: any EventListener] = [:]
+    /// The newest tenant sequence that was given, and the mark that the store has or will have.
+    private var tenants: [TenantID: (last: Int64, reserved: Int64)]
+    private var shownOfTenant: [TenantID: Int64] = [:]
+    private var shownOfSession: [SessionID: Int64] = [:]
+
+    /// - Parameter durable: the journal of what is kept on disk.
+    init(clock: any Clock, durable: Journal, tenantSequences: [TenantID: Int64]) {
+        self.clock = clock
+        self.durable = durable
+        self.tenants = tenantSequences.mapValues { ($0, $0) }
+        self.shownOfTenant = tenantSequences
+    }
+
+    // MARK: Listening
+
+    /// The stream's listener from now on; nil for none. One for each stream: it spreads what it hears.
+    public func setListener(_ listener: (any EventListener)?, for stream: EventStreamKey) {
+        listeners[stream] = listener
+    }
+
+    /// The position of the newest event of a stream that has been shown; 0 before the first.
+    public func newestPosition(of stream: EventStreamKey) -> Int64 {
+        switch stream {
+        case .session(let session), .task(_, let session): shownOfSession[session] ?? 0
+        case .tenant(let tenant): shownOfTenant[tenant] ?? 0
+        }
+    }
+
+    func isHeard(_ task: TaskID, in session: SessionID, of tenant: TenantID) -> Bool {
+        !listeners.isEmpty
+            && (listeners[.session(session)] != nil || listeners[.tenant(tenant)] != nil
+                || listeners[.task(task, session: session)] != nil)
+    }
+
+    // MARK: Publishing
+
+    /// Numbers an event, journals it, and shows it once it is durable.
+    func publish(_ body: EventBody, of task: TaskID?, in session: LiveSession) {
+        let record = session.advanceSequence()
+        var counter = tenants[record.tenant] ?? (0, 0)
+        counter.last += 1
+        let event = Event(
+            tenant: record.tenant, session: record.id, sequence: record.lastSequence,
+            tenantSequence: counter.last, task: task, at: clock.now, body: body)
+        let journal = session.journal
+        journal.append(event.withoutBytes)
+        var gates = [(journal, journal.generation)]
+        if record.isPersistent {
+            counter.reserved = max(counter.reserved, counter.last)
+            durable.reserve(counter.reserved, for: record.tenant)
+        } else if counter.last > counter.reserved {
+            counter.reserved = counter.last + EventHub.reservation
+            durable.reserve(counter.reserved, for: record.tenant)
+            gates.append((durable, durable.generation))
+        }
+        tenants[record.tenant] = counter
+        pending.append(Pending(event: event, gates: gates))
+    }
+
+    /// Shows progress to whoever listens now, behind what is still on its way (S-59).
+    func show(_ progress: EventBody, of task: TaskID, in session: SessionRecord) {
+        let event = Event(
+            tenant: session.tenant, session: session.id, task: task, at: clock.now, body: progress)
+        if pending.isEmpty {
+            deliver(event)
+        } else {
+            pending.append(Pending(event: event, gates: []))
+        }
+    }
+
+    /// Shows what has become durable. Called after each commit.
+    func release() {
+        while let next = pending.first, next.isReady {
+            pending.removeFirst()
+            let event = next.event
+            if !event.body.isProgress {
+                shownOfSession[event.session] = event.sequence
+                shownOfTenant[event.tenant] = event.tenantSequence
+            }
+            deliver(event)
+        }
+    }
+
+    /// Takes note of a session that was there at the start.
+    func recall(_ session: SessionRecord) {
+        shownOfSession[session.id] = session.lastSequence
+    }
+
+    /// Forgets a session that is gone.
+    func forget(_ session: SessionID) {
+        shownOfSession[session] = nil
+        listeners[.session(session)] = nil
+    }
+
+    private func deliver(_ event: Event) {
+        guard !listeners.isEmpty else { return }
+        listeners[.session(event.session)]?.hear(event)
+        if let task = event.task { listeners[.task(task, session: event.session)]?.hear(event) }
+        listeners[.tenant(event.tenant)]?.hear(event)
+    }
+}
+
+extension Event {
+    /// The event as it is stored: inline bytes are read from the content when it is replayed.
+    fileprivate var withoutBytes: Event {
+        guard case .didReceiveData(let offset, let length, let inline, .some) = body else { return self }
+        return Event(
+            tenant: tenant, session: session, sequence: sequence, tenantSequence: tenantSequence,
+            task: task, at: at,
+            body: .didReceiveData(offset: offset, length: length, inline: inline, bytes: nil))
+    }
+}

@@ -1,0 +1,104 @@
+internal import Diagnostics
+internal import Loop
+public import Semantics
+
+/// Reading what tasks have fetched.
+extension Gateway {
+    /// The content of a task: whole, or followed while it grows.
+    ///
+    /// Waits for the response of a running task that has none yet.
+    public func content(
+        of id: TaskID, of tenant: TenantID
+    ) async throws(GatewayError) -> ContentAccess {
+        let task = try await task(id, of: tenant)
+        if let runner = runners[id] {
+            guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
+            await runner.contentBegun()
+            if runner.record.state != .completed { return try follow(runner) }
+            return try whole(runner.record)
+        }
+        return try whole(task.record)
+    }
+
+    private func follow(_ runner: TaskRunner) throws(GatewayError) -> ContentAccess {
+        let files = parts.files
+        switch runner.sink {
+        case .spool(let spool):
+            return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
+                guard range == nil else { throw .notComplete }
+                return ContentStream(
+                    .spool(spool, failed: { runner.record.error != nil }), files: files)
+            }
+        case .pipe(let pipe):
+            guard !pipe.hasReader else { throw .alreadyRead }
+            return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
+                guard range == nil else { throw .notComplete }
+                guard pipe.attachReader() else { throw .alreadyRead }
+                runner.readerAttached()
+                return ContentStream(.pipe(pipe), files: files)
+            }
+        case nil:
+            throw .noContent
+        }
+    }
+
+    private func whole(_ record: TaskRecord) throws(GatewayError) -> ContentAccess {
+        if record.options.delivery == .stream, record.response != nil { throw .alreadyRead }
+        guard let content = record.content else { throw .noContent }
+        return ContentAccess(record: record, length: content.length) {
+            [self] range throws(GatewayError) in
+            let range = range ?? 0..<content.length
+            return ContentStream(
+                try await source(of: content, record), from: range.lowerBound, to: range.upperBound,
+                files: parts.files)
+        }
+    }
+
+    private func source(
+        of content: ContentRecord, _ record: TaskRecord
+    ) async throws(GatewayError) -> ContentStream.Source {
+        if content.length == 0 { return .bytes([]) }
+        let session = sessions[record.session]
+        switch content.place {
+        case .store:
+            let journal = session?.journal ?? durable
+            if let bytes = journal.pendingContent(of: record.id) { return .bytes(bytes) }
+            let stored = try await reading { () throws(StoreError) in
+                try await journal.store.content(of: record.id)
+            }
+            guard let stored else { throw .noContent }
+            return .bytes(stored)
+        case .file:
+            if let file = session?.unnamedFiles[record.id] { return .file(file) }
+            let (folder, id) = (parts.folder, record.id)
+            do {
+                return .file(try await parts.files.run { try ContentFile(reading: id, in: folder) })
+            } catch {
+                log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
+                throw .noContent
+            }
+        }
+    }
+
+    /// Bytes of a content as an inline event told of them; shorter where the content is gone (S-58).
+    public func bytes(
+        of id: TaskID, of tenant: TenantID, from offset: Int64, count: Int
+    ) async -> [UInt8] {
+        var bytes: [UInt8] = []
+        do {
+            if case .spool(let spool) = runners[id]?.sink, spool.length >= offset + Int64(count) {
+                while bytes.count < count {
+                    bytes += try await spool.read(
+                        at: offset + Int64(bytes.count), count: count - bytes.count)
+                }
+                return bytes
+            }
+            let access = try await content(of: id, of: tenant)
+            let stream = try await access.open(offset..<offset + Int64(count))
+            while let more = try await stream.next() { bytes += more }
+        } catch {
+            log.write(.info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,114 @@
+internal import Loop
+public import Semantics
+
+/// Where a reader of a stream may begin.
+public enum EventStart: Equatable, Sendable {
+    /// After this position; everything newer can be replayed.
+    case after(Int64)
+    /// The position is older than what is kept, or was never given: the reader is told, and starts at the
+    /// newest position.
+    case reset(newest: Int64, expired: Bool)
+}
+
+/// Replay of events.
+extension Gateway {
+    /// The stream of a session or a task, if the tenant has it.
+    public func stream(
+        of task: TaskID, of tenant: TenantID
+    ) async throws(GatewayError) -> EventStreamKey {
+        let task = try await self.task(task, of: tenant)
+        return .task(task.record.id, session: task.record.session)
+    }
+
+    /// Where a reader that has seen everything up to `position` goes on.
+    public func start(
+        of stream: EventStreamKey, after position: Int64
+    ) async throws(GatewayError) -> EventStart {
+        let newest = hub.newestPosition(of: stream)
+        guard position <= newest, position >= 0 else { return .reset(newest: newest, expired: false) }
+        let oldest = try await oldestPosition(of: stream)
+        guard let oldest else {
+            // Nothing is kept: fine for one who has seen the newest, or where nothing ever was.
+            return position == newest ? .after(position) : .reset(newest: newest, expired: true)
+        }
+        guard position >= oldest - 1 || isTaskStream(stream) else {
+            return .reset(newest: newest, expired: true)
+        }
+        return .after(position)
+    }
+
+    /// The position before the oldest event that can be replayed.
+    public func firstPosition(of stream: EventStreamKey) async throws(GatewayError) -> Int64 {
+        let newest = hub.newestPosition(of: stream)
+        guard let oldest = try await oldestPosition(of: stream) else { return newest }
+        return min(oldest - 1, newest)
+    }
+
+    /// Returns when what has been published on the stream has been shown.
+    public func shown(_ stream: EventStreamKey) async {
+        switch stream {
+        case .session(let session), .task(_, let session): await sessions[session]?.journal.durable()
+        case .tenant: await durable.durable()
+        }
+    }
+
+    /// The next events after a position, ascending; fewer than `limit` only at the newest.
+    public func events(
+        of stream: EventStreamKey, after position: Int64, limit: Int
+    ) async throws(GatewayError) -> [Event] {
+        let newest = hub.newestPosition(of: stream)
+        let query = EventQuery(stream: stream, after: position, limit: limit)
+        var events: [Event] = []
+        for store in stores(of: stream) {
+            events += try await reading { () throws(StoreError) in try await store.events(query) }
+        }
+        if case .tenant = stream {
+            events.sort { $0.tenantSequence < $1.tenantSequence }
+            events.removeLast(max(0, events.count - limit))
+        }
+        // What is stored, but not shown yet, comes by the live stream.
+        return events.filter { stream.position(of: $0) <= newest }
+    }
+
+    /// The tasks that are outstanding now: what a reset tells (api: Events).
+    public func outstandingTasks(
+        of stream: EventStreamKey, of tenant: TenantID, limit: Int
+    ) async throws(GatewayError) -> [TaskView] {
+        switch stream {
+        case .task(let task, _): [try await self.task(task, of: tenant)]
+        case .session(let session):
+            try await tasks(TaskQuery(tenant: tenant, session: session, limit: limit))
+        case .tenant: try await tasks(TaskQuery(tenant: tenant, limit: limit))
+        }
+    }
+
+    private func oldestPosition(of stream: EventStreamKey) async throws(GatewayError) -> Int64? {
+        var oldest: Int64?
+        for store in stores(of: stream) {
+            let position = try await reading { () throws(StoreError) in
+                try await store.oldestEvent(of: stream)
+            }
+            if let position { oldest = min(oldest ?? position, position) }
+        }
+        return oldest
+    }
+
+    private func isTaskStream(_ stream: EventStreamKey) -> Bool {
+        if case .task = stream { true } else { false }
+    }
+
+    private func stores(of stream: EventStreamKey) -> [any Store] {
+        switch stream {
+        case .session(let session), .task(_, let session):
+            [sessions[session]?.store ?? durable.store]
+        case .tenant: [durable.store, volatile.store]
+        }
+    }
+}
+
+extension EventStreamKey {
+    /// An event's position in this stream.
+    public func position(of event: Event) -> Int64 {
+        if case .tenant = self { event.tenantSequence } else { event.sequence }
+    }
+}

@@ -1,0 +1,51 @@
+internal import Loop
+public import Semantics
+
+/// The end of sessions (S-9…S-11).
+extension Gateway {
+    /// Begins the end of a session; its last event follows when its tasks have ended.
+    ///
+    /// For the shared session nothing happens (S-4); `cancelTasks` may follow `finishTasks`.
+    public func invalidate(
+        _ id: SessionID, of tenant: TenantID, _ mode: InvalidationMode
+    ) async throws(GatewayError) {
+        let session = try live(id, tenant)
+        guard session.record.type != .shared, session.record.state != .invalid else { return }
+        if session.record.state == .active { session.change { $0.state = .invalidating } }
+        if mode == .cancelTasks { try await cancelAll(of: session) }
+        await session.journal.durable()
+        endIfDrained(session)
+    }
+
+    private func cancelAll(of session: LiveSession) async throws(GatewayError) {
+        for runner in session.runners.values { runner.send(.cancel) }
+        var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
+        while true {
+            await session.journal.durable()
+            let page = try await reading { [query] () throws(StoreError) in
+                try await session.store.tasks(query)
+            }
+            for record in page { runner(for: record, in: session).send(.cancel) }
+            guard let last = page.last else { return }
+            query.after = last.id
+        }
+    }
+
+    /// Sends the last event of a session that is on its way out and has no outstanding task.
+    func endIfDrained(_ session: LiveSession) {
+        guard session.record.state == .invalidating, session.runners.isEmpty else { return }
+        Task { @LoopActor in
+            await session.journal.durable()
+            guard let counts = try? await session.store.taskCounts(of: session.record.id),
+                counts.allSatisfy({ $0.key == .completed || $0.value == 0 }),
+                session.record.state == .invalidating
+            else { return }
+            session.change { record in
+                record.state = .invalid
+                record.invalidatedAt = parts.clock.now
+            }
+            hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
+            session.closeConnections()
+        }
+    }
+}

@@ -1,0 +1,112 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// What happens at a start, in between, and at the end.
+extension Gateway {
+    /// Takes in what the store holds. Nothing runs yet.
+    func recall(_ contents: StoreContents) {
+        for record in contents.sessions {
+            _ = admit(record)
+            hub.recall(record)
+            if record.type == .shared { sharedSessions[record.tenant] = record.id }
+        }
+        for record in contents.activeTasks {
+            guard let session = sessions[record.session] else { continue }
+            _ = runner(for: record, in: session)
+        }
+    }
+
+    /// Ends what a stop has interrupted, and starts what waits (S-56).
+    public func start() async {
+        for runner in runners.values.sorted(by: { $0.record.id < $1.record.id }) {
+            if runner.record.hasLiveAttempt {
+                discardPart(of: runner.record.id)
+                runner.send(.failed(.disconnected))
+            } else {
+                runner.resume()
+            }
+        }
+        await durable.durable()
+        for session in sessions.values { endIfDrained(session) }
+        scheduleHousekeeping(after: .seconds(5))
+    }
+
+    /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12, S-56).
+    public func stop() async {
+        housekeeping = nil
+        for runner in runners.values { runner.abandon() }
+        for session in sessions.values { session.closeConnections() }
+        await durable.durable()
+    }
+
+    private func discardPart(of task: TaskID) {
+        let folder = parts.folder
+        parts.files.submit { try? folder.remove(task) }  // or housekeeping does
+    }
+
+    // MARK: Housekeeping
+
+    private func scheduleHousekeeping(after delay: Duration) {
+        let timer = LoopTimer { [unowned self] in
+            Task { @LoopActor in
+                await keepHouse()
+                if housekeeping != nil { scheduleHousekeeping(after: .seconds(60)) }
+            }
+        }
+        timer.arm(after: delay)
+        housekeeping = timer
+    }
+
+    /// Forgets what has outlived its time; removes files that belong to nobody.
+    func keepHouse() async {
+        let now = parts.clock.now
+        for session in sessions.values where isOver(session.record, at: now) { forget(session) }
+        do {
+            let limits = RetentionLimits(
+                tasksCompletedBefore: now.earlier(by: limits.taskRetention),
+                eventsBefore: now.earlier(by: limits.eventRetention),
+                eventsPerSession: limits.eventsPerSession,
+                sessionsInvalidBefore: now.earlier(by: limits.taskRetention))
+            for journal in [durable, volatile] {
+                for task in try await journal.store.purge(limits) {
+                    cache.remove(task)
+                    discardPart(of: task)
+                }
+            }
+            try await sweepFiles()
+        } catch {
+            log.write(.warning, "housekeeping was not finished", ["error": .words("\(error)")])
+        }
+    }
+
+    private func isOver(_ record: SessionRecord, at now: Timestamp) -> Bool {
+        guard let end = record.invalidatedAt, !record.isPersistent else { return false }
+        return end <= now.earlier(by: limits.ephemeralGrace)
+    }
+
+    private func forget(_ session: LiveSession) {
+        sessions[session.record.id] = nil
+        hub.forget(session.record.id)
+        session.journal.remove(session.record.id)
+        cache.removeAll { $0.session == session.record.id }
+    }
+
+    /// A crash between a file and its row leaves the file behind.
+    private func sweepFiles() async throws {
+        guard !hasSweptFiles else { return }
+        hasSweptFiles = true
+        let folder = parts.folder
+        for task in try await parts.files.run({ try folder.tasks() }) where runners[task] == nil {
+            guard durable.pendingTask(task) == nil, cache.record(task) == nil else { continue }
+            if try await durable.store.knows(task) { continue }
+            discardPart(of: task)
+        }
+    }
+}
+
+extension Timestamp {
+    fileprivate func earlier(by duration: Duration) -> Timestamp {
+        Timestamp(milliseconds: milliseconds - duration.components.seconds * 1000)
+    }
+}

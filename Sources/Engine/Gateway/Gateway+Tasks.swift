@@ -1,0 +1,205 @@
+internal import Loop
+public import Semantics
+
+/// Creating, reading and steering tasks.
+extension Gateway {
+    /// Creates tasks, all or none; durable when it returns.
+    public func createTasks(
+        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> [TaskView] {
+        let session = try live(id, tenant)
+        guard session.record.state == .active else { throw .sessionInvalidated }
+        try refuseWhenFull()
+        let created = specs.map { create($0, in: session) }
+        await session.journal.durable()
+        return created.map { task in
+            runners[task.id].map(view) ?? view(cache.record(task.id) ?? task)
+        }
+    }
+
+    private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
+        let record = TaskRecord(
+            id: identifiers.next(), tenant: session.record.tenant, session: session.record.id,
+            number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
+            request: spec.request, createdAt: parts.clock.now)
+        session.journal.create(record)
+        counters.createdTasks += 1
+        hub.publish(.didCreate, of: record.id, in: session)
+        if spec.resume {
+            runner(for: record, in: session).resume()
+        } else {
+            cache.insert(record)
+        }
+        return record
+    }
+
+    /// One task as it is now.
+    public func task(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        if let view = knownTask(id), view.record.tenant == tenant { return view }
+        return view(try await storedTask(id, tenant))
+    }
+
+    /// One task, after it has completed or `limit` is over (S-45).
+    public func task(
+        _ id: TaskID, of tenant: TenantID, completedWithin limit: Duration
+    ) async throws(GatewayError) -> TaskView {
+        let current = try await task(id, of: tenant)
+        guard current.record.state != .completed, let session = sessions[current.record.session]
+        else { return current }
+        let runner = runner(for: current.record, in: session)
+        await runner.completion(within: limit)
+        await session.journal.durable()
+        let view = view(runner)
+        settle(runner)
+        return view
+    }
+
+    /// Tasks as they are now, in the order of creation.
+    public func tasks(_ query: TaskQuery) async throws(GatewayError) -> [TaskView] {
+        if let id = query.session { _ = try live(id, query.tenant) }
+        var records: [TaskRecord] = []
+        for journal in [durable, volatile] {
+            if let id = query.session, sessions[id]?.journal !== journal { continue }
+            await journal.durable()
+            records += try await reading { () throws(StoreError) in
+                try await journal.store.tasks(query)
+            }
+        }
+        if query.session == nil { records.sort { $0.id < $1.id } }
+        return records.prefix(query.limit).map { record in
+            runners[record.id].map(view) ?? view(record)
+        }
+    }
+
+    /// Starts or goes on with a task; a completed one stays as it is (S-31).
+    public func resume(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await steer(id, tenant) { $0.resume() }
+    }
+
+    /// Stops a task until it is resumed.
+    public func suspend(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await steer(id, tenant) { $0.send(.suspend) }
+    }
+
+    /// Ends a task with -999 (S-33).
+    public func cancel(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await steer(id, tenant) { $0.send(.cancel) }
+    }
+
+    /// Changes what can be changed of a task; a completed one keeps all but its description.
+    public func change(
+        _ id: TaskID, of tenant: TenantID, _ change: TaskChange
+    ) async throws(GatewayError) -> TaskView {
+        let session = try await sessionOfTask(id, tenant)
+        guard session.record.state != .invalid else { throw .sessionInvalidated }
+        return try await steer(id, tenant, evenCompleted: true) { runner in
+            if let description = change.description {
+                runner.record.options.description = description
+            }
+            if runner.record.state != .completed {
+                if let priority = change.priority { runner.setPriority(priority) }
+                if let date = change.earliestBeginDate { runner.setEarliestBeginDate(date) }
+            }
+            session.journal.save(runner.record)
+        }
+    }
+
+    /// Forgets a completed task and its content (S-60).
+    public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
+        let task = try await task(id, of: tenant)
+        guard task.record.state == .completed else { throw .taskIsRunning }
+        let journal = sessions[task.record.session]?.journal ?? durable
+        journal.remove(id)
+        sessions[task.record.session]?.unnamedFiles[id] = nil
+        await journal.durable()
+        cache.remove(id)
+        if task.record.content?.place == .file {
+            let folder = parts.folder
+            // What stays behind a failure is swept up by housekeeping.
+            parts.files.submit { try? folder.remove(id) }
+        }
+    }
+
+    // MARK: Runners
+
+    /// The task's runner, made anew for a task at rest.
+    func runner(for record: TaskRecord, in session: LiveSession) -> TaskRunner {
+        if let runner = runners[record.id] { return runner }
+        let runner = TaskRunner(record, in: session, services: services)
+        runners[record.id] = runner
+        session.runners[record.id] = runner
+        cache.remove(record.id)
+        return runner
+    }
+
+    /// Lets go of a runner that has nothing to do.
+    func settle(_ runner: TaskRunner) {
+        guard runner.isAtRest || runner.record.state == .completed else { return }
+        runners[runner.record.id] = nil
+        runner.session.runners[runner.record.id] = nil
+        cache.insert(runner.record)
+    }
+
+    func completed(_ runner: TaskRunner) {
+        counters.completedTasks += 1
+        if runner.record.error != nil { counters.failedTasks += 1 }
+        settle(runner)
+        endIfDrained(runner.session)
+    }
+
+    private func steer(
+        _ id: TaskID, _ tenant: TenantID, evenCompleted: Bool = false,
+        _ action: @LoopActor (TaskRunner) -> Void
+    ) async throws(GatewayError) -> TaskView {
+        let current = try await task(id, of: tenant)
+        guard let session = sessions[current.record.session],
+            evenCompleted || current.record.state != .completed
+        else { return current }
+        let runner = runner(for: current.record, in: session)
+        action(runner)
+        settle(runner)
+        await session.journal.durable()
+        return view(runner)
+    }
+
+    func sessionOfTask(
+        _ id: TaskID, _ tenant: TenantID
+    ) async throws(GatewayError) -> LiveSession {
+        let task = try await task(id, of: tenant)
+        return try live(task.record.session, tenant)
+    }
+
+    // MARK: Records
+
+    /// A task that is in memory.
+    private func knownTask(_ id: TaskID) -> TaskView? {
+        if let runner = runners[id] { return view(runner) }
+        if let record = cache.record(id) { return view(record) }
+        return (durable.pendingTask(id) ?? volatile.pendingTask(id)).map(view)
+    }
+
+    private func storedTask(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskRecord {
+        for journal in [durable, volatile] {
+            let record = try await reading { () throws(StoreError) in
+                try await journal.store.task(id, of: tenant)
+            }
+            if let record {
+                // What came to life during the look-up is newer than what was found.
+                if let known = knownTask(id) { return known.record }
+                cache.insert(record)
+                return record
+            }
+        }
+        throw .noSuchTask
+    }
+
+    func view(_ runner: TaskRunner) -> TaskView {
+        TaskView(
+            record: runner.record, waitingFor: runner.waitReason,
+            hasContent: runner.sink != nil || runner.record.content != nil)
+    }
+
+    func view(_ record: TaskRecord) -> TaskView {
+        TaskView(record: record, waitingFor: nil, hasContent: record.content != nil)
+    }
+}

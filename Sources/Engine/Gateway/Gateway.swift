@@ -1,0 +1,224 @@
+internal import Diagnostics
+public import Loop
+public import Semantics
+
+/// Sessions and tasks of all tenants: the use cases of Ferry, without a wire.
+///
+/// Everything that is promised here is durable before the call returns; ephemeral sessions are kept in
+/// memory only. A tenant never sees what is another's: it does not exist for it.
+@LoopActor
+public final class Gateway {
+    /// What bounds a gateway.
+    public struct Limits: Sendable {
+        /// Attempts at a time, of all sessions.
+        public var attempts = 4096
+        /// How long completed tasks and their contents are kept; an acknowledged one goes at once (S-60).
+        public var taskRetention = Duration.seconds(7 * 86_400)
+        /// How long events can be replayed, and how many of a session at most.
+        public var eventRetention = Duration.seconds(86_400)
+        public var eventsPerSession = 100_000
+        /// How long an ephemeral session answers after its last event (S-11).
+        public var ephemeralGrace = Duration.seconds(60)
+        public init() {}
+    }
+
+    /// What the gateway is made of.
+    public struct Parts {
+        let store: any Store
+        let transport: any Transport
+        let digests: any Digests
+        let files: FileThreads
+        let folder: ContentFolder
+        let clock: any Clock
+
+        public init(
+            store: any Store, transport: any Transport, digests: any Digests, files: FileThreads,
+            folder: ContentFolder, clock: any Clock = SystemClock()
+        ) {
+            self.store = store
+            self.transport = transport
+            self.digests = digests
+            self.files = files
+            self.folder = folder
+            self.clock = clock
+        }
+    }
+
+    /// See `figures`.
+    public struct Figures: Sendable {
+        public internal(set) var sessions = 0
+        public internal(set) var liveTasks = 0
+        public internal(set) var createdTasks = 0
+        public internal(set) var completedTasks = 0
+        public internal(set) var failedTasks = 0
+    }
+
+    /// Where events are heard and replayed.
+    public let hub: EventHub
+    /// Called when the store has failed for good: the process must end, and recover from the store.
+    public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
+
+    let limits: Limits
+    let parts: Parts
+    let durable: Journal
+    let volatile: Journal
+    let services: TaskServices
+    let budget: AttemptBudget
+    var identifiers: IdentifierSource
+    var sessions: [SessionID: LiveSession] = [:]
+    var sharedSessions: [TenantID: SessionID] = [:]
+    /// The tasks that are not at rest, of all sessions.
+    var runners: [TaskID: TaskRunner] = [:]
+    var cache = RecordCache(limit: 2048)
+    var housekeeping: LoopTimer?
+    var counters = Figures()
+    var hasSweptFiles = false
+    let log = Log("engine")
+
+    /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
+    public init(_ parts: Parts, contents: StoreContents, limits: Limits = Limits()) {
+        self.parts = parts
+        self.limits = limits
+        durable = Journal(store: parts.store)
+        volatile = Journal(store: MemoryStore())
+        hub = EventHub(
+            clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
+        services = TaskServices(
+            clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
+            transport: parts.transport, hub: hub)
+        budget = AttemptBudget(limit: limits.attempts)
+        identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
+        for journal in [durable, volatile] {
+            journal.onCommit = { [unowned self] in hub.release() }
+            journal.onFailure = { [unowned self] error in onStoreFailure?(error) }
+        }
+        services.onCompletion = { [unowned self] in completed($0) }
+        recall(contents)
+    }
+
+    // MARK: Sessions
+
+    /// Creates a session.
+    public func createSession(
+        _ spec: SessionSpec, of tenant: TenantID
+    ) async throws(GatewayError) -> SessionView {
+        try refuseWhenFull()
+        let session = makeSession(spec.type, spec, tenant)
+        await session.journal.durable()
+        return SessionView(record: session.record, taskCounts: [:])
+    }
+
+    /// The tenant's shared session, made at its first use (S-4).
+    public func sharedSession(of tenant: TenantID) async throws(GatewayError) -> SessionID {
+        if let id = sharedSessions[tenant] { return id }
+        try refuseWhenFull()
+        let spec = SessionSpec(
+            type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
+        let session = makeSession(.shared, spec, tenant)
+        sharedSessions[tenant] = session.record.id
+        await session.journal.durable()
+        return session.record.id
+    }
+
+    /// One session as it is now.
+    public func session(
+        _ id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> SessionView {
+        try await view(live(id, tenant))
+    }
+
+    /// The tenant's sessions in the order of creation.
+    public func sessions(
+        of tenant: TenantID, after: SessionID?, limit: Int
+    ) async throws(GatewayError) -> [SessionView] {
+        let records = sessions.values.map(\.record)
+            .filter { $0.tenant == tenant && $0.id.rawValue > after?.rawValue ?? 0 }
+            .sorted { $0.id < $1.id }
+        var views: [SessionView] = []
+        for record in records.prefix(limit) {
+            if let session = sessions[record.id] { views.append(try await view(session)) }
+        }
+        return views
+    }
+
+    /// Whether a session is some tenant's shared one.
+    public func isShared(_ id: SessionID) -> Bool {
+        sessions[id]?.record.type == .shared
+    }
+
+    /// Sets the description, the one thing that can change (S-5).
+    public func describe(
+        _ id: SessionID, of tenant: TenantID, as description: String?
+    ) async throws(GatewayError) -> SessionView {
+        let session = try live(id, tenant)
+        guard session.record.state == .active else { throw .sessionInvalidated }
+        session.change { $0.description = description }
+        await session.journal.durable()
+        return try await view(session)
+    }
+
+    /// Whether new work is taken: not while the disk is full.
+    public var takesWork: Bool { !durable.isStalled }
+
+    /// Figures for who watches the gateway; the counters begin at the start.
+    public var figures: Figures {
+        var figures = counters
+        figures.sessions = sessions.count
+        figures.liveTasks = runners.count
+        return figures
+    }
+
+    // MARK: Parts of the house
+
+    func live(_ id: SessionID, _ tenant: TenantID) throws(GatewayError) -> LiveSession {
+        guard let session = sessions[id], session.record.tenant == tenant else {
+            throw .noSuchSession
+        }
+        return session
+    }
+
+    func journal(of record: SessionRecord) -> Journal {
+        record.isPersistent ? durable : volatile
+    }
+
+    func refuseWhenFull() throws(GatewayError) {
+        if durable.isStalled { throw .diskFull }
+    }
+
+    func reading<T>(
+        _ read: @LoopActor () async throws(StoreError) -> T
+    ) async throws(GatewayError) -> T {
+        do {
+            return try await read()
+        } catch {
+            log.write(.error, "the store cannot be read", ["error": .words("\(error)")])
+            throw .store(error)
+        }
+    }
+
+    func admit(_ record: SessionRecord) -> LiveSession {
+        let session = LiveSession(
+            record, journal: journal(of: record), transport: parts.transport, budget: budget)
+        sessions[record.id] = session
+        return session
+    }
+
+    private func makeSession(
+        _ type: SessionType, _ spec: SessionSpec, _ tenant: TenantID
+    ) -> LiveSession {
+        let record = SessionRecord(
+            id: identifiers.next(), tenant: tenant, type: type, description: spec.description,
+            configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
+        let session = admit(record)
+        session.journal.save(record)
+        return session
+    }
+
+    private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
+        await session.journal.durable()
+        let counts = try await reading { () throws(StoreError) in
+            try await session.store.taskCounts(of: session.record.id)
+        }
+        return SessionView(record: session.record, taskCounts: counts)
+    }
+}

@@ -1,0 +1,59 @@
+internal import Loop
+internal import Semantics
+
+/// A session in memory: its record, its live tasks, its queue and its connections.
+@LoopActor
+final class LiveSession {
+    private(set) var record: SessionRecord
+    let journal: Journal
+    let queue: SlotQueue
+    /// The tasks that are neither at rest nor completed, and those that somebody holds.
+    var runners: [TaskID: TaskRunner] = [:]
+    /// Contents of an ephemeral session that are too large for memory: open files without a name.
+    var unnamedFiles: [TaskID: ContentFile] = [:]
+    private let transport: any Transport
+    private var connections: (any ConnectionPool)?
+
+    init(_ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget) {
+        self.record = record
+        self.journal = journal
+        self.transport = transport
+        self.queue = SlotQueue(
+            limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget)
+    }
+
+    var store: any Store { journal.store }
+
+    /// Made at the first attempt, so that a session at rest costs no descriptor.
+    var pool: any ConnectionPool {
+        if let connections { return connections }
+        let pool = transport.makePool(
+            PoolSettings(
+                tlsMinimum: record.configuration.tlsMinimumSupportedProtocolVersion,
+                tlsMaximum: record.configuration.tlsMaximumSupportedProtocolVersion))
+        connections = pool
+        return pool
+    }
+
+    /// The record after its event counter has gone on by one.
+    func advanceSequence() -> SessionRecord {
+        change { $0.lastSequence += 1 }
+        return record
+    }
+
+    /// The number of the next task.
+    func advanceTaskNumber() -> Int {
+        change { $0.lastTaskNumber += 1 }
+        return record.lastTaskNumber
+    }
+
+    func change(_ change: (inout SessionRecord) -> Void) {
+        change(&record)
+        journal.save(record)
+    }
+
+    func closeConnections() {
+        connections?.close()
+        connections = nil
+    }
+}

@@ -1,0 +1,204 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// What stands between the engine's memory and a store: changes are gathered while the store is busy, and
+/// go to it as one batch when it is not (group commit).
+///
+/// The engine's memory is ahead of the store; whoever promises something to a client, or shows it an event,
+/// first waits until the store has it: `durable()` and `committedGeneration`.
+@LoopActor
+final class Journal {
+    let store: any Store
+    /// The batch that is being gathered.
+    private(set) var generation: Int64 = 1
+    /// The newest batch that the store has acknowledged.
+    private(set) var committedGeneration: Int64 = 0
+    /// Set while the disk is full: new work is refused.
+    private(set) var isStalled = false
+    /// Called after each acknowledged batch.
+    var onCommit: (@LoopActor () -> Void)?
+    /// Called when the store has failed for good: the process must end and recover from the store.
+    var onFailure: (@LoopActor (StoreError) -> Void)?
+
+    private var gathered = Gathered()
+    private var inFlight: Gathered?
+    private var isScheduled = false
+    private var waiters: [(generation: Int64, continuation: CheckedContinuation<Void, Never>)] = []
+    private lazy var retry = LoopTimer { [unowned self] in commit() }
+    private let log = Log("engine.journal")
+
+    init(store: any Store) { self.store = store }
+
+    // MARK: Changes
+
+    func save(_ session: SessionRecord) {
+        gathered.save(session)
+        schedule()
+    }
+
+    func remove(_ session: SessionID) {
+        gathered.batch.removedSessions.append(session)
+        schedule()
+    }
+
+    func create(_ task: TaskRecord) {
+        gathered.create(task)
+        schedule()
+    }
+
+    func save(_ task: TaskRecord) {
+        gathered.save(task)
+        schedule()
+    }
+
+    func remove(_ task: TaskID) {
+        gathered.batch.removedTasks.append(task)
+        schedule()
+    }
+
+    func keep(_ content: [UInt8], of task: TaskID) {
+        gathered.batch.contents.append((task, content))
+        schedule()
+    }
+
+    func append(_ event: Event) {
+        gathered.batch.events.append(event)
+        schedule()
+    }
+
+    /// Sets the mark up to which no tenant sequence is given again after a restart.
+    func reserve(_ sequence: Int64, for tenant: TenantID) {
+        gathered.batch.tenantSequences[tenant] = sequence
+        schedule()
+    }
+
+    // MARK: What the store does not have yet
+
+    /// The newest form of a task that is on its way to the store.
+    func pendingTask(_ id: TaskID) -> TaskRecord? {
+        gathered.task(id) ?? inFlight?.task(id)
+    }
+
+    /// A content that is on its way to the store.
+    func pendingContent(of task: TaskID) -> [UInt8]? {
+        let isTask = { (content: (task: TaskID, bytes: [UInt8])) in content.task == task }
+        return (gathered.batch.contents.last(where: isTask)
+            ?? inFlight?.batch.contents.last(where: isTask))?.bytes
+    }
+
+    // MARK: Commit
+
+    /// Returns once everything that has been recorded by now is durable.
+    func durable() async {
+        guard !gathered.batch.isEmpty || inFlight != nil else { return }
+        let target = gathered.batch.isEmpty ? generation - 1 : generation
+        await withCheckedContinuation { waiters.append((target, $0)) }
+    }
+
+    private func schedule() {
+        guard !isScheduled, inFlight == nil else { return }
+        isScheduled = true
+        LoopActor.later { [self] in
+            isScheduled = false
+            send()
+        }
+    }
+
+    private func send() {
+        guard inFlight == nil, !gathered.batch.isEmpty else { return }
+        inFlight = gathered
+        gathered = Gathered()
+        generation += 1
+        commit()
+    }
+
+    private func commit() {
+        guard let batch = inFlight?.batch else { return }
+        Task.immediate { @LoopActor in
+            do throws(StoreError) {
+                try await store.commit(batch)
+                committed()
+            } catch {
+                refused(error)
+            }
+        }
+    }
+
+    private func committed() {
+        inFlight = nil
+        committedGeneration = generation - 1
+        if isStalled {
+            isStalled = false
+            log.write(.notice, "the store has room again")
+        }
+        onCommit?()
+        var remaining: [(generation: Int64, continuation: CheckedContinuation<Void, Never>)] = []
+        for waiter in waiters {
+            if waiter.generation <= committedGeneration {
+                waiter.continuation.resume()
+            } else {
+                remaining.append(waiter)
+            }
+        }
+        waiters = remaining
+        send()
+    }
+
+    private func refused(_ error: StoreError) {
+        guard error == .full else {
+            log.write(.error, "the store has failed", ["error": .words("\(error)")])
+            onFailure?(error)
+            return
+        }
+        if !isStalled {
+            isStalled = true
+            log.write(.error, "the disk is full: new work is refused until there is room")
+        }
+        retry.arm(after: .seconds(1))
+    }
+}
+
+/// A batch with an index of its tasks, so that a task that changes often is written once.
+private struct Gathered {
+    private enum Place {
+        case created(Int)
+        case changed(Int)
+    }
+
+    var batch = StoreBatch()
+    private var tasks: [TaskID: Place] = [:]
+    private var sessions: [SessionID: Int] = [:]
+
+    mutating func save(_ session: SessionRecord) {
+        if let index = sessions[session.id] {
+            batch.sessions[index] = session
+        } else {
+            sessions[session.id] = batch.sessions.count
+            batch.sessions.append(session)
+        }
+    }
+
+    mutating func create(_ task: TaskRecord) {
+        tasks[task.id] = .created(batch.createdTasks.count)
+        batch.createdTasks.append(task)
+    }
+
+    mutating func save(_ task: TaskRecord) {
+        switch tasks[task.id] {
+        case .created(let index): batch.createdTasks[index] = task
+        case .changed(let index): batch.changedTasks[index] = task
+        case nil:
+            tasks[task.id] = .changed(batch.changedTasks.count)
+            batch.changedTasks.append(task)
+        }
+    }
+
+    func task(_ id: TaskID) -> TaskRecord? {
+        switch tasks[id] {
+        case .created(let index): batch.createdTasks[index]
+        case .changed(let index): batch.changedTasks[index]
+        case nil: nil
+        }
+    }
+}

@@ -1,0 +1,92 @@
+internal import Loop
+internal import Semantics
+
+/// A task's attempt on the wire, and why it may be paused at the moment.
+@LoopActor
+struct Exchange {
+    /// Who wants the transfer to pause; it goes on when nobody does.
+    struct PauseReasons: OptionSet {
+        let rawValue: UInt8
+        /// The client has suspended the task.
+        static let client = PauseReasons(rawValue: 1)
+        /// The disk or the reader is behind.
+        static let sink = PauseReasons(rawValue: 2)
+        /// Inline events have not been committed yet.
+        static let journal = PauseReasons(rawValue: 4)
+    }
+
+    /// Counts the attempts of the task.
+    private(set) var number = 0
+    /// The host whose slot the attempt holds.
+    private(set) var origin: WebURL.Origin
+    /// What follows when the attempt has ended, if not its answer.
+    var sequel: Sequel?
+    /// Bytes of a redirect's body that were thrown away.
+    var discardedBytes = 0
+    private var attempt: (any Attempt)?
+    private var isOpen = false
+    private var pauses: PauseReasons = []
+
+    enum Sequel {
+        case follow(RequestRecord)
+        case fail(TransferError)
+    }
+
+    /// No attempt yet; the first goes to `origin`.
+    nonisolated init(to origin: WebURL.Origin) { self.origin = origin }
+
+    /// A new attempt holds a slot, and will be opened.
+    mutating func begin(to origin: WebURL.Origin) {
+        number += 1
+        self.origin = origin
+        sequel = nil
+        discardedBytes = 0
+        isOpen = true
+    }
+
+    /// Whether the attempt of that number has its slot, but has not been opened.
+    func isWaitingToStart(_ number: Int) -> Bool {
+        self.number == number && isOpen && attempt == nil
+    }
+
+    mutating func opened(_ attempt: any Attempt) {
+        self.attempt = attempt
+        if !pauses.isEmpty { attempt.pause() }
+    }
+
+    mutating func pause(_ reason: PauseReasons) {
+        let wasRunning = pauses.isEmpty
+        pauses.insert(reason)
+        if wasRunning { attempt?.pause() }
+    }
+
+    /// As `pause`, where a verdict pauses the attempt itself.
+    mutating func notePause(_ reason: PauseReasons) {
+        pauses.insert(reason)
+    }
+
+    func isPaused(for reason: PauseReasons) -> Bool { pauses.contains(reason) }
+
+    /// Takes a reason away.
+    /// - Returns: the attempt if it must go on now; the caller resumes it, since that may call back at once.
+    mutating func unpause(_ reason: PauseReasons) -> (any Attempt)? {
+        guard pauses.contains(reason) else { return nil }
+        pauses.remove(reason)
+        return pauses.isEmpty ? attempt : nil
+    }
+
+    /// The attempt has ended by itself.
+    mutating func ended() {
+        attempt = nil
+        isOpen = false
+        pauses.remove(.sink)
+        pauses.remove(.journal)
+    }
+
+    /// Ends the attempt.
+    /// - Returns: its metrics, if it was opened.
+    mutating func stop() -> TransactionMetrics? {
+        defer { ended() }
+        return attempt?.cancel()
+    }
+}

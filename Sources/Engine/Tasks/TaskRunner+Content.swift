@@ -1,0 +1,146 @@
+internal import Loop
+internal import Semantics
+
+/// Where a task's body goes.
+enum ContentSink {
+    /// Kept whole (S-41 collect, S-60).
+    case spool(ContentSpool)
+    /// Handed on (S-41 stream).
+    case pipe(StreamPipe)
+}
+
+extension TaskRunner {
+    /// Inline bytes that may be on their way to the store.
+    private static let uncommittedLimit = 1 << 20
+
+    func openSink(expecting response: ResponseRecord) {
+        guard record.currentRequest.method != "HEAD" else { return }
+        if record.options.delivery == .stream {
+            openPipe()
+            return
+        }
+        let place: ContentFile.Place =
+            session.record.isPersistent
+            ? .named(services.folder, record.id) : .unnamed(services.folder)
+        let algorithm =
+            record.options.expectedDigest?.algorithm
+            ?? (record.options.computeDigest ? .sha256 : nil)
+        let spool = ContentSpool(
+            at: place, digest: algorithm.map(services.digests.start), files: services.files,
+            clock: services.clock)
+        spool.onRoom = { [weak self] in self?.sinkHasRoom() }
+        spool.onFailure = { [weak self] error in
+            self?.send(.failed(.cannotWrite(error.description)))
+        }
+        sink = .spool(spool)
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        switch sink {
+        case .spool(let spool): spool.write(bytes)
+        case .pipe(let pipe): pipe.write(bytes)
+        case nil: true  // a body where none can be, as after HEAD: libcurl does not deliver one
+        }
+    }
+
+    /// The pipe of a streamed content; made before the first byte, so that a reader may wait for it.
+    @discardableResult
+    func openPipe() -> StreamPipe {
+        if case .pipe(let pipe) = sink { return pipe }
+        let pipe = StreamPipe()
+        pipe.onRoom = { [weak self] in self?.sinkHasRoom() }
+        pipe.onReaderGone = { [weak self] in self?.send(.cancel) }
+        sink = .pipe(pipe)
+        return pipe
+    }
+
+    private func sinkHasRoom() {
+        if case .pipe = sink { setIdleTimer(runs: true) }
+        exchange.unpause(.sink)?.resume()
+    }
+
+    /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes on by itself.
+    func mustWaitForJournal() -> Bool {
+        guard uncommittedBytes > TaskRunner.uncommittedLimit else { return false }
+        exchange.notePause(.journal)
+        Task { @LoopActor in
+            await session.journal.durable()
+            uncommittedBytes = 0
+            exchange.unpause(.journal)?.resume()
+        }
+        return true
+    }
+
+    // MARK: The end
+
+    func keepContent() {
+        switch sink {
+        case .spool(let spool): Task.immediate { @LoopActor in await keep(spool) }
+        case .pipe(let pipe): drain(pipe)
+        case nil: send(.contentKept)
+        }
+    }
+
+    private func keep(_ spool: ContentSpool) async {
+        do {
+            let (bytes, digest) = try await spool.finish()
+            guard record.state != .completed else { return }  // cancelled meanwhile
+            if let error = digestError(digest) {
+                send(.failed(error))
+                return
+            }
+            record.content = ContentRecord(
+                length: spool.length, place: bytes == nil ? .file : .store,
+                digest: contentDigest(digest)?.description, lengthVerified: lengthVerified)
+            if let bytes {
+                if !bytes.isEmpty { session.journal.keep(bytes, of: record.id) }
+            } else if !session.record.isPersistent {
+                session.unnamedFiles[record.id] = spool.file
+            }
+            record.countOfBytesExpectedToReceive = spool.length
+            send(.contentKept)
+            spool.close()
+        } catch {
+            send(.failed(.cannotWrite("\(error)")))
+        }
+    }
+
+    private func drain(_ pipe: StreamPipe) {
+        record.countOfBytesExpectedToReceive = record.countOfBytesReceived
+        pipe.finish(.success(()))
+        if pipe.isDrained {
+            send(.contentKept)
+        } else {
+            pipe.onDrained = { [weak self] in self?.send(.contentKept) }
+            if !pipe.hasReader { setIdleTimer(runs: true) }
+        }
+    }
+
+    func dropContent() {
+        switch sink {
+        case .spool(let spool):
+            spool.close()
+            guard session.record.isPersistent, spool.length > 0 else { return }
+            let (folder, task) = (services.folder, record.id)
+            // Behind what the lane still writes; a file that stays is swept up later.
+            spool.afterWrites { try? folder.remove(task) }
+        case .pipe(let pipe):
+            pipe.finish(.failure(.taskFailed))
+        case nil:
+            break
+        }
+    }
+
+    private func digestError(_ digest: [UInt8]?) -> TransferError? {
+        guard let expected = record.options.expectedDigest, let actual = contentDigest(digest),
+            expected != actual
+        else { return nil }
+        return .digestMismatch(expected: expected, actual: actual)
+    }
+
+    private func contentDigest(_ digest: [UInt8]?) -> ContentDigest? {
+        guard let digest else { return nil }
+        let algorithm = record.options.expectedDigest?.algorithm ?? .sha256
+        return ContentDigest(algorithm: algorithm, bytes: digest)
+    }
+}

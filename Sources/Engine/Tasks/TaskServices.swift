@@ -1,0 +1,54 @@
+internal import Loop
+internal import Semantics
+
+/// What every task runner needs of the gateway.
+@LoopActor
+final class TaskServices {
+    let clock: any Clock
+    let files: FileThreads
+    let folder: ContentFolder
+    let digests: any Digests
+    let transport: any Transport
+    let hub: EventHub
+    let progress: ProgressTicker
+    /// Called with every task that has completed, after its last event.
+    var onCompletion: (@LoopActor (TaskRunner) -> Void)?
+
+    init(
+        clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
+        transport: any Transport, hub: EventHub
+    ) {
+        self.clock = clock
+        self.files = files
+        self.folder = folder
+        self.digests = digests
+        self.transport = transport
+        self.hub = hub
+        self.progress = ProgressTicker()
+    }
+}
+
+/// Lets running tasks tell their progress four times a second at most (S-59).
+@LoopActor
+final class ProgressTicker {
+    private static let interval = Duration.milliseconds(250)
+
+    private var moved: [ObjectIdentifier: TaskRunner] = [:]
+    private lazy var timer = LoopTimer { [unowned self] in tick() }
+
+    /// The task will be asked for its figures at the next tick, once.
+    func note(_ runner: TaskRunner) {
+        moved[ObjectIdentifier(runner)] = runner
+        if !timer.isArmed { timer.arm(after: ProgressTicker.interval) }
+    }
+
+    func forget(_ runner: TaskRunner) {
+        moved[ObjectIdentifier(runner)] = nil
+    }
+
+    private func tick() {
+        let runners = moved.values
+        moved = [:]
+        for runner in runners { runner.showProgress() }
+    }
+}

@@ -1,0 +1,52 @@
+internal import Semantics
+
+/// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to records.
+extension AttemptRequest {
+    init(_ record: TaskRecord, in session: SessionRecord) {
+        let request = record.currentRequest
+        var headers = request.headers.merging(
+            additional: session.configuration.httpAdditionalHeaders)
+        let coding = ContentCoding(for: record.type, headers: headers)
+        if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
+        self.init(
+            url: request.url, method: request.method, headers: headers, body: request.body,
+            decodesContent: coding.decodes, priority: record.options.priority,
+            mayPause: record.options.delivery == .stream)
+    }
+}
+
+extension ResponseRecord {
+    init(_ head: ResponseHead, to record: TaskRecord, in session: SessionRecord) {
+        let request = record.currentRequest
+        let coding = ContentCoding(
+            for: record.type,
+            headers: request.headers.merging(
+                additional: session.configuration.httpAdditionalHeaders))
+        let type = head.headers.first("Content-Type").flatMap(MediaType.init(parsing:))
+        // Contradicting lengths have failed the attempt before its head came here.
+        let length = (try? ContentLength.parse(head.headers.values(of: "Content-Length"))) ?? nil
+        self.init(
+            url: request.url.string, status: head.status, httpVersion: head.httpVersion,
+            headers: head.headers,
+            expectedContentLength: coding.expectedLength(
+                contentLength: length,
+                contentEncoding: head.headers.first("Content-Encoding")),
+            mimeType: type?.mimeType, textEncodingName: type?.textEncodingName,
+            suggestedFilename: SuggestedFilename.choose(
+                contentDisposition: head.headers.first("Content-Disposition"), url: request.url,
+                mimeType: type?.mimeType))
+    }
+}
+
+extension RequestRecord {
+    /// RFC 9110 §9.2.1: sent again after a crash, it does no harm.
+    var isSafe: Bool { ["GET", "HEAD", "OPTIONS"].contains(method) }
+
+    /// The request that a redirect leads to.
+    func redirected(to next: RedirectedRequest) -> RequestRecord {
+        RequestRecord(
+            url: next.url, method: next.method, headers: next.headers,
+            sensitiveHeaders: sensitiveHeaders, cachePolicy: cachePolicy,
+            timeoutInterval: timeoutInterval, body: next.dropsBody ? nil : body)
+    }
+}

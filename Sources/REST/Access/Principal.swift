@@ -1,0 +1,47 @@
+public import Engine
+public import Semantics
+
+/// What a token may do.
+public enum Scope: String, CaseIterable, Sendable {
+    case sessions, tasks, events, decisions, admin
+}
+
+/// Who calls: a tenant, and what its token may do.
+public struct Principal: Hashable, Sendable {
+    public let tenant: TenantID
+    public let scopes: Set<Scope>
+
+    public init(tenant: TenantID, scopes: Set<Scope>) {
+        self.tenant = tenant
+        self.scopes = scopes
+    }
+
+    /// The operator: every scope.
+    public static let `operator` = Principal(tenant: .operatorTenant, scopes: Set(Scope.allCases))
+}
+
+/// The tokens that are known, by their SHA-256: the texts themselves are kept nowhere.
+public struct TokenTable: Sendable {
+    private let digests: any Digests
+    private var principals: [[UInt8]: Principal] = [:]
+
+    public init(digests: any Digests) { self.digests = digests }
+
+    /// Lets a token in.
+    public mutating func add(_ token: AccessToken, for principal: Principal) {
+        principals[digest(Array(token.text.utf8))] = principal
+    }
+
+    /// Who the token belongs to.
+    ///
+    /// What is looked up is a digest of what came, so that the time it takes tells nothing about a token.
+    func principal(of token: [UInt8]) -> Principal? {
+        principals[digest(token)]
+    }
+
+    func digest(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = digests.start(.sha256)
+        bytes.withUnsafeBytes { digest.update($0) }
+        return digest.value()
+    }
+}

@@ -1,0 +1,141 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+/// A request and who sends it.
+@LoopActor
+struct Call {
+    let request: Request
+    let principal: Principal
+
+    init(_ request: Request, _ principal: Principal) {
+        self.request = request
+        self.principal = principal
+    }
+
+    var tenant: TenantID { principal.tenant }
+
+    /// The task that the path names.
+    func task() throws(Problem) -> TaskID {
+        guard let id = request.parameters["task"].flatMap(TaskID.init) else {
+            throw Problem(GatewayError.noSuchTask)
+        }
+        return id
+    }
+
+    // MARK: Body
+
+    /// The bytes of a JSON body; nil when there is no body at all.
+    func jsonBytes() async throws -> [UInt8]? {
+        if request.body.isEmpty { return nil }
+        guard isJSON else { throw ProblemCode.unsupportedMediaType.problem() }
+        return try await request.body.collect(limit: 1 << 20)
+    }
+
+    /// What the JSON body says.
+    func json<Value>(
+        _ read: (inout JSONReader) throws(JSONError) -> Value
+    ) async throws -> Value {
+        let bytes = try await jsonBytes() ?? []
+        do throws(JSONError) {
+            return try JSONReader.read(bytes, read)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    private var isJSON: Bool {
+        guard let type = request.header("content-type") else { return false }
+        return MediaType(parsing: type)?.mimeType == "application/json"
+    }
+
+    // MARK: Preferences (RFC 7240)
+
+    /// `Prefer: wait=N`: at most a minute.
+    var wait: Duration? {
+        for header in request.headers.values(of: "prefer") {
+            for preference in header.split(separator: ",") {
+                let parts = preference.split(separator: "=").map { $0.filter { $0 != " " } }
+                guard parts.count == 2, parts[0].lowercased() == "wait",
+                    let seconds = Int(parts[1].filter { $0 != "\"" }), seconds >= 0
+                else { continue }
+                return .seconds(min(seconds, 60))
+            }
+        }
+        return nil
+    }
+
+    /// Names the wait that was applied.
+    func applied(_ wait: Duration?) -> HeaderFields {
+        guard let wait else { return [:] }
+        return ["Preference-Applied": "wait=\(wait.components.seconds)", "Vary": "Prefer"]
+    }
+
+    // MARK: Query
+
+    /// A whole number of the query.
+    func number(_ name: String, in range: ClosedRange<Int>, default: Int) throws(Problem) -> Int {
+        guard let text = request.queryValue(name) else { return `default` }
+        guard let number = Int(text), range.contains(number) else {
+            throw Call.invalid(name, "must be \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// An identifier of the query, as `nextCursor` gave it.
+    func cursor<ID: Identifier>(_: ID.Type) throws(Problem) -> ID? {
+        guard let text = request.queryValue("cursor") else { return nil }
+        guard let id = ID(text) else { throw Call.invalid("cursor", "must be a nextCursor") }
+        return id
+    }
+
+    static func invalid(_ parameter: String, _ rule: String) -> Problem {
+        ProblemCode.invalidValue.problem("The query parameter \(parameter) \(rule).")
+    }
+}
+
+extension Response {
+    /// A JSON answer.
+    static func json(
+        _ status: Int = 200, headers: HeaderFields = [:], capacity: Int = 512,
+        _ write: (inout JSONWriter) -> Void
+    ) -> Response {
+        var json = JSONWriter(capacity: capacity)
+        write(&json)
+        var headers = headers
+        headers.add("Content-Type", "application/json")
+        headers.add("Cache-Control", "no-store")
+        return Response(status: status, headers: headers, body: .bytes(json.finish()))
+    }
+
+    /// A problem (RFC 9457).
+    ///
+    /// - Parameter error: the network's error, where that is the problem.
+    init(_ problem: Problem, error: TransferError? = nil) {
+        var json = JSONWriter()
+        json.object { json in
+            problem.writeMembers(to: &json)
+            if let error {
+                json.name("nsurlError")
+                error.write(to: &json)
+            }
+        }
+        var headers = problem.headers
+        headers.add("Content-Type", "application/problem+json")
+        headers.add("Cache-Control", "no-store")
+        self.init(status: problem.status, headers: headers, body: .bytes(json.finish()))
+    }
+}
+
+extension Problem {
+    func writeMembers(to json: inout JSONWriter) {
+        json.member("type", "/problems/\(code)")
+        json.member("title", title)
+        json.member("status", status)
+        json.member("code", code)
+        if let detail { json.member("detail", detail) }
+        if let pointer { json.member("pointer", pointer) }
+    }
+}

@@ -1,0 +1,130 @@
+internal import Engine
+internal import HTTP
+internal import Loop
+internal import Semantics
+
+/// The logs that readers of event streams follow, one for each stream that has readers.
+@LoopActor
+final class EventStreams {
+    private let gateway: Gateway
+    private var channels: [EventStreamKey: EventChannel] = [:]
+
+    init(gateway: Gateway) { self.gateway = gateway }
+
+    var readerCount: Int { channels.values.reduce(0) { $0 + $1.log.readerCount } }
+
+    /// The stream's log: what is published from now on is in it.
+    func log(of stream: EventStreamKey) -> EventLog {
+        if let channel = channels[stream] { return channel.log }
+        let channel = EventChannel(stream, gateway)
+        channels[stream] = channel
+        gateway.hub.setListener(channel, for: stream)
+        channel.log.onLastReaderGone = { [weak self] in self?.drop(stream) }
+        channel.onEnd = { [weak self] in self?.drop(stream) }
+        return channel.log
+    }
+
+    /// Where older events of the stream come from.
+    func history(of stream: EventStreamKey, of tenant: TenantID) -> any EventHistory {
+        ReplayedEvents(stream, tenant, gateway)
+    }
+
+    private func drop(_ stream: EventStreamKey) {
+        channels[stream] = nil
+        gateway.hub.setListener(nil, for: stream)
+    }
+}
+
+/// Writes what a stream tells into its log, once for all readers.
+@LoopActor
+private final class EventChannel: EventListener {
+    let log: EventLog
+    var onEnd: (@LoopActor () -> Void)?
+    private let stream: EventStreamKey
+    private let gateway: Gateway
+
+    init(_ stream: EventStreamKey, _ gateway: Gateway) {
+        self.stream = stream
+        self.gateway = gateway
+        log = EventLog(startingAfter: gateway.hub.newestPosition(of: stream))
+    }
+
+    func hear(_ event: Event) {
+        let data = event.data(sharedSession: gateway.isShared(event.session))
+        if event.body.isProgress {
+            log.append(
+                id: nil, position: nil, name: event.body.name, data: data,
+                progressKey: EventChannel.progressKey(of: event))
+        } else {
+            let position = stream.position(of: event)
+            log.append(
+                id: stream.identifier(of: position), position: position, name: event.body.name,
+                data: data)
+        }
+        if stream.ends(with: event) {
+            log.finish()
+            onEnd?()
+        }
+    }
+
+    /// S-59: newer progress of the same task and direction takes the place of older.
+    private static func progressKey(of event: Event) -> Int64 {
+        let isUpwards = if case .didSendBodyData = event.body { true } else { false }
+        return (event.task?.rawValue ?? 0) << 1 | (isUpwards ? 1 : 0)
+    }
+}
+
+/// What a stream told before.
+@LoopActor
+private final class ReplayedEvents: EventHistory {
+    /// Data that a page may have, so that a reader stays within its share of memory.
+    private static let byteLimit = 96 << 10
+
+    private let stream: EventStreamKey
+    private let tenant: TenantID
+    private let gateway: Gateway
+
+    init(_ stream: EventStreamKey, _ tenant: TenantID, _ gateway: Gateway) {
+        self.stream = stream
+        self.tenant = tenant
+        self.gateway = gateway
+    }
+
+    func page(
+        after position: Int64, through: Int64?, limit: Int
+    ) async throws -> [EncodedEvent] {
+        var page: [EncodedEvent] = []
+        var byteCount = 0
+        let events = try await gateway.events(of: stream, after: position, limit: min(limit, 128))
+        for event in events {
+            let position = stream.position(of: event)
+            guard position <= through ?? .max, byteCount < ReplayedEvents.byteLimit else { break }
+            let data = event.data(
+                sharedSession: gateway.isShared(event.session), bytes: await bytes(of: event))
+            byteCount += data.count
+            page.append(
+                EncodedEvent(
+                    position: position, id: stream.identifier(of: position),
+                    name: event.body.name, data: data))
+        }
+        return page
+    }
+
+    private func bytes(of event: Event) async -> [UInt8]? {
+        guard case .didReceiveData(let offset, let length, true, nil) = event.body,
+            let task = event.task
+        else { return nil }
+        return await gateway.bytes(of: task, of: tenant, from: offset, count: length)
+    }
+}
+
+extension EventStreamKey {
+    /// Whether nothing follows the event in this stream.
+    fileprivate func ends(with event: Event) -> Bool {
+        switch self {
+        case .tenant: false
+        case .session: event.task == nil && event.body.isTerminal
+        case .task: event.body.isTerminal
+        }
+    }
+}

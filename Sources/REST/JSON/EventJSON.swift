@@ -1,0 +1,73 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Semantics
+
+extension Event {
+    /// The event's data: one line of JSON (api: Events).
+    ///
+    /// - Parameter bytes: an inline event's bytes, where the event does not carry them itself.
+    func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
+        var json = JSONWriter(capacity: 256)
+        json.object { json in
+            json.member("session", sharedSession ? "shared" : session.description)
+            if let task { json.member("task", task.description) }
+            json.member("at", instant: at.milliseconds)
+            write(body, bytes, to: &json)
+        }
+        return json.finish()
+    }
+
+    private func write(_ body: EventBody, _ replayed: [UInt8]?, to json: inout JSONWriter) {
+        switch body {
+        case .didCreate:
+            break
+        case .didReceiveInformationalResponse(let status, let headers):
+            json.member("status", status)
+            json.name("headers")
+            headers.writePairs(to: &json)
+        case .didReceiveResponse(let response):
+            json.name("response")
+            response.write(to: &json)
+        case .didReceiveData(let offset, let length, let inline, let bytes):
+            json.member("offset", offset)
+            json.member("length", length)
+            if inline { json.member("data", base64: bytes ?? replayed ?? []) }
+        case .didWriteData(let new, let total, let expected):
+            json.member("bytesWritten", new)
+            json.member("totalBytesWritten", total)
+            json.member("totalBytesExpectedToWrite", expected)
+        case .didSendBodyData(let new, let total, let expected):
+            json.member("bytesSent", new)
+            json.member("totalBytesSent", total)
+            json.member("totalBytesExpectedToSend", expected)
+        case .didFinishDownloading:
+            json.member("location", task.map { "/v1/tasks/\($0)/content" })
+        case .didFinishCollectingMetrics(let metrics):
+            json.name("metrics")
+            metrics.write(to: &json)
+        case .didComplete(let error), .didBecomeInvalid(let error):
+            json.name("error")
+            if let error { error.write(to: &json) } else { json.null() }
+        }
+    }
+}
+
+extension EventStreamKey {
+    /// The id of a position of this stream; opaque to clients.
+    func identifier(of position: Int64) -> String {
+        switch self {
+        case .session(let session), .task(_, let session): "\(session.rawValue).\(position)"
+        case .tenant: "t.\(position)"
+        }
+    }
+
+    /// The position that an id names, or nil if it is no id of this stream.
+    func position(of identifier: String) -> Int64? {
+        let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let position = Int64(parts[1]),
+            self.identifier(of: position) == identifier
+        else { return nil }
+        return position
+    }
+}

@@ -1,0 +1,125 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Semantics
+
+/// A session as a client describes it (api: Session).
+struct SessionDraft {
+    var type = "default"
+    var description: String?
+    var configuration = ConfigurationDraft()
+    var delegate: DelegateOptions?
+    var declares = false
+
+    init(_ reader: inout JSONReader) throws(JSONError) {
+        try reader.object { reader, name throws(JSONError) in
+            switch name {
+            case "type": type = try reader.string()
+            case "description": description = try reader.optionalString()
+            case "configuration": configuration = try ConfigurationDraft(&reader)
+            case "delegate": delegate = try reader.optional { r throws(JSONError) in try readDelegate(&r) }
+            default: throw reader.unknownMember(name)
+            }
+        }
+    }
+
+    private mutating func readDelegate(
+        _ reader: inout JSONReader
+    ) throws(JSONError) -> DelegateOptions {
+        var options = DelegateOptions()
+        try reader.object { reader, name throws(JSONError) in
+            switch name {
+            case "handles":
+                try reader.array { reader throws(JSONError) in
+                    let kind = try reader.string()
+                    guard SessionDraft.decisionKinds.contains(kind) else {
+                        throw reader.fail("must be a kind of decision")
+                    }
+                    declares = true
+                }
+            case "decisionTimeout":
+                options.decisionTimeout = try reader.double(in: 1...86_400)
+            case "data":
+                guard let mode = DataMode(rawValue: try reader.string()) else {
+                    throw reader.fail("must be \"reference\" or \"inline\"")
+                }
+                options.data = mode
+            default: throw reader.unknownMember(name)
+            }
+        }
+        return options
+    }
+
+    /// What `delegate.handles` may name (S-63, §7).
+    private static let decisionKinds: Set = [
+        "challenge", "sessionChallenge", "taskChallenge", "redirect", "response", "cache",
+        "delayedRequest", "bodyStream",
+    ]
+
+    /// The session that is asked for.
+    func spec() throws(Problem) -> SessionSpec {
+        let sessionType: SessionType
+        switch type {
+        case "default": sessionType = .default
+        case "ephemeral": sessionType = .ephemeral
+        case "background":
+            throw ProblemCode.notYetSupported.problem(
+                "Background sessions come later.", at: "/type")
+        default:
+            throw ProblemCode.invalidValue.problem(
+                "The value must be \"default\" or \"ephemeral\".", at: "/type")
+        }
+        if declares {
+            throw ProblemCode.notYetSupported.problem(
+                "Decisions come later: every one takes its default.", at: "/delegate/handles")
+        }
+        if let description, description.utf8.count > 1024 {
+            throw ProblemCode.invalidValue.problem(
+                "The value must not be longer than 1,024 bytes.", at: "/description")
+        }
+        return SessionSpec(
+            type: sessionType, description: description, configuration: try configuration.checked(),
+            delegate: delegate)
+    }
+}
+
+extension SessionView {
+    /// The session as it is answered.
+    func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("id", record.shownID)
+            json.member("type", record.type.rawValue)
+            json.member("description", record.description)
+            json.member("state", record.state.rawValue)
+            json.member("createdAt", instant: record.createdAt.milliseconds)
+            json.object("configuration") { record.configuration.writeMembers(to: &$0) }
+            json.name("delegate")
+            if let delegate = record.delegate {
+                json.object { json in
+                    json.member("handles", [String]())
+                    json.member("decisionTimeout", delegate.decisionTimeout)
+                    json.member("data", delegate.data.rawValue)
+                }
+            } else {
+                json.null()
+            }
+            json.member("noEffect", SessionConfiguration.noEffect)
+            json.object("taskCounts") { json in
+                for state in TaskState.allCases {
+                    json.member(named: state.rawValue, taskCounts[state] ?? 0)
+                }
+            }
+            json.object("links") { json in
+                let path = "/v1/sessions/\(record.shownID)"
+                json.member("self", path)
+                json.member("tasks", path + "/tasks")
+                json.member("events", path + "/events")
+            }
+        }
+    }
+}
+
+extension SessionRecord {
+    /// The id that clients see: the shared session has the same for everyone (S-4).
+    var shownID: String { type == .shared ? "shared" : id.description }
+}

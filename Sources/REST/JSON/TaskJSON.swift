@@ -1,0 +1,181 @@
+internal import Engine
+internal import JSON
+internal import Semantics
+
+extension TaskView {
+    /// The task as it is answered (api: Task).
+    func write(to json: inout JSONWriter, sharedSession: Bool) {
+        json.object { json in
+            let id = record.id.description
+            let path = "/v1/tasks/" + id
+            json.member("id", id)
+            json.member("session", sharedSession ? "shared" : record.session.description)
+            json.member("number", record.number)
+            json.member("type", record.type.rawValue)
+            json.member("state", record.state.rawValue)
+            json.member("waitingFor", waitingFor?.rawValue)
+            json.member("priority", record.options.priority)
+            json.member("description", record.options.description)
+            json.member("createdAt", instant: record.createdAt.milliseconds)
+            json.member("startedAt", instant: record.startedAt?.milliseconds)
+            json.member("completedAt", instant: record.completedAt?.milliseconds)
+            json.member("delivery", record.options.delivery.rawValue)
+            json.member("fileName", record.options.fileName)
+            json.member("expectedDigest", record.options.expectedDigest?.description)
+            json.member("computeDigest", record.options.computeDigest)
+            json.member("earliestBeginDate", instant: record.options.earliestBeginDate?.milliseconds)
+            json.member(
+                "countOfBytesClientExpectsToSend", record.options.countOfBytesClientExpectsToSend)
+            json.member(
+                "countOfBytesClientExpectsToReceive", record.options.countOfBytesClientExpectsToReceive)
+            json.name("originalRequest")
+            record.originalRequest.write(to: &json)
+            json.name("currentRequest")
+            record.currentRequest.write(to: &json)
+            json.name("response")
+            if let response = record.response { response.write(to: &json) } else { json.null() }
+            json.member("countOfBytesReceived", record.countOfBytesReceived)
+            json.member("countOfBytesExpectedToReceive", record.countOfBytesExpectedToReceive)
+            json.member("countOfBytesSent", record.countOfBytesSent)
+            json.member("countOfBytesExpectedToSend", record.countOfBytesExpectedToSend)
+            json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
+            json.name("content")
+            writeContent(at: path, to: &json)
+            json.name("error")
+            if let error = record.error { error.write(to: &json) } else { json.null() }
+            json.name("metrics")
+            record.metrics.write(to: &json)
+            json.object("links") { json in
+                json.member("self", path)
+                json.member("events", path + "/events")
+                json.member("content", path + "/content")
+            }
+        }
+    }
+
+    private func writeContent(at path: String, to json: inout JSONWriter) {
+        guard hasContent else {
+            json.null()
+            return
+        }
+        json.object { json in
+            json.member("href", path + "/content")
+            json.member("length", record.content?.length ?? unknownSize)
+            json.member("digest", record.content?.digest)
+            json.member("lengthVerified", record.content?.lengthVerified ?? false)
+        }
+    }
+}
+
+extension RequestRecord {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("url", url.string)
+            json.member("method", method)
+            json.name("headers")
+            headers.writeObject(to: &json, hiding: sensitiveHeaders)
+            json.member("sensitiveHeaders", sensitiveHeaders)
+            json.member("cachePolicy", (cachePolicy ?? .useProtocolCachePolicy).rawValue)
+            json.member("timeoutInterval", timeoutInterval)
+            json.member("bodyLength", Int64(body?.count ?? 0))
+        }
+    }
+}
+
+extension ResponseRecord {
+    func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("url", url)
+            json.member("status", status)
+            json.member("httpVersion", httpVersion)
+            json.name("headers")
+            headers.writePairs(to: &json)
+            json.member("expectedContentLength", expectedContentLength)
+            json.member("mimeType", mimeType)
+            json.member("textEncodingName", textEncodingName)
+            json.member("suggestedFilename", suggestedFilename)
+        }
+    }
+}
+
+extension TransferError {
+    func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("domain", domain)
+            json.member("code", code)
+            json.member("name", name)
+            json.member("message", message)
+            json.member("failingURL", failingURL)
+            json.object("userInfo") { json in
+                for (key, value) in userInfo.sorted(by: { $0.key < $1.key }) {
+                    json.name(named: key)
+                    switch value {
+                    case .string(let text): json.string(text)
+                    case .integer(let number): json.int(Int64(number))
+                    }
+                }
+            }
+            json.name("underlying")
+            if let underlying {
+                json.object { json in
+                    json.member("layer", underlying.layer.rawValue)
+                    json.member("code", underlying.code)
+                    json.member("message", underlying.message)
+                }
+            } else {
+                json.null()
+            }
+        }
+    }
+}
+
+extension TaskMetrics {
+    func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("redirectCount", redirectCount)
+            json.array("transactions") { json in
+                for transaction in transactions { transaction.write(to: &json) }
+            }
+        }
+    }
+}
+
+extension TransactionMetrics {
+    /// Instants to the millisecond; phases that did not take place are left out.
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("url", url)
+            json.member("method", method)
+            json.member("status", status)
+            json.member("resourceFetchType", "networkLoad")
+            json.member("fetchStartDate", instant: fetchStart / 1000)
+            json.phase("domainLookupStartDate", domainLookupStart)
+            json.phase("domainLookupEndDate", domainLookupEnd)
+            json.phase("connectStartDate", connectStart)
+            json.phase("secureConnectionStartDate", secureConnectionStart)
+            json.phase("secureConnectionEndDate", secureConnectionEnd)
+            json.phase("connectEndDate", connectEnd)
+            json.phase("requestStartDate", requestStart)
+            json.phase("requestEndDate", requestEnd)
+            json.phase("responseStartDate", responseStart)
+            json.phase("responseEndDate", responseEnd)
+            json.member("networkProtocolName", networkProtocolName)
+            json.member("isReusedConnection", isReusedConnection)
+            json.member("isProxyConnection", isProxyConnection)
+            json.member("localAddress", localAddress)
+            json.member("localPort", localPort)
+            json.member("remoteAddress", remoteAddress)
+            json.member("remotePort", remotePort)
+            json.member("countOfRequestHeaderBytesSent", countOfRequestHeaderBytesSent)
+            json.member("countOfRequestBodyBytesSent", countOfRequestBodyBytesSent)
+            json.member("countOfResponseHeaderBytesReceived", countOfResponseHeaderBytesReceived)
+            json.member("countOfResponseBodyBytesReceived", countOfResponseBodyBytesReceived)
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func phase(_ name: StaticString, _ microseconds: Int64?) {
+        if let microseconds { member(name, instant: microseconds / 1000) }
+    }
+}

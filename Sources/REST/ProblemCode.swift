@@ -1,0 +1,119 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Semantics
+
+/// The problems that REST itself answers with; HTTP adds its own (`HTTP.Problem`). Together they are the closed
+/// list of openapi.yaml.
+enum ProblemCode: String, CaseIterable {
+    case malformedJSON = "malformed-json"
+    case invalidValue = "invalid-value"
+    case unknownMember = "unknown-member"
+    case unsupportedMediaType = "unsupported-media-type"
+    case unauthenticated
+    case forbidden
+    case tooManyFailures = "too-many-failures"
+    case originMismatch = "origin-mismatch"
+    case misdirectedRequest = "misdirected-request"
+    case invalidURL = "invalid-url"
+    case unsupportedURL = "unsupported-url"
+    case invalidHeader = "invalid-header"
+    case notYetSupported = "not-yet-supported"
+    case delegateRequired = "delegate-required"
+    case notFound = "not-found"
+    case sessionImmutable = "session-immutable"
+    case sessionInvalidated = "session-invalidated"
+    case taskRunning = "task-running"
+    case noContent = "no-content"
+    case notComplete = "not-complete"
+    case alreadyRead = "already-read"
+    case rangeNotSatisfiable = "range-not-satisfiable"
+    case preconditionFailed = "precondition-failed"
+    case transferFailed = "transfer-failed"
+    case insufficientStorage = "insufficient-storage"
+    case `internal`
+
+    /// The status and the title, which say the same for every occurrence (RFC 9457 §3.1).
+    private var meaning: (status: Int, title: String) {
+        switch self {
+        case .malformedJSON: (400, "The body is not JSON")
+        case .invalidValue: (422, "A value is not allowed")
+        case .unknownMember: (422, "A member is not known")
+        case .unsupportedMediaType: (415, "The media type is not supported")
+        case .unauthenticated: (401, "A valid token is needed")
+        case .forbidden: (403, "The token does not allow this")
+        case .tooManyFailures: (429, "Too many bad tokens")
+        case .originMismatch: (403, "The request comes from another origin")
+        case .misdirectedRequest: (421, "The gateway does not answer for this host")
+        case .invalidURL: (422, "The URL is malformed")
+        case .unsupportedURL: (422, "The URL's scheme is not supported")
+        case .invalidHeader: (422, "A header field is not allowed")
+        case .notYetSupported: (422, "This is not supported yet")
+        case .delegateRequired: (422, "The session's delegate does not handle this")
+        case .notFound: (404, Problem.notFound.title)
+        case .sessionImmutable: (409, "A session's configuration never changes")
+        case .sessionInvalidated: (410, "The session has been invalidated")
+        case .taskRunning: (409, "The task has not completed")
+        case .noContent: (409, "The task has no content")
+        case .notComplete: (409, "The content is not complete")
+        case .alreadyRead: (409, "The content has been read")
+        case .rangeNotSatisfiable: (416, "The range is outside of the content")
+        case .preconditionFailed: (412, "The precondition does not hold")
+        case .transferFailed: (502, "The transfer failed")
+        case .insufficientStorage: (507, "The disk is full")
+        case .internal: (500, "Ferry has failed")
+        }
+    }
+
+    /// The problem, with what is particular to this occurrence.
+    func problem(
+        _ detail: String? = nil, at pointer: String? = nil, headers: HeaderFields = HeaderFields([])
+    ) -> Problem {
+        Problem(
+            status: meaning.status, code: rawValue, title: meaning.title, detail: detail,
+            pointer: pointer, headers: headers)
+    }
+}
+
+/// The one table from what the rooms below throw to what a client is told.
+extension Problem {
+    init(_ error: GatewayError) {
+        self =
+            switch error {
+            case .noSuchSession: ProblemCode.notFound.problem("There is no such session.")
+            case .noSuchTask: ProblemCode.notFound.problem("There is no such task.")
+            case .sessionInvalidated: ProblemCode.sessionInvalidated.problem()
+            case .taskIsRunning:
+                ProblemCode.taskRunning.problem("Cancel the task, or wait for its end.")
+            case .noContent: ProblemCode.noContent.problem()
+            case .notComplete:
+                ProblemCode.notComplete.problem("Ranges are served when the task has completed.")
+            case .alreadyRead:
+                ProblemCode.alreadyRead.problem("A streamed content has one reader.")
+            case .diskFull:
+                ProblemCode.insufficientStorage.problem("New work is taken when there is room again.")
+            case .store: ProblemCode.internal.problem()
+            }
+    }
+
+    /// - Parameter prefix: where the JSON text stood in the body.
+    init(_ error: JSONError, under prefix: String = "") {
+        let code: ProblemCode =
+            switch error.kind {
+            case .malformed: .malformedJSON
+            case .wrongValue: .invalidValue
+            case .unknownMember: .unknownMember
+            }
+        self = code.problem(
+            "The value \(error.detail).", at: error.kind == .malformed ? nil : prefix + error.pointer)
+    }
+
+    init(_ error: URLRejection, at pointer: String) {
+        self =
+            switch error {
+            case .malformed(let reason): ProblemCode.invalidURL.problem(reason, at: pointer)
+            case .unsupportedScheme:
+                ProblemCode.unsupportedURL.problem("Only http and https are fetched.", at: pointer)
+            }
+    }
+}

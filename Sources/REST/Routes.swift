@@ -1,0 +1,46 @@
+public import HTTP
+internal import Loop
+
+extension Service {
+    /// All routes. What stands here stands in openapi.yaml, and the other way round.
+    var endpoints: [Endpoint] {
+        [
+            Endpoint("GET", "/", .open, page),
+            Endpoint("GET", "/healthz", .open, health),
+            Endpoint("GET", "/readyz", .open, readiness),
+            Endpoint("GET", "/openapi.yaml", .open, contract),
+            Endpoint("GET", "/metrics", .scope(.admin), metrics),
+            Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
+
+            Endpoint("POST", "/v1/browser-session", .anyToken, startBrowserSession),
+            Endpoint("DELETE", "/v1/browser-session", .anyToken, endBrowserSession),
+
+            Endpoint("POST", "/v1/sessions", .scope(.sessions), createSession),
+            Endpoint("GET", "/v1/sessions", .scope(.sessions), listSessions),
+            Endpoint("GET", "/v1/sessions/{session}", .scope(.sessions), showSession),
+            Endpoint("PATCH", "/v1/sessions/{session}", .scope(.sessions), changeSession),
+            Endpoint(
+                "POST", "/v1/sessions/{session}/invalidate", .scope(.sessions), invalidateSession),
+
+            Endpoint("POST", "/v1/sessions/{session}/tasks", .scope(.tasks), createTasks),
+            Endpoint("GET", "/v1/sessions/{session}/tasks", .scope(.tasks), listTasks),
+            Endpoint("GET", "/v1/tasks", .scope(.tasks), listTasks),
+            Endpoint("GET", "/v1/tasks/{task}", .scope(.tasks), showTask),
+            Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
+            Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
+            Endpoint("POST", "/v1/tasks/{task}/resume", .scope(.tasks), resumeTask),
+            Endpoint("POST", "/v1/tasks/{task}/suspend", .scope(.tasks), suspendTask),
+            Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
+            Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
+
+            Endpoint("GET", "/v1/events", .scope(.events), followTenant),
+            Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), followSession),
+            Endpoint("GET", "/v1/tasks/{task}/events", .scope(.events), followTask),
+        ]
+    }
+
+    /// The routes as the front door takes them.
+    public func router() throws -> Router {
+        try Router(endpoints.map { $0.route(of: self) })
+    }
+}

@@ -1,0 +1,97 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+extension Service {
+    /// How many outstanding tasks a reset shows.
+    private static let snapshotLimit = 1000
+
+    func followTenant(_ call: Call) async throws -> Response {
+        try await follow(.tenant(call.tenant), isOver: false, call)
+    }
+
+    func followSession(_ call: Call) async throws -> Response {
+        let id = try await session(of: call)
+        let view = try await gateway.session(id, of: call.tenant)
+        return try await follow(.session(id), isOver: view.record.state == .invalid, call)
+    }
+
+    func followTask(_ call: Call) async throws -> Response {
+        let task = try await gateway.task(call.task(), of: call.tenant).record
+        return try await follow(
+            .task(task.id, session: task.session), isOver: task.state == .completed, call)
+    }
+
+    /// The stream from where the reader is; 204 when it has ended and nothing is left, which stops an
+    /// EventSource.
+    ///
+    /// - Parameter isOver: whether the stream's last event has been published.
+    private func follow(
+        _ stream: EventStreamKey, isOver: Bool, _ call: Call
+    ) async throws -> Response {
+        // The last event of a stream that is over is shown to all, or about to be.
+        if isOver { await gateway.shown(stream) }
+        var opening: [UInt8] = []
+        var after: Int64
+        switch try await start(of: stream, call) {
+        case .after(let position):
+            after = position
+        case .reset(let newest, let expired):
+            after = newest
+            opening = try await reset(stream, at: newest, expired: expired, call)
+        }
+        let log: EventLog
+        let newest = gateway.hub.newestPosition(of: stream)
+        if isOver {
+            let left = try await gateway.events(of: stream, after: after, limit: 1)
+            if left.isEmpty, opening.isEmpty { return Response(status: 204) }
+            log = EventLog(startingAfter: newest)
+            log.finish()
+        } else {
+            log = streams.log(of: stream)
+        }
+        return Response(
+            status: 200, headers: ["Ferry-Last-Event-ID": stream.identifier(of: newest)],
+            body: .events(
+                EventSubscription(
+                    log: log, after: min(after, log.lastPosition),
+                    history: streams.history(of: stream, of: call.tenant), opening: opening)))
+    }
+
+    private func start(of stream: EventStreamKey, _ call: Call) async throws -> EventStart {
+        let given = call.request.header("last-event-id") ?? call.request.queryValue("after")
+        if let given, !given.isEmpty {
+            guard let position = stream.position(of: given) else {
+                return .reset(newest: gateway.hub.newestPosition(of: stream), expired: false)
+            }
+            return try await gateway.start(of: stream, after: position)
+        }
+        switch call.request.queryValue("replay") {
+        case nil: return .after(gateway.hub.newestPosition(of: stream))
+        case "all": return .after(try await gateway.firstPosition(of: stream))
+        default: throw Call.invalid("replay", "must be \"all\"")
+        }
+    }
+
+    /// The event that tells of a gap, with what is outstanding (api: Events).
+    private func reset(
+        _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
+    ) async throws -> [UInt8] {
+        let views = try await gateway.outstandingTasks(
+            of: stream, of: call.tenant, limit: Service.snapshotLimit + 1)
+        var json = JSONWriter(capacity: 1024 * views.count + 64)
+        json.object { json in
+            json.member("reason", expired ? "expired" : "unknown")
+            json.array("tasks") { json in
+                for view in views.prefix(Service.snapshotLimit) { write(view, to: &json) }
+            }
+            json.member("truncated", views.count > Service.snapshotLimit)
+        }
+        var bytes: [UInt8] = []
+        EncodedEvent.format(
+            id: stream.identifier(of: newest), name: "reset", data: json.finish(), onto: &bytes)
+        return bytes
+    }
+}

@@ -1,0 +1,96 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+extension Service {
+    func createSession(_ call: Call) async throws -> Response {
+        let draft = try await call.json { reader throws(JSONError) in try SessionDraft(&reader) }
+        let view = try await gateway.createSession(draft.spec(), of: call.tenant)
+        return .json(201, headers: ["Location": "/v1/sessions/\(view.record.shownID)"]) {
+            view.write(to: &$0)
+        }
+    }
+
+    func listSessions(_ call: Call) async throws -> Response {
+        let limit = try call.number("limit", in: 1...500, default: 100)
+        _ = try await gateway.sharedSession(of: call.tenant)
+        let views = try await gateway.sessions(
+            of: call.tenant, after: call.cursor(SessionID.self), limit: limit + 1)
+        return .json { json in
+            json.object { json in
+                json.array("sessions") { json in
+                    for view in views.prefix(limit) { view.write(to: &json) }
+                }
+                json.member(
+                    "nextCursor",
+                    views.count > limit ? views[limit - 1].record.id.description : nil)
+            }
+        }
+    }
+
+    func showSession(_ call: Call) async throws -> Response {
+        let view = try await gateway.session(session(of: call), of: call.tenant)
+        return .json { view.write(to: &$0) }
+    }
+
+    /// S-5: the description can change, nothing else.
+    func changeSession(_ call: Call) async throws -> Response {
+        let id = try await session(of: call)
+        var description: String??
+        var other: String?
+        try await call.json { reader throws(JSONError) in
+            try reader.object { reader, name throws(JSONError) in
+                switch name {
+                case "description": description = try reader.optionalString()
+                case "maximumBytesPerSecond", "type", "configuration", "delegate", "identifier":
+                    try reader.skipValue()
+                    other = other ?? name
+                default: throw reader.unknownMember(name)
+                }
+            }
+        }
+        let view = try await gateway.session(id, of: call.tenant)
+        if other == "maximumBytesPerSecond" {
+            throw ProblemCode.notYetSupported.problem(
+                "Rate limits come later.", at: "/maximumBytesPerSecond")
+        }
+        if let other { throw ProblemCode.sessionImmutable.problem(at: "/" + other) }
+        if case .some(.some(let text)) = description, text.utf8.count > 1024 {
+            throw ProblemCode.invalidValue.problem(
+                "The value must not be longer than 1,024 bytes.", at: "/description")
+        }
+        guard let description else { return .json { view.write(to: &$0) } }
+        let changed = try await gateway.describe(id, of: call.tenant, as: description)
+        return .json { changed.write(to: &$0) }
+    }
+
+    /// S-9, S-10.
+    func invalidateSession(_ call: Call) async throws -> Response {
+        let id = try await session(of: call)
+        let mode = try await call.json { reader throws(JSONError) in
+            var mode: InvalidationMode?
+            try reader.object { reader, name throws(JSONError) in
+                guard name == "mode" else { throw reader.unknownMember(name) }
+                mode = InvalidationMode(rawValue: try reader.string())
+                if mode == nil { throw reader.fail("must be \"finishTasks\" or \"cancelTasks\"") }
+            }
+            guard let mode else { throw reader.fail("is missing", at: "mode") }
+            return mode
+        }
+        try await gateway.invalidate(id, of: call.tenant, mode)
+        let view = try await gateway.session(id, of: call.tenant)
+        return .json(202) { view.write(to: &$0) }
+    }
+
+    /// The session that the path names; `shared` is the tenant's own (S-4).
+    func session(of call: Call) async throws -> SessionID {
+        let name = call.request.parameters["session"] ?? ""
+        if name == "shared" { return try await gateway.sharedSession(of: call.tenant) }
+        guard let id = SessionID(name), !gateway.isShared(id) else {
+            throw Problem(GatewayError.noSuchSession)
+        }
+        return id
+    }
+}

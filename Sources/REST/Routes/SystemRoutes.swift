@@ -1,0 +1,112 @@
+internal import CAssets
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+extension Service {
+    func page(_ call: Call) async throws -> Response {
+        let headers: HeaderFields = [
+            "Content-Type": "text/html; charset=utf-8",
+            "Cache-Control": "no-cache",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Content-Security-Policy":
+                "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
+                + " connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+        ]
+        return Response(status: 200, headers: headers, body: .bytes(Assets.page))
+    }
+
+    func contract(_ call: Call) async throws -> Response {
+        Response(
+            status: 200, headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
+            body: .bytes(Assets.contract))
+    }
+
+    func health(_ call: Call) async throws -> Response {
+        .json { $0.object { $0.member("status", "ok") } }
+    }
+
+    /// Ready: recovered, and able to take work.
+    func readiness(_ call: Call) async throws -> Response {
+        guard isReady else { throw Problem.unavailable(because: "The gateway is starting or stopping.") }
+        guard gateway.takesWork else { throw Problem.unavailable(because: "The disk is full.") }
+        return .json { $0.object { $0.member("status", "ok") } }
+    }
+
+    func describeGateway(_ call: Call) async throws -> Response {
+        .json { json in
+            json.object { json in
+                json.member("version", options.version)
+                json.member("startedAt", instant: startedAt.milliseconds)
+                json.object("limits") { json in
+                    let limits = Limits()
+                    json.member("requestLineBytes", limits.requestLine)
+                    json.member("headerBytes", limits.header)
+                    json.member("headerFields", limits.headerFields)
+                    json.member("jsonBytes", 1 << 20)
+                    json.member("jsonDepth", 32)
+                    json.member("tasksPerArray", 500)
+                    json.member("tasksPerPage", 500)
+                    json.member("waitSeconds", 60)
+                }
+            }
+        }
+    }
+
+    /// Prometheus' text format, version 0.0.4.
+    func metrics(_ call: Call) async throws -> Response {
+        let figures = gateway.figures
+        var text = ""
+        func line(_ name: String, _ type: String, _ help: String, _ value: Int) {
+            text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name) \(value)\n"
+        }
+        line("ferry_sessions", "gauge", "Sessions that are known.", figures.sessions)
+        line("ferry_tasks_live", "gauge", "Tasks that are not at rest.", figures.liveTasks)
+        line("ferry_tasks_created_total", "counter", "Tasks created.", figures.createdTasks)
+        line("ferry_tasks_completed_total", "counter", "Tasks completed.", figures.completedTasks)
+        line(
+            "ferry_tasks_failed_total", "counter", "Tasks completed with an error.",
+            figures.failedTasks)
+        line("ferry_event_streams", "gauge", "Readers of event streams.", streams.readerCount)
+        return Response(
+            status: 200,
+            headers: ["Content-Type": "text/plain; version=0.0.4", "Cache-Control": "no-store"],
+            body: .bytes(Array(text.utf8)))
+    }
+
+    func startBrowserSession(_ call: Call) async throws -> Response {
+        guard call.request.header("authorization") != nil else {
+            throw ProblemCode.unauthenticated.problem(
+                "A browser session is started with a token.",
+                headers: ["WWW-Authenticate": "Bearer realm=\"ferry\""])
+        }
+        let cookie = authenticator.browsers.start(for: call.principal)
+        return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
+    }
+
+    func endBrowserSession(_ call: Call) async throws -> Response {
+        let cookie = authenticator.browsers.end(of: call.request)
+        return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
+    }
+}
+
+extension Problem {
+    fileprivate static func unavailable(because detail: String) -> Problem {
+        var problem = Problem.unavailable
+        problem.detail = detail
+        return problem
+    }
+}
+
+/// Files that are part of the program.
+private enum Assets {
+    static let page = bytes(ferry_page_bytes(), ferry_page_length)
+    static let contract = bytes(ferry_contract_bytes(), ferry_contract_length)
+
+    private static func bytes(_ start: UnsafePointer<UInt8>, _ count: Int) -> [UInt8] {
+        Array(UnsafeBufferPointer(start: start, count: count))
+    }
+}

@@ -1,0 +1,119 @@
+internal import Diagnostics
+public import Engine
+public import HTTP
+internal import JSON
+public import Loop
+internal import Semantics
+
+/// The wire of a gateway: its routes, its JSON, and who may call what.
+@LoopActor
+public final class Service {
+    /// What differs from one installation to another.
+    public struct Options: Sendable {
+        public var tokens: TokenTable
+        public var hosts: HostRule
+        /// Whether clients come through a proxy that speaks TLS: cookies are then for https only.
+        public var isBehindTLSProxy: Bool
+        /// The version of the program, as `GET /v1/gateway` tells it.
+        public var version: String
+
+        public init(tokens: TokenTable, hosts: HostRule, isBehindTLSProxy: Bool, version: String) {
+            self.tokens = tokens
+            self.hosts = hosts
+            self.isBehindTLSProxy = isBehindTLSProxy
+            self.version = version
+        }
+    }
+
+    let gateway: Gateway
+    let transport: any Transport
+    let options: Options
+    let authenticator: Authenticator
+    let streams: EventStreams
+    let startedAt: Timestamp
+    /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz` tells.
+    public var isReady = false
+    private let log = Log("rest")
+
+    public init(
+        gateway: Gateway, transport: any Transport, options: Options,
+        clock: any Clock = SystemClock()
+    ) {
+        self.gateway = gateway
+        self.transport = transport
+        self.options = options
+        self.startedAt = clock.now
+        let browsers = BrowserSessions(
+            clock: clock, isSecure: options.isBehindTLSProxy, digest: options.tokens.digest)
+        authenticator = Authenticator(tokens: options.tokens, browsers: browsers, clock: clock)
+        streams = EventStreams(gateway: gateway)
+    }
+
+    /// Refuses what is for another host, before anything else is looked at.
+    public func check(_ request: Request) -> Problem? {
+        request.isOverUnixSocket ? nil : options.hosts.check(request)
+    }
+
+    /// Renders what a handler, or the front door, has thrown.
+    public func answer(to error: any Error) -> Response {
+        let problem: Problem
+        switch error {
+        case let error as Problem: problem = error
+        case let error as GatewayError:
+            if case .store(let words) = error {
+                log.write(.error, "a request failed at the store", ["error": .words("\(words)")])
+            }
+            problem = Problem(error)
+        case let error as BodyError: problem = error.problem
+        default:
+            log.write(.error, "a request failed", ["error": .words("\(type(of: error))")])
+            problem = ProblemCode.internal.problem()
+        }
+        return Response(problem)
+    }
+}
+
+/// One route with what it takes to call it. There is no way to write a route without saying it.
+struct Endpoint {
+    let method: String
+    let pattern: String
+    let access: Access
+    let handler: @LoopActor (Call) async throws -> Response
+
+    enum Access: Equatable {
+        /// For everyone.
+        case open
+        /// For every valid token.
+        case anyToken
+        case scope(Scope)
+    }
+
+    init(
+        _ method: String, _ pattern: String, _ access: Access,
+        _ handler: @escaping @LoopActor (Call) async throws -> Response
+    ) {
+        self.method = method
+        self.pattern = pattern
+        self.access = access
+        self.handler = handler
+    }
+
+    /// The route, behind the check of who calls.
+    @LoopActor
+    func route(of service: Service) -> Route {
+        let (access, handler) = (access, handler)
+        return Route(method, pattern) { request in
+            guard access != .open else { return try await handler(Call(request, .nobody)) }
+            let principal = try service.authenticator.principal(of: request)
+            if case .scope(let scope) = access, !principal.scopes.contains(scope) {
+                throw ProblemCode.forbidden.problem("The token needs the scope \(scope.rawValue).")
+            }
+            return try await handler(Call(request, principal))
+        }
+    }
+}
+
+extension Principal {
+    /// Who calls an open route: no tenant has the number 0.
+    fileprivate static let nobody = Principal(tenant: TenantID(rawValue: 0), scopes: [])
+}

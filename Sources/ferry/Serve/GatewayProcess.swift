@@ -1,0 +1,148 @@
+import Client
+import Curl
+import Diagnostics
+import Engine
+import Foundation
+import Glibc
+import HTTP
+import Loop
+import REST
+import SQLiteStore
+import Sealing
+import Semantics
+
+/// A gateway from its start to its end.
+@LoopActor
+struct GatewayProcess {
+    private let settings: ServeSettings
+    private let environment: [String: String]
+    private let gateway: Engine.Gateway
+    private let service: Service
+    private let server: Server
+    private let token: AccessToken
+
+    /// Runs a gateway until a signal ends it.
+    /// - Returns: the exit code: 0, or one of <sysexits.h> with the reason on standard error.
+    static func run(_ settings: ServeSettings, environment: [String: String]) async -> Int32 {
+        Signals.ignoreBrokenPipes()
+        raiseFileLimit()
+        do {
+            let folder = try DataFolder(settings.dataDirectory)
+            let process = try await GatewayProcess(settings, folder, environment)
+            return try await process.serve()
+        } catch let refusal as ServeSettings.Refusal {
+            return Serve.refusal(refusal.description, code: refusal.code).rawValue
+        } catch {
+            return Serve.refusal("\(error)", code: 74).rawValue
+        }
+    }
+
+    private init(
+        _ settings: ServeSettings, _ folder: DataFolder, _ environment: [String: String]
+    ) async throws {
+        self.settings = settings
+        self.environment = environment
+        // First of all: it takes what would open other doors out of the environment.
+        let transport = CurlTransport(
+            CurlSettings(
+                egress: EgressPolicy(
+                    allowed: settings.allowedDestinations, ownAddresses: MachineAddresses.all()),
+                userAgent: "ferry/\(Ferry.version)"))
+        let digests = SHADigests()
+        let sealer = AESGCMSealer(key: try DataKey.loadOrCreate(at: folder.path("key")))
+        token = try folder.token(environment: environment)
+        let store = try SQLiteStore(at: folder.path("ferry.sqlite"), sealer: sealer)
+        let contents = ContentFolder(path: folder.path("content"))
+        try contents.prepare()
+        gateway = Engine.Gateway(
+            Engine.Gateway.Parts(
+                store: store, transport: transport, digests: digests,
+                files: FileThreads(count: 4), folder: contents),
+            contents: try await store.load(), limits: GatewayProcess.limits())
+        var tokens = TokenTable(digests: digests)
+        tokens.add(token, for: .operator)
+        let service = Service(
+            gateway: gateway, transport: transport,
+            options: Service.Options(
+                tokens: tokens, hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
+                isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.version))
+        self.service = service
+        server = Server(
+            router: try service.router(), checks: { service.check($0) },
+            failure: { error, _ in service.answer(to: error) })
+    }
+
+    private func serve() async throws -> Int32 {
+        let ending = Ending()
+        let signals = Signals { _ in ending.end(with: 0) }
+        gateway.onStoreFailure = { _ in ending.end(with: 74) }
+        var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
+        if let path = settings.unixSocket { addresses.append(try server.listen(on: .unix(path: path))) }
+        await gateway.start()
+        service.isReady = true
+        announce(addresses)
+
+        let code = await ending.code()
+        withExtendedLifetime(signals) {}
+        service.isReady = false
+        DiscoveryFile.remove(environment: environment)
+        if code != 0 { return code }  // the store is broken: nothing more may be promised
+        await server.drain(within: .seconds(10))
+        await gateway.stop()
+        return 0
+    }
+
+    /// Says where the gateway is, for people and for the commands on this machine.
+    private func announce(_ addresses: [ListenAddress]) {
+        let local = addresses[0]
+        print("Ferry listens on \(local)")
+        for address in addresses.dropFirst() { print("Ferry listens on \(address)") }
+        let tokenPath = settings.dataDirectory + "/token"
+        if environment["FERRY_TOKEN"] == nil { print("The token is in \(tokenPath)") }
+        fflush(stdout)
+        do {
+            _ = try DiscoveryFile(gateway: local.description, token: token.text)
+                .write(environment: environment)
+        } catch {
+            print("Commands on this machine need --gateway and --token-file: \(error)")
+            fflush(stdout)
+        }
+    }
+
+    private static func limits() -> Engine.Gateway.Limits {
+        var limits = Engine.Gateway.Limits()
+        var files = rlimit()
+        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0 {
+            // A transfer takes a socket and may take a file; a quarter is for clients and the store.
+            limits.attempts = max(16, min(16_384, Int(clamping: files.rlim_cur) * 3 / 8))
+        }
+        return limits
+    }
+
+    private static func raiseFileLimit() {
+        var files = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        guard getrlimit(resource, &files) == 0 else { return }
+        files.rlim_cur = files.rlim_max
+        _ = setrlimit(resource, &files)
+    }
+}
+
+/// Why the process ends, once it does.
+@LoopActor
+private final class Ending {
+    private var result: Int32?
+    private var waiter: CheckedContinuation<Int32, Never>?
+
+    func end(with code: Int32) {
+        guard result == nil else { return }
+        result = code
+        waiter?.resume(returning: code)
+        waiter = nil
+    }
+
+    func code() async -> Int32 {
+        if let result { return result }
+        return await withCheckedContinuation { waiter = $0 }
+    }
+}

@@ -1,0 +1,81 @@
+import ArgumentParser
+import Diagnostics
+import Foundation
+import Loop
+import Synchronization
+
+/// `ferry serve`: runs the gateway until SIGTERM or SIGINT.
+struct Serve: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Run the gateway.",
+        discussion: """
+            Every option can also be given as FERRY_… in the environment (--data-directory as \
+            FERRY_DATA_DIRECTORY), or as a member of a JSON object in the file that --configuration names \
+            ("dataDirectory"). The command line outranks the environment, and that the file. Options that \
+            repeat take commas in the environment and arrays in the file.
+            """)
+
+    @Option(help: "The address to listen on (default: 127.0.0.1).")
+    var host: String?
+
+    @Option(help: "The port to listen on; 0 takes any that is free (default: 8080).")
+    var port: Int?
+
+    @Option(help: "Listen on this unix socket too.")
+    var unixSocket: String?
+
+    @Option(help: "Where sessions, results and the token are kept (default: ./ferry-data).")
+    var dataDirectory: String?
+
+    @Option(
+        name: .customLong("allow-destination"),
+        help: "Addresses that may be fetched from beside the public ones: CIDR[:port]; repeatable.")
+    var allowDestinations: [String] = []
+
+    @Option(
+        name: .customLong("allow-host"),
+        help: "A further name that clients may call the gateway by; repeatable.")
+    var allowHosts: [String] = []
+
+    @Flag(help: "Clients come through a proxy that speaks TLS: listening beyond loopback is then safe.")
+    var behindTLSProxy = false
+
+    @Option(help: "The least level that is logged: debug, info, notice, warning, error (default: notice).")
+    var logLevel: String?
+
+    @Option(help: "A file with these options, in JSON.")
+    var configuration: String?
+
+    func run() throws {
+        let environment = ProcessInfo.processInfo.environment
+        let settings: ServeSettings
+        do {
+            settings = try ServeSettings(self, environment: environment)
+        } catch {
+            throw Serve.refusal(error.description, code: error.code)
+        }
+        Log.setThreshold(settings.logLevel)
+        let outcome = Outcome()
+        Task { @LoopActor in
+            outcome.code = await GatewayProcess.run(settings, environment: environment)
+            LoopActor.loop.stop()
+        }
+        LoopActor.loop.run()
+        if outcome.code != 0 { throw ExitCode(outcome.code) }
+    }
+
+    /// Says why on standard error; the exit code is one of <sysexits.h>.
+    static func refusal(_ reason: String, code: Int32) -> ExitCode {
+        FileHandle.standardError.write(Data("ferry: \(reason)\n".utf8))
+        return ExitCode(code)
+    }
+
+    /// Handed from the loop to the command when the loop has ended.
+    private final class Outcome: Sendable {
+        private let value = Mutex<Int32>(0)
+        var code: Int32 {
+            get { value.withLock { $0 } }
+            set { value.withLock { $0 = newValue } }
+        }
+    }
+}
