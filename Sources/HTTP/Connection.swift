@@ -1,0 +1,234 @@
+internal import Glibc
+internal import Loop
+
+/// One client's connection: reads one request after the other and answers each before it looks at
+/// the next (RFC 9112 §9.3.2).
+///
+/// Its life is here; `Connection+Answer` holds what is sent, `Connection+Time` its deadlines.
+@LoopActor
+final class Connection {
+    enum Phase {
+        /// Reads a header, or waits for one.
+        case head
+        /// The handler has the request.
+        case handling
+        /// The header of the answer is sent, its body is not.
+        case answering
+        /// The last answer is under way, and then the client is given time to take it.
+        case lingering
+        case closed
+    }
+
+    let server: Server
+    let context: ConnectionContext
+    let wire = Wire()
+    var phase = Phase.head
+    /// The header that is being read or answered.
+    private(set) var head = RequestHead()
+    private var reader = HeadReader()
+    private(set) var body = RequestBody.none
+    private var task: Task<Void, Never>?
+    /// Whether the client has sent its last byte.
+    private(set) var clientIsDone = false
+    private var isProceeding = false
+    private var continueIsDue = false
+
+    /// Whether another request may follow the one that is answered.
+    var staysOpen = true
+    var source: (any ByteSource)?
+    var events: EventReader?
+    /// The pump of a source, waiting for room in the wire.
+    var roomWaiter: CheckedContinuation<Void, Never>?
+    var deadlines = Deadlines()
+    private(set) lazy var timer = LoopTimer { [unowned self] in timerHasFired() }
+
+    init(server: Server, context: ConnectionContext) {
+        self.server = server
+        self.context = context
+    }
+
+    /// Begins to read; false when there is no memory for it.
+    func open(socket: CInt) -> Bool {
+        guard wire.open(socket: socket, owner: self, drainedBelow: server.limits.answerAhead) else {
+            return false
+        }
+        deadlines.beginHead()
+        wake(at: headDeadline)
+        return true
+    }
+
+    // MARK: What happens on the wire
+
+    func bytesHaveArrived() {
+        switch phase {
+        case .head: proceed()
+        case .handling: body.bytesHaveArrived()
+        case .lingering: wire.discardInput()
+        case .answering, .closed: break
+        }
+    }
+
+    func outputHasDrained() {
+        switch phase {
+        case .head: proceed()
+        case .answering:
+            roomWaiter.take()?.resume()
+            events?.outputHasDrained()
+        case .lingering: linger()
+        case .handling, .closed: break
+        }
+    }
+
+    /// The client has shut its sending side: most likely it is gone. A handler is told by
+    /// cancelling it, and may still answer; streams end.
+    func clientHasEnded() {
+        clientIsDone = true
+        guard phase == .handling else { return close() }
+        body.fail(.disconnected)
+        task?.cancel()
+    }
+
+    /// The connection is broken.
+    func clientHasGone() {
+        close()
+    }
+
+    /// Ends everything at once.
+    func close() {
+        end { wire.close() }
+    }
+
+    /// Ends everything at once, so that the client sees that it has not got everything.
+    func reset() {
+        end { wire.reset() }
+    }
+
+    private func end(_ closeWire: () -> Void) {
+        guard phase != .closed else { return }
+        phase = .closed
+        timer.cancel()
+        closeWire()
+        body.fail(.disconnected)
+        task?.cancel()
+        task = nil
+        events.take()?.cancel()
+        source.take()?.cancel()
+        roomWaiter.take()?.resume()
+        server.remove(self)
+    }
+
+    /// The server is about to stop: what runs may end, streams of events end now, and nothing new
+    /// begins.
+    func drain() {
+        staysOpen = false
+        switch phase {
+        case .head: close()
+        case .answering: events?.end()
+        case .handling, .lingering, .closed: break
+        }
+    }
+
+    // MARK: Requests
+
+    /// Reads and answers requests while there are any and their answers find room.
+    func proceed() {
+        guard !isProceeding else { return }
+        isProceeding = true
+        defer { isProceeding = false }
+        while phase == .head, wire.queued <= server.limits.answerAhead {
+            if !reader.hasBegun, !isKnownUniquelyReferenced(&head) { head = RequestHead() }
+            let outcome = wire.withInput { input in
+                input.isEmpty ? nil : reader.read(input, into: head, limits: server.limits)
+            }
+            switch outcome {
+            case nil:
+                return wake(at: headDeadline)
+            case .incomplete:
+                deadlines.beginHead()
+                return wake(at: headDeadline)
+            case .refused(let problem):
+                return refuse(problem)
+            case .complete(let length):
+                wire.consume(length)
+                begin()
+            }
+        }
+    }
+
+    /// Answers what cannot be read, or one connection too many, and closes.
+    func refuse(_ problem: Problem) {
+        phase = .handling
+        staysOpen = false
+        run { [self] in await deliver(server.failure(problem, nil), to: nil) }
+    }
+
+    private func begin() {
+        phase = .handling
+        continueIsDue = head.expectsContinue
+        staysOpen = !head.wantsClose && !clientIsDone && !server.isDraining
+        let resolution = server.router.resolve(head)
+        if head.framing != .length(0) {
+            body = RequestBody(
+                framing: head.framing, pace: resolution.bodyPace ?? server.limits.bodyPace,
+                connection: self)
+        }
+        let request = Request(
+            head: head, body: body, connection: context, parameters: resolution.parameters)
+        run { [self] in await deliver(answer(request, resolution), to: request.head) }
+    }
+
+    private func run(_ work: sending @escaping @LoopActor () async -> Void) {
+        let running = LoopActor.start(work)
+        if phase == .handling || phase == .answering { task = running }
+    }
+
+    private func answer(_ request: Request, _ resolution: Router.Resolution) async -> Response {
+        do {
+            if let problem = server.checks(request) { throw problem }
+            switch resolution {
+            case .route(let route): return try await route.handler(request)
+            case .options(let allow): return Response(status: 204, headers: ["Allow": allow])
+            case .problem(let problem): throw problem
+            }
+        } catch let error as BodyError {
+            return server.failure(error.problem, request)
+        } catch {
+            return server.failure(error, request)
+        }
+    }
+
+    /// The handler asks for body bytes: a client that waits to be asked is asked.
+    func bodyIsWanted() {
+        guard continueIsDue else { return }
+        continueIsDue = false
+        if !wire.hasInput { send("HTTP/1.1 100 Continue\r\n\r\n") }
+    }
+
+    /// All of the answer is handed to the wire.
+    func finish() {
+        guard phase == .answering else { return }
+        task = nil
+        source = nil
+        events = nil
+        body = .none
+        if staysOpen {
+            phase = .head
+            deadlines.beginIdle()
+            proceed()
+        } else {
+            phase = .lingering
+            linger()
+        }
+    }
+
+    /// Says goodbye once everything is sent. The socket stays open for a while, as closing it on
+    /// bytes that the client still sends would reset it and destroy the answer (RFC 9112 §9.6).
+    func linger() {
+        guard wire.queued == 0 else { return watchOutput() }
+        if clientIsDone { return close() }
+        wire.endSending()
+        wire.discardInput()
+        deadlines.beginIdle()
+        wake(at: lingerDeadline)
+    }
+}

@@ -1,0 +1,181 @@
+internal import Loop
+
+/// One client's place in an event stream, and how it gets on.
+///
+/// It holds at most one flush of 64 KiB, or one larger event, or one page of history that the client
+/// has not taken: below 256 KiB.
+@LoopActor
+final class EventReader {
+    /// The most bytes that are sent at once to a reader that lags.
+    static let flushSize = 64 << 10
+    static let pageSize = 64
+    static let opening = Array("retry: 2000\n\n".utf8)
+    private static let heartbeat: StaticString = ":\n\n"
+
+    let log: EventLog
+    /// The place in the log's list.
+    var index = -1
+
+    private enum Place {
+        /// Following the log; everything before this stream offset was sent.
+        case log(Int64)
+        /// Taking pages of history.
+        case history
+    }
+
+    private unowned let connection: Connection
+    private let history: (any EventHistory)?
+    private let isChunked: Bool
+    private var place = Place.history
+    /// The newest numbered event that was sent.
+    private var position: Int64
+    private var isCatchingUp = false
+    private var paging: Task<Void, Never>?
+    /// Waits for the client to take a page.
+    private var drained: CheckedContinuation<Void, Never>?
+    private var hasEnded = false
+    private var lastSent = Uptime.now
+
+    init(_ subscription: EventSubscription, connection: Connection, isChunked: Bool) {
+        log = subscription.log
+        position = subscription.after
+        history = subscription.history
+        self.connection = connection
+        self.isChunked = isChunked
+    }
+
+    /// Begins, once the header and the opening are sent.
+    func start() {
+        log.add(self)
+        advance()
+    }
+
+    /// Ends without a word.
+    func cancel() {
+        guard !hasEnded else { return }
+        hasEnded = true
+        paging?.cancel()
+        paging = nil
+        drained.take()?.resume()
+        log.remove(self)
+    }
+
+    /// There is something new at the end of the log.
+    @inline(__always)
+    func logHasGrown() {
+        guard case .log(let offset) = place, connection.wire.queued == 0 else { return }
+        if offset == log.flushedEnd, log.end - offset <= Int64(EventReader.flushSize) {
+            place = .log(log.end)
+            position = log.lastPosition
+            if offset < log.end { log.withBytes(offset..<log.end) { send($0) } }
+            if log.isFinished { end() }
+        } else {
+            advance()
+        }
+    }
+
+    /// The client has taken what was queued.
+    func outputHasDrained() {
+        guard connection.wire.queued == 0 else { return }
+        if let continuation = drained.take() { continuation.resume() } else { advance() }
+    }
+
+    /// When the next comment line is due.
+    var heartbeatDeadline: Uptime {
+        lastSent.advanced(by: connection.server.limits.eventHeartbeat)
+    }
+
+    /// Sends a comment line into the silence (api.md, Events).
+    func beat() {
+        guard connection.wire.queued == 0 else { return }
+        let line = EventReader.heartbeat
+        send(UnsafeRawBufferPointer(start: line.utf8Start, count: line.utf8CodeUnitCount))
+    }
+
+    // MARK: Getting on
+
+    /// Sends as much as the client takes.
+    private func advance() {
+        while !hasEnded, !isCatchingUp, connection.wire.queued == 0 {
+            switch place {
+            case .history:
+                guard let offset = log.offset(after: position) else { return catchUp() }
+                place = .log(offset)
+            case .log(let offset) where offset < log.base:
+                // The log has dropped what comes next.
+                place = .history
+            case .log(let offset) where offset < log.end:
+                sendRun(from: offset)
+            case .log:
+                if log.isFinished { end() }
+                return
+            }
+        }
+    }
+
+    /// Sends entries from a stream offset, leaving out superseded progress, up to a flush.
+    private func sendRun(from offset: Int64) {
+        var run: [UInt8] = []
+        var entry = log.entry(at: offset)
+        while entry < log.entries.count, run.count < EventReader.flushSize {
+            if !log.entries[entry].isSuperseded {
+                log.withBytes(log.entries[entry].start..<log.end(of: entry)) {
+                    run.append(contentsOf: $0)
+                }
+            }
+            position = max(position, log.entries[entry].through)
+            entry += 1
+        }
+        place = .log(entry < log.entries.count ? log.entries[entry].start : log.end)
+        if !run.isEmpty { run.withUnsafeBytes { send($0) } }
+    }
+
+    /// Takes pages of history until the log has what comes next. One task at a time.
+    private func catchUp() {
+        guard !isCatchingUp else { return }
+        guard let history else { return connection.cutAnswer() }
+        isCatchingUp = true
+        let task = LoopActor.start { [self] in
+            do {
+                try await takePages(of: history)
+                isCatchingUp = false
+                advance()
+            } catch {
+                if !hasEnded { connection.cutAnswer() }
+            }
+        }
+        if isCatchingUp { paging = task }
+    }
+
+    private func takePages(of history: any EventHistory) async throws {
+        while !hasEnded, log.offset(after: position) == nil {
+            let through = log.droppedThrough
+            let page = try await history.page(
+                after: position, through: through, limit: EventReader.pageSize)
+            guard !hasEnded else { return }
+            var run: [UInt8] = []
+            for event in page where event.position > position {
+                event.format(onto: &run)
+                position = event.position
+            }
+            if page.isEmpty { position = max(position, through) }
+            if !run.isEmpty { run.withUnsafeBytes { send($0) } }
+            if connection.wire.queued > 0 {
+                await withCheckedContinuation { drained = $0 }
+            }
+        }
+    }
+
+    /// Ends the stream as if the log were finished; the client may come back.
+    func end() {
+        guard !hasEnded else { return }
+        cancel()
+        connection.eventsHaveEnded(isChunked: isChunked)
+    }
+
+    @inline(__always)
+    private func send(_ bytes: UnsafeRawBufferPointer) {
+        lastSent = .now
+        connection.sendPiece(bytes, isChunked: isChunked)
+    }
+}

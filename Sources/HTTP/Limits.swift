@@ -1,0 +1,53 @@
+/// What a client may cost the server. The defaults are the contract.
+public struct Limits: Sendable {
+    /// Bytes of the request line without its line end.
+    public var requestLine = 8 << 10
+    /// Bytes of all header field lines with their line ends; of trailer fields as well.
+    public var header = 32 << 10
+    /// The number of header fields.
+    public var headerFields = 100
+    /// From the connection's or the request's first moment to the end of its header, absolute.
+    public var headerTime = Duration.seconds(10)
+    /// How long a connection may rest between two requests.
+    public var idleTime = Duration.seconds(75)
+    /// How fast a request body has to come, unless its route says otherwise.
+    public var bodyPace = BodyPace.rate(bytesPerSecond: 1000, over: .seconds(20))
+    /// Connections at once; one more is answered 503 and closed.
+    public var connections = 16_384
+    /// Bytes of a streamed answer that wait in memory before its source is asked for no more.
+    public var answerAhead = 512 << 10
+    /// How long a client may take nothing of an answer that is held in memory, or of events.
+    public var stalledAnswer = Duration.seconds(60)
+    /// How long a client may take nothing of a streamed answer; a pause is the client's right.
+    public var stalledSource = Duration.seconds(900)
+    /// After the last answer of a connection, how long its client may go on sending before it is cut.
+    public var lingerTime = Duration.seconds(2)
+    /// The silence after which an event stream sends a comment line.
+    public var eventHeartbeat = Duration.seconds(15)
+
+    /// The limits of the contract.
+    public init() {}
+}
+
+/// How fast a request body has to come. Only the time in which the handler waits for bytes counts.
+public struct BodyPace: Sendable, Equatable {
+    /// The time that is looked at.
+    let window: Duration
+    /// The bytes that have to come within it.
+    let bytes: Int
+    /// Whether any byte begins a new window.
+    let restarts: Bool
+
+    /// At least `bytesPerSecond` on the average of each `window` of waiting.
+    public static func rate(bytesPerSecond: Int, over window: Duration) -> BodyPace {
+        let seconds =
+            Double(window.components.seconds) + Double(window.components.attoseconds) / 1e18
+        return BodyPace(
+            window: window, bytes: max(1, Int(Double(bytesPerSecond) * seconds)), restarts: false)
+    }
+
+    /// No longer than `limit` without a byte.
+    public static func idle(_ limit: Duration) -> BodyPace {
+        BodyPace(window: limit, bytes: 1, restarts: true)
+    }
+}

@@ -1,0 +1,108 @@
+/// A run of bytes within a request's header.
+struct ByteRange {
+    var start: Int32
+    var end: Int32
+
+    static let empty = ByteRange(0, 0)
+
+    @inline(__always)
+    init(_ start: Int, _ end: Int) {
+        self.start = Int32(truncatingIfNeeded: start)
+        self.end = Int32(truncatingIfNeeded: end)
+    }
+
+    @inline(__always)
+    var range: Range<Int> { Int(start)..<Int(end) }
+    var isEmpty: Bool { start == end }
+}
+
+/// The header of one request: its bytes, and where in them everything is.
+///
+/// Text is made of it only when somebody asks. Filled by `HeadReader`; not changed afterwards, until
+/// the connection fills it anew for its next request when nobody else holds it.
+final class RequestHead {
+    struct Field {
+        var name: ByteRange
+        var value: ByteRange
+    }
+
+    /// What follows the header.
+    enum Framing: Equatable {
+        case length(Int64)
+        case chunked
+    }
+
+    /// The request line and all field lines, as received.
+    private(set) var bytes: [UInt8] = []
+    var fields: [Field] = []
+    var method = ByteRange.empty
+    /// The path as it was sent; `/` for the other forms of target.
+    var path = ByteRange.empty
+    /// What follows the path's `?`.
+    var query: ByteRange?
+    /// The path's parts between slashes, still encoded.
+    var segments: [ByteRange] = []
+    /// Whether a part of the path has a percent escape.
+    var isEncoded = false
+    var isAsterisk = false
+    /// The host field, empty when there is none.
+    var host = ByteRange.empty
+    var isVersion10 = false
+    var framing = Framing.length(0)
+    /// The client will send nothing after this request.
+    var wantsClose = false
+    var expectsContinue = false
+
+    init() {
+        bytes.reserveCapacity(1024)
+        fields.reserveCapacity(16)
+        segments.reserveCapacity(8)
+    }
+
+    /// Forgets the request before.
+    func reset() {
+        fields.removeAll(keepingCapacity: true)
+        segments.removeAll(keepingCapacity: true)
+        query = nil
+        host = .empty
+        isEncoded = false
+        isAsterisk = false
+        framing = .length(0)
+        wantsClose = false
+        expectsContinue = false
+    }
+
+    /// Keeps the bytes that the slices point into.
+    func keep(_ received: UnsafeRawBufferPointer) {
+        bytes.removeAll(keepingCapacity: true)
+        bytes.append(contentsOf: received)
+    }
+
+    @inline(__always)
+    func withBytes<Result>(
+        of slice: ByteRange, _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[slice.range])) }
+    }
+
+    /// The text of a slice; bytes that are not UTF-8 become U+FFFD.
+    func text(_ slice: ByteRange) -> String {
+        String(decoding: bytes[slice.range], as: UTF8.self)
+    }
+
+    /// The first field of a lower-case name.
+    func field(_ name: StaticString) -> ByteRange? {
+        bytes.withUnsafeBytes { bytes in
+            for field in fields
+            where Octets.equal(UnsafeRawBufferPointer(rebasing: bytes[field.name.range]), name) {
+                return field.value
+            }
+            return nil
+        }
+    }
+
+    /// The first field of a name in any case.
+    func field(named name: String) -> ByteRange? {
+        fields.first { Octets.equalIgnoringCase(bytes[$0.name.range], name.utf8) }?.value
+    }
+}

@@ -1,0 +1,43 @@
+internal import Loop
+
+/// Answers one request, on the loop; whatever it throws, `Server`'s `failure` closure renders.
+///
+/// It is cancelled when the client goes away before there is an answer.
+public typealias Handler = @LoopActor (Request) async throws -> Response
+
+/// A method and a path, and who answers them.
+public struct Route: Sendable {
+    /// The method, in capitals.
+    public let method: String
+    /// The path: literal segments and `{name}` for one that is a parameter, `/v1/tasks/{task}`.
+    public let pattern: String
+    /// How fast the body has to come; nil is `Limits.bodyPace`.
+    public let bodyPace: BodyPace?
+    /// Who answers.
+    public let handler: Handler
+    /// The parameters' names, and the index of the path segment that each stands for.
+    let parameters: [(name: String, segment: Int)]
+    let segments: [Segment]
+
+    enum Segment: Equatable {
+        case literal(String)
+        case parameter
+    }
+
+    /// Makes a route. What is wrong with `pattern`, `Router` tells.
+    public init(
+        _ method: String, _ pattern: String, bodyPace: BodyPace? = nil, _ handler: @escaping Handler
+    ) {
+        self.method = method
+        self.pattern = pattern
+        self.bodyPace = bodyPace
+        self.handler = handler
+        let parts =
+            pattern == "/"
+            ? [] : pattern.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let isParameter = { (part: Substring) in part.hasPrefix("{") && part.hasSuffix("}") }
+        segments = parts.map { isParameter($0) ? .parameter : .literal(String($0)) }
+        parameters = parts.enumerated().filter { isParameter($1) }
+            .map { (name: String($1.dropFirst().dropLast()), segment: $0) }
+    }
+}
