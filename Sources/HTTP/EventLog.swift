@@ -18,6 +18,8 @@ public final class EventLog {
         var isSuperseded = false
     }
 
+    private static let manyReaders = 64
+
     /// The position of the newest numbered event, or what the log started after.
     public private(set) var lastPosition: Int64
     /// Whether `finish` was called.
@@ -39,6 +41,10 @@ public final class EventLog {
     private var droppedEntries = 0
     private var readers: [EventReader] = []
     private var isFlushDue = false
+    /// Runs for a moment after a flush to many readers.
+    private lazy var pause = LoopTimer { [unowned self] in
+        if isFlushDue { flushDue() }
+    }
 
     /// Makes an empty log.
     ///
@@ -160,10 +166,18 @@ public final class EventLog {
     private func scheduleFlush() {
         guard !isFlushDue else { return }
         isFlushDue = true
+        // Each flush costs a system call for every reader: many readers wait a moment, so that what
+        // comes close together goes out together.
+        if readers.count > EventLog.manyReaders, pause.isArmed { return }
         LoopActor.later { [self] in
-            isFlushDue = false
-            flush()
+            if isFlushDue { flushDue() }
         }
+    }
+
+    private func flushDue() {
+        isFlushDue = false
+        flush()
+        if readers.count > EventLog.manyReaders { pause.arm(after: .milliseconds(2)) }
     }
 
     private func flush() {
