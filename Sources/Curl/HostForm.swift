@@ -1,28 +1,38 @@
 internal import Engine
 internal import Semantics
 
-/// A host as libcurl gave it, checked: a name of letters, digits, `-` and `_`, or an address.
+/// A host as libcurl gave it: a name of letters, digits, `-` and `_`, or an address.
 struct HostForm {
     /// In lower case; an IPv6 address in RFC 5952's form without brackets.
     let host: String
     /// The host as it stands in a URL.
     let authority: String
 
-    init(_ text: String, zone: String?) throws(URLRejection) {
+    private let zone: String?
+    private let isBracketed: Bool
+
+    init(_ text: String, zone: String?) {
         let text = text.lowercased()
-        if text.hasPrefix("[") {
-            guard let address = IPAddress(String(text.dropFirst().dropLast())) else {
-                throw .malformed("The host is not a valid IPv6 address.")
-            }
-            host = address.description
+        isBracketed = text.hasPrefix("[")
+        self.zone = zone
+        if isBracketed {
+            let inside = String(text.dropFirst().dropLast())
+            host = IPAddress(inside)?.description ?? inside
             authority = "[" + host + (zone.map { "%25" + $0 } ?? "") + "]"
-            guard zone?.utf8.allSatisfy(HostForm.isZoneByte) ?? true else {
-                throw .malformed("The zone of the IPv6 address is not valid.")
-            }
         } else {
-            try HostForm.check(name: text)
             host = text
             authority = text
+        }
+    }
+
+    /// Refuses what two parsers or a resolver could read in two ways.
+    func check() throws(URLRejection) {
+        guard isBracketed else { return try HostForm.check(name: host) }
+        guard case .v6 = IPAddress(host) else {
+            throw .malformed("The host is not a valid IPv6 address.")
+        }
+        guard zone?.utf8.allSatisfy(HostForm.isZoneByte) ?? true else {
+            throw .malformed("The zone of the IPv6 address is not valid.")
         }
     }
 

@@ -36,28 +36,31 @@ enum URLReader {
     private static func settle(_ text: String) throws(URLRejection) -> WebURL {
         var text = text
         for _ in 0..<4 {
-            let url = try read(text)
-            if url.string == text { return url }
+            let (url, host) = try read(text)
+            guard url.string != text else {
+                try host.check()
+                return url
+            }
             text = url.string
         }
         throw .malformed("The URL has no stable normal form.")
     }
 
-    private static func read(_ text: String) throws(URLRejection) -> WebURL {
+    private static func read(_ text: String) throws(URLRejection) -> (url: WebURL, host: HostForm) {
         let parsed = try ParsedURL(text)
         guard let scheme = parsed.scheme, let host = parsed.host, let port = parsed.port,
             let path = parsed.path
         else { throw .malformed("The host name is not valid.") }
         guard (1...65_535).contains(port) else { throw .malformed("The port is not 1 to 65535.") }
-        let zone = parsed.zone
-        let form = try HostForm(host, zone: zone)
+        let form = HostForm(host, zone: parsed.zone)
         let query = parsed.query
         var string = scheme + "://" + form.authority
         if port != (scheme == "https" ? 443 : 80) { string += ":\(port)" }
         string += path
         if let query { string += "?" + query }
-        return WebURL(
-            string: string, scheme: scheme, host: form.host, zone: zone, port: port, path: path,
-            query: query)
+        let url = WebURL(
+            string: string, scheme: scheme, host: form.host, zone: parsed.zone, port: port,
+            path: path, query: query)
+        return (url, form)
     }
 }

@@ -1,0 +1,124 @@
+import Curl
+import Engine
+import Loop
+import Semantics
+import TestSupport
+
+/// An observer that keeps all that it hears, and answers as its test says.
+@LoopActor
+final class Probe: AttemptObserver {
+    private(set) var moves = 0
+    private(set) var informationals: [Engine.ResponseHead] = []
+    /// Every head that was offered, also those that were not taken.
+    private(set) var offeredHeads: [Engine.ResponseHead] = []
+    private(set) var body: [UInt8] = []
+    private(set) var bodyByteCount = 0
+    private(set) var sent: [Int64] = []
+    private(set) var ends: [AttemptEnd] = []
+    /// Set by the network; for tests that pause, resume and cancel.
+    var attempt: (any Attempt)?
+
+    var onHead: (Engine.ResponseHead) -> FlowVerdict = { _ in .proceed }
+    var onBody: (UnsafeRawBufferPointer) -> FlowVerdict = { _ in .proceed }
+    var onMove: () -> Void = {}
+    /// Off for bodies that are too long to keep.
+    var keepsBody = true
+
+    var head: Engine.ResponseHead? { offeredHeads.last }
+    var error: TransferError? { ends.first?.error }
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    func attemptDidMove() {
+        moves += 1
+        onMove()
+    }
+
+    func attemptDidReceiveInformational(_ head: Engine.ResponseHead) { informationals.append(head) }
+
+    func attemptDidReceive(_ head: Engine.ResponseHead) -> FlowVerdict {
+        offeredHeads.append(head)
+        return onHead(head)
+    }
+
+    func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        let verdict = onBody(bytes)
+        if verdict != .pause {
+            bodyByteCount += bytes.count
+            if keepsBody { body += bytes }
+        }
+        return verdict
+    }
+
+    func attemptDidSend(total: Int64) { sent.append(total) }
+
+    func attemptDidEnd(_ end: AttemptEnd) { ends.append(end) }
+
+    /// Waits for the attempt's end, which is the only one.
+    @discardableResult
+    func end() async throws -> AttemptEnd {
+        try await eventually("an attempt to end") { !ends.isEmpty }
+        guard ends.count == 1, let end = ends.first else { throw TwoEnds() }
+        return end
+    }
+
+    struct TwoEnds: Error {}
+}
+
+/// A transport and one pool of it.
+@LoopActor
+final class Network {
+    let transport: CurlTransport
+    let pool: any ConnectionPool
+
+    /// A network that may reach loopback, unless `egress` says otherwise.
+    init(
+        egress: EgressPolicy = .loopback, tls: ClosedRange<TLSVersion> = .tls12 ... .tls13,
+        trustedCertificates: String? = nil, idleLifetime: Duration = .seconds(60)
+    ) {
+        var settings = CurlSettings(
+            egress: egress, userAgent: "ferry/test", trustedCertificates: trustedCertificates)
+        settings.idleLifetime = idleLifetime
+        transport = CurlTransport(settings)
+        pool = transport.makePool(
+            PoolSettings(tlsMinimum: tls.lowerBound, tlsMaximum: tls.upperBound))
+    }
+
+    /// Starts an attempt; `prepare` sets up its probe before anything can happen.
+    func start(
+        _ url: String, method: String = "GET", headers: HeaderList = [:], body: [UInt8]? = nil,
+        decodes: Bool = false, mayPause: Bool = true, prepare: (Probe) -> Void = { _ in }
+    ) throws -> Probe {
+        let probe = Probe()
+        prepare(probe)
+        let request = AttemptRequest(
+            url: try transport.parse(url), method: method, headers: headers, body: body,
+            decodesContent: decodes, priority: 0.5, mayPause: mayPause)
+        probe.attempt = pool.start(request, observer: probe)
+        return probe
+    }
+
+    /// Runs an attempt to its end.
+    func fetch(
+        _ url: String, method: String = "GET", headers: HeaderList = [:], body: [UInt8]? = nil,
+        decodes: Bool = false, mayPause: Bool = true, prepare: (Probe) -> Void = { _ in }
+    ) async throws -> Probe {
+        let probe = try start(
+            url, method: method, headers: headers, body: body, decodes: decodes,
+            mayPause: mayPause, prepare: prepare)
+        try await probe.end()
+        return probe
+    }
+}
+
+extension EgressPolicy {
+    /// Everything of 127.0.0.0/8 and ::1 on every port, and the public internet.
+    static var loopback: EgressPolicy {
+        EgressPolicy(
+            allowed: ["127.0.0.0/8", "::1"].compactMap { try? AllowedDestination(parsing: $0) })
+    }
+}
+
+/// The loop of the test process, running.
+enum TestLoop {
+    static func start() { LoopActor.loop.start() }
+}
