@@ -1,130 +1,305 @@
 internal import DequeModule
-internal import Semantics
+public import Semantics
 internal import Synchronization
 
-/// The store of ephemeral sessions: everything in memory, gone with the process (S-2).
+/// A store in memory: where ephemeral sessions live (S-2). Nothing of it reaches a disk.
 ///
-/// Each call is one short critical section; nothing is ever refused.
-final class MemoryStore: Store {
-    fileprivate struct Tables {
-        var sessions: [SessionID: SessionRecord] = [:]
-        var tasks: [SessionID: [TaskID: TaskRecord]] = [:]
-        var owners: [TaskID: SessionID] = [:]
-        var contents: [TaskID: [UInt8]] = [:]
-        var events: [SessionID: Deque<Event>] = [:]
+/// Never fails. A session keeps its newest 100,000 events; `oldestEvent` tells when older ones have been dropped.
+/// A page of a tenant's stream costs a look at each of its sessions for every event; all else is a look-up.
+public final class MemoryStore: Store {
+    /// How many events of one session are kept.
+    public static let eventLimit = 100_000
+
+    private let state = Mutex(State())
+
+    /// An empty store.
+    public init() {}
+
+    public func load() async throws(StoreError) -> StoreContents {
+        state.withLock { $0.contents }
     }
 
-    /// beyond this many events of a session the oldest go.
-    private static let eventLimit = 100_000
+    public func commit(_ batch: StoreBatch) async throws(StoreError) {
+        state.withLock { $0.apply(batch) }
+    }
 
-    private let tables = Mutex(Tables())
+    public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+        state.withLock { state in
+            state.tasks[id].flatMap { $0.tenant == tenant ? $0 : nil }
+        }
+    }
 
-    func load() async throws(StoreError) -> StoreContents { StoreContents() }
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
+        state.withLock { $0.tasks[id] != nil }
+    }
 
-    func commit(_ batch: StoreBatch) async throws(StoreError) {
-        tables.withLock { tables in
-            for session in batch.sessions { tables.sessions[session.id] = session }
-            for task in batch.createdTasks + batch.changedTasks {
-                tables.tasks[task.session, default: [:]][task.id] = task
-                tables.owners[task.id] = task.session
+    public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+        state.withLock { $0.tasks(query) }
+    }
+
+    public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
+        state.withLock { $0.counts(of: session) }
+    }
+
+    public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+        state.withLock { $0.stored[task] }
+    }
+
+    public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
+        state.withLock { $0.events(query) }
+    }
+
+    public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
+        state.withLock { $0.oldest(of: stream) }
+    }
+
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+        state.withLock { $0.purge(limits) }
+    }
+}
+
+private struct State {
+    /// A session with what belongs to it.
+    struct Kept {
+        var record: SessionRecord?
+        /// Ascending in both sequences.
+        var events = Deque<Event>()
+        /// The sequence of the newest event that has been dropped.
+        var forgotten: Int64 = 0
+        /// Ascending; those that have been removed are still here until a quarter of them has.
+        var tasks: [TaskID] = []
+        var removedCount = 0
+        var counts: [TaskState: Int] = [:]
+    }
+
+    struct Tenant {
+        var lastSequence: Int64 = 0
+        var forgotten: Int64 = 0
+    }
+
+    var sessions: [SessionID: Kept] = [:]
+    var tasks: [TaskID: TaskRecord] = [:]
+    var stored: [TaskID: [UInt8]] = [:]
+    var tenants: [TenantID: Tenant] = [:]
+    /// The session's sequence of each task's first event.
+    var firstEvents: [TaskID: Int64] = [:]
+    var lastIdentifier: Int64 = 0
+
+    var contents: StoreContents {
+        var contents = StoreContents()
+        contents.sessions = sessions.values.compactMap(\.record).sorted { $0.id < $1.id }
+        contents.activeTasks = tasks.values
+            .filter { $0.state == .running || $0.state == .canceling }.sorted { $0.id < $1.id }
+        contents.lastIdentifier = lastIdentifier
+        contents.tenantSequences = tenants.mapValues(\.lastSequence)
+        return contents
+    }
+}
+
+// MARK: - Writing
+
+extension State {
+    mutating func apply(_ batch: StoreBatch) {
+        for (tenant, sequence) in batch.tenantSequences { note(sequence, of: tenant) }
+        for session in batch.sessions {
+            sessions[session.id, default: Kept()].record = session
+            note(0, of: session.tenant)
+            lastIdentifier = max(lastIdentifier, session.id.rawValue)
+        }
+        for task in batch.createdTasks {
+            tasks[task.id] = task
+            sessions[task.session, default: Kept()].tasks.append(task.id)
+            sessions[task.session]?.counts[task.state, default: 0] += 1
+            lastIdentifier = max(lastIdentifier, task.id.rawValue)
+        }
+        for task in batch.changedTasks { change(task) }
+        for content in batch.contents where tasks[content.task] != nil {
+            stored[content.task] = content.bytes
+        }
+        for event in batch.events { append(event) }
+        for task in batch.removedTasks { remove(task) }
+        for session in batch.removedSessions { remove(session) }
+    }
+
+    private mutating func change(_ task: TaskRecord) {
+        guard let old = tasks.updateValue(task, forKey: task.id), old.state != task.state else { return }
+        sessions[task.session]?.counts[old.state, default: 0] -= 1
+        sessions[task.session]?.counts[task.state, default: 0] += 1
+    }
+
+    private mutating func note(_ sequence: Int64, of tenant: TenantID) {
+        tenants[tenant, default: Tenant()].lastSequence.raise(to: sequence)
+    }
+
+    private mutating func append(_ event: Event) {
+        var event = event
+        if case .didReceiveData(let offset, let length, let inline, .some) = event.body {
+            // The bytes are the content's: they are read from there when they are told again.
+            event = Event(
+                tenant: event.tenant, session: event.session, sequence: event.sequence,
+                tenantSequence: event.tenantSequence, task: event.task, at: event.at,
+                body: .didReceiveData(offset: offset, length: length, inline: inline, bytes: nil))
+        }
+        if let task = event.task, firstEvents[task] == nil { firstEvents[task] = event.sequence }
+        note(event.tenantSequence, of: event.tenant)
+        sessions[event.session, default: Kept()].events.append(event)
+        dropEvents(of: event.session, beyond: MemoryStore.eventLimit)
+    }
+
+    private mutating func dropEvents(of session: SessionID, beyond limit: Int) {
+        while let count = sessions[session]?.events.count, count > limit {
+            dropOldestEvent(of: session)
+        }
+    }
+
+    private mutating func dropOldestEvent(of session: SessionID) {
+        guard let event = sessions[session]?.events.popFirst() else { return }
+        sessions[session]?.forgotten = event.sequence
+        tenants[event.tenant, default: Tenant()].forgotten.raise(to: event.tenantSequence)
+        if let task = event.task, event.body.isTerminal, tasks[task] == nil {
+            firstEvents[task] = nil
+        }
+    }
+
+    private mutating func remove(_ id: TaskID) {
+        guard let task = tasks.removeValue(forKey: id) else { return }
+        stored[id] = nil
+        if let first = firstEvents[id], first <= sessions[task.session]?.forgotten ?? 0 {
+            firstEvents[id] = nil
+        }
+        sessions[task.session]?.counts[task.state, default: 0] -= 1
+        sessions[task.session]?.removedCount += 1
+        guard let kept = sessions[task.session], kept.removedCount > kept.tasks.count / 4 else { return }
+        sessions[task.session]?.tasks.removeAll { tasks[$0] == nil }
+        sessions[task.session]?.removedCount = 0
+    }
+
+    private mutating func remove(_ session: SessionID) {
+        guard let kept = sessions.removeValue(forKey: session) else { return }
+        for task in kept.tasks {
+            tasks[task] = nil
+            stored[task] = nil
+        }
+        for event in kept.events {
+            if let task = event.task { firstEvents[task] = nil }
+            tenants[event.tenant, default: Tenant()].forgotten.raise(to: event.tenantSequence)
+        }
+    }
+
+    mutating func purge(_ limits: RetentionLimits) -> [TaskID] {
+        for id in Array(sessions.keys) {
+            dropEvents(of: id, beyond: limits.eventsPerSession)
+            while let event = sessions[id]?.events.first, event.at < limits.eventsBefore {
+                dropOldestEvent(of: id)
             }
-            for content in batch.contents { tables.contents[content.task] = content.bytes }
-            for event in batch.events {
-                tables.events[event.session, default: []].append(event)
-                if tables.events[event.session, default: []].count > MemoryStore.eventLimit {
-                    tables.events[event.session]?.removeFirst()
+        }
+        let expired = tasks.values.filter { task in
+            task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
+        }
+        for task in expired { remove(task.id) }
+        for (id, kept) in sessions {
+            guard let record = kept.record, record.state == .invalid, kept.events.isEmpty,
+                kept.tasks.allSatisfy({ tasks[$0] == nil }),
+                record.invalidatedAt.map({ $0 < limits.sessionsInvalidBefore }) ?? false
+            else { continue }
+            remove(id)
+        }
+        return expired.filter { $0.content?.place == .file }.map(\.id).sorted()
+    }
+}
+
+// MARK: - Reading
+
+extension State {
+    func tasks(_ query: TaskQuery) -> [TaskRecord] {
+        if let session = query.session { return sessions[session].map { page($0, query) } ?? [] }
+        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap { page($0, query) }
+        return Array(pages.sorted { $0.id < $1.id }.prefix(query.limit))
+    }
+
+    private func page(_ kept: Kept, _ query: TaskQuery) -> [TaskRecord] {
+        let start = query.after.map { after in kept.tasks.partitioningIndex { $0 > after } } ?? 0
+        var page: [TaskRecord] = []
+        for id in kept.tasks[start...] {
+            guard page.count < query.limit else { break }
+            guard let task = tasks[id], task.tenant == query.tenant,
+                query.states.contains(task.state), query.types?.contains(task.type) ?? true
+            else { continue }
+            page.append(task)
+        }
+        return page
+    }
+
+    func counts(of session: SessionID) -> [TaskState: Int] {
+        sessions[session]?.counts.filter { $0.value > 0 } ?? [:]
+    }
+
+    func events(_ query: EventQuery) -> [Event] {
+        switch query.stream {
+        case .session(let session):
+            let events = sessions[session]?.events ?? []
+            let start = events.partitioningIndex { $0.sequence > query.after }
+            return Array(events[start...].prefix(query.limit))
+        case .task(let task, let session):
+            let events = sessions[session]?.events ?? []
+            let first = max(query.after, (firstEvents[task] ?? .max) - 1)
+            let start = events.partitioningIndex { $0.sequence > first }
+            return Array(events[start...].lazy.filter { $0.task == task }.prefix(query.limit))
+        case .tenant(let tenant): return merged(tenant, after: query.after, limit: query.limit)
+        }
+    }
+
+    /// The events of all of a tenant's sessions, each of which is ascending.
+    private func merged(_ tenant: TenantID, after: Int64, limit: Int) -> [Event] {
+        var queues: [Deque<Event>.SubSequence] = sessions.values.compactMap { kept in
+            guard kept.events.first?.tenant == tenant else { return nil }
+            let start = kept.events.partitioningIndex { $0.tenantSequence > after }
+            return start < kept.events.endIndex ? kept.events[start...] : nil
+        }
+        var page: [Event] = []
+        while page.count < limit {
+            var next: (queue: Int, event: Event)?
+            for (index, queue) in queues.enumerated() {
+                guard let event = queue.first else { continue }
+                if next.map({ event.tenantSequence < $0.event.tenantSequence }) ?? true {
+                    next = (index, event)
                 }
             }
-            for task in batch.removedTasks { tables.remove(task) }
-            for session in batch.removedSessions { tables.remove(session) }
+            guard let next else { break }
+            page.append(next.event)
+            queues[next.queue].removeFirst()
         }
+        return page
     }
 
-    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
-        tables.withLock { $0.task(id) }.flatMap { $0.tenant == tenant ? $0 : nil }
-    }
-
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        tables.withLock { $0.owners[id] != nil }
-    }
-
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
-        tables.withLock { tables in
-            let sessions = query.session.map { [$0] } ?? Array(tables.tasks.keys)
-            let found = sessions.flatMap { tables.tasks[$0, default: [:]].values }.filter { task in
-                task.tenant == query.tenant && query.states.contains(task.state)
-                    && query.types?.contains(task.type) ?? true
-                    && task.id.rawValue > query.after?.rawValue ?? 0
+    func oldest(of stream: EventStreamKey) -> Int64? {
+        switch stream {
+        case .session(let session): sessions[session].map { $0.forgotten + 1 }
+        case .task(let task, let session):
+            sessions[session].flatMap { kept in
+                firstEvents[task].map { $0 > kept.forgotten ? 1 : kept.forgotten + 1 }
             }
-            return Array(found.sorted { $0.id < $1.id }.prefix(query.limit))
-        }
-    }
-
-    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
-        tables.withLock { tables in
-            tables.tasks[session, default: [:]].values.reduce(into: [:]) { $0[$1.state, default: 0] += 1 }
-        }
-    }
-
-    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
-        tables.withLock { $0.contents[task] }
-    }
-
-    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
-        tables.withLock { tables in
-            let found = tables.events(of: query.stream)
-                .filter { query.stream.position(of: $0) > query.after }
-            return Array(found.prefix(query.limit))
-        }
-    }
-
-    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
-        tables.withLock { $0.events(of: stream).first.map(stream.position) }
-    }
-
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
-        tables.withLock { tables in
-            var removed: [TaskID] = []
-            for task in tables.tasks.values.flatMap(\.values) {
-                if let end = task.completedAt, end < limits.tasksCompletedBefore {
-                    tables.remove(task.id)
-                    removed.append(task.id)
-                }
-            }
-            for session in tables.events.keys {
-                while let first = tables.events[session]?.first, first.at < limits.eventsBefore {
-                    tables.events[session]?.removeFirst()
-                }
-            }
-            return removed
+        case .tenant(let tenant): tenants[tenant].map { $0.forgotten + 1 }
         }
     }
 }
 
-extension MemoryStore.Tables {
-    fileprivate func task(_ id: TaskID) -> TaskRecord? {
-        owners[id].flatMap { tasks[$0]?[id] }
+extension Int64 {
+    /// Sets the greater of both.
+    fileprivate mutating func raise(to other: Int64) {
+        self = Swift.max(self, other)
     }
+}
 
-    fileprivate func events(of stream: EventStreamKey) -> [Event] {
-        switch stream {
-        case .session(let session): Array(events[session, default: []])
-        case .task(let task, let session): events[session, default: []].filter { $0.task == task }
-        case .tenant(let tenant):
-            events.values.joined().filter { $0.tenant == tenant }
-                .sorted { $0.tenantSequence < $1.tenantSequence }
+extension RandomAccessCollection where Index == Int {
+    /// The first index from which on the predicate holds, where it holds for no element before one for which it does not.
+    fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
+        var low = startIndex
+        var high = endIndex
+        while low < high {
+            let middle = low + (high - low) / 2
+            if predicate(self[middle]) { high = middle } else { low = middle + 1 }
         }
-    }
-
-    fileprivate mutating func remove(_ task: TaskID) {
-        contents[task] = nil
-        if let session = owners.removeValue(forKey: task) { tasks[session]?[task] = nil }
-    }
-
-    fileprivate mutating func remove(_ session: SessionID) {
-        for task in Array(tasks[session, default: [:]].keys) { remove(task) }
-        tasks[session] = nil
-        events[session] = nil
-        sessions[session] = nil
+        return low
     }
 }

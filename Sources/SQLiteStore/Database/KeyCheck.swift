@@ -1,0 +1,29 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// A sealed value of known content: it tells the right key from a wrong one before anything is written (security: §5).
+enum KeyCheck {
+    private static let words = Array("This database is sealed with this key.".utf8)
+    private static let context = SealContext(
+        tenant: TenantID(rawValue: 0), owner: 0, field: "key check")
+
+    /// Refuses a key that is not the database's.
+    static func verify(_ database: Database, sealer: any Sealer) throws {
+        guard try database.tableExists("gateway") else { return }
+        let statement = try PreparedStatement(database, "SELECT keyCheck FROM gateway")
+        guard let sealed = try statement.first({ $0.bytes(0) }) else { return }
+        guard let opened = try? sealer.open(sealed, for: context), opened == words else {
+            throw StoreError.damaged(
+                "The key is not the one that the database was made with. Nothing has been changed.")
+        }
+    }
+
+    /// Writes the check where there is none.
+    static func make(_ database: Database, sealer: any Sealer) throws {
+        let statement = try PreparedStatement(
+            database, "INSERT OR IGNORE INTO gateway (id, keyCheck) VALUES (1, ?1)")
+        statement.bind(1, try sealer.seal(words, for: context))
+        try statement.run()
+    }
+}

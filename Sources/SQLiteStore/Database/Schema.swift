@@ -1,0 +1,105 @@
+internal import Engine
+internal import GRDB
+
+/// The tables, by migration. A migration that has been released is never changed.
+///
+/// Ids are unique over all tenants (they come from one source), and a row of a tenant carries the tenant, which every
+/// look-up by a client's id compares.
+enum Schema {
+    /// Brings the tables to this version.
+    ///
+    /// - Throws: when a later version of Ferry has written the database.
+    static func migrate(_ pool: DatabasePool) throws {
+        let migrator = migrator
+        guard try !pool.read(migrator.hasBeenSuperseded) else {
+            throw StoreError.failed("The database was written by a later version of Ferry.")
+        }
+        try migrator.migrate(pool)
+    }
+
+    private static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1 sessions, tasks, contents, events") { database in
+            try database.execute(sql: first)
+        }
+        return migrator
+    }
+
+    private static let first = """
+        -- One row. keyCheck is sealed: it opens with the right key only.
+        CREATE TABLE gateway (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            keyCheck BLOB NOT NULL,
+            lastForgottenIdentifier INTEGER NOT NULL DEFAULT 0
+        );
+        -- forgottenSequence: the newest tenant sequence whose event is not kept any more.
+        CREATE TABLE tenant (
+            id INTEGER PRIMARY KEY,
+            lastSequence INTEGER NOT NULL DEFAULT 0,
+            forgottenSequence INTEGER NOT NULL DEFAULT 0
+        );
+        CREATE TABLE session (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            type TEXT NOT NULL,
+            state TEXT NOT NULL,
+            description TEXT,
+            createdAt INTEGER NOT NULL,
+            invalidatedAt INTEGER,
+            lastSequence INTEGER NOT NULL,
+            lastTaskNumber INTEGER NOT NULL,
+            constants BLOB NOT NULL,
+            secret BLOB
+        );
+        -- Written once, but for state, hasLiveAttempt and startedAt, which leave the row's size as it is: so it is
+        -- overwritten in its place. firstEvent: the session's sequence of the task's first event.
+        CREATE TABLE task (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            type INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            hasLiveAttempt INTEGER NOT NULL,
+            createdAt INTEGER NOT NULL,
+            startedAt INTEGER,
+            firstEvent INTEGER NOT NULL,
+            request BLOB NOT NULL
+        );
+        CREATE INDEX task_by_session ON task (session, state);
+        CREATE INDEX task_outstanding ON task (state, tenant) WHERE state IN (2, 3, 4);
+        -- What of a task changes; a task that is as it was created has no row. lastEvent: the session's sequence of
+        -- the task's last event, once it has completed.
+        CREATE TABLE task_status (
+            task INTEGER PRIMARY KEY,
+            completedAt INTEGER,
+            lastEvent INTEGER,
+            status BLOB NOT NULL,
+            secret BLOB
+        );
+        CREATE INDEX task_status_completed ON task_status (completedAt) WHERE completedAt IS NOT NULL;
+        -- Sealed: what is sensitive of the original request.
+        CREATE TABLE task_secret (
+            task INTEGER PRIMARY KEY,
+            secret BLOB NOT NULL
+        );
+        -- Sealed: the bodies that are kept here.
+        CREATE TABLE content (
+            task INTEGER PRIMARY KEY,
+            bytes BLOB NOT NULL
+        );
+        -- All events of one session in one commit. tenantThrough: the newest tenant sequence of that commit.
+        CREATE TABLE event_pack (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            firstSequence INTEGER NOT NULL,
+            lastSequence INTEGER NOT NULL,
+            tenantThrough INTEGER NOT NULL,
+            newestAt INTEGER NOT NULL,
+            events BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX event_pack_by_session ON event_pack (session, lastSequence);
+        CREATE INDEX event_pack_by_tenant ON event_pack (tenant, tenantThrough);
+        """
+}

@@ -1,0 +1,58 @@
+internal import Engine
+internal import Semantics
+
+/// A task's state as a number.
+///
+/// From 2 on, because 0 and 1 take no byte in a row and a change of state must not change the row's size. The
+/// partial index `task_outstanding` names the first three.
+enum StoredState: Int64, CaseIterable {
+    case suspended = 2
+    case running = 3
+    case canceling = 4
+    case completed = 5
+    /// Forgotten, but for what stored events are told from. Nobody sees the task any more.
+    case removed = 6
+
+    init(_ state: TaskState) {
+        self =
+            switch state {
+            case .suspended: .suspended
+            case .running: .running
+            case .canceling: .canceling
+            case .completed: .completed
+            }
+    }
+
+    /// The state that is shown; nil for a task that has been removed.
+    var shown: TaskState? {
+        switch self {
+        case .suspended: .suspended
+        case .running: .running
+        case .canceling: .canceling
+        case .completed: .completed
+        case .removed: nil
+        }
+    }
+
+    /// Whether `task_outstanding` has it.
+    var isOutstanding: Bool { self != .completed && self != .removed }
+}
+
+extension TaskType {
+    /// The type as a number.
+    var stored: Int64 {
+        switch self {
+        case .data: 0
+        case .download: 1
+        case .upload: 2
+        }
+    }
+
+    /// The type with this number.
+    init(stored: Int64) throws(StoreError) {
+        guard let type = TaskType.allCases.first(where: { $0.stored == stored }) else {
+            throw .damagedRecord
+        }
+        self = type
+    }
+}

@@ -1,0 +1,171 @@
+public import Engine
+internal import GRDB
+public import Semantics
+internal import Synchronization
+
+/// A store on SQLite: what is acknowledged survives kill -9 and power loss.
+///
+/// One connection writes, on a queue of its own: a batch is one transaction and one sync of the write-ahead log.
+/// Reads have connections of their own and wait for no writer. Sensitive headers, request bodies and contents are
+/// sealed. All files have mode 0600.
+public final class DurableStore: Store {
+    /// The database's name in its folder; SQLite adds `-wal` and `-shm`.
+    public static let fileName = "ferry.sqlite"
+
+    let pool: DatabasePool
+    let sealer: any Sealer
+    private let checkpointer: Checkpointer
+    /// Set by the first failure of the disk: nothing is written any more.
+    private let failure = Mutex<StoreError?>(nil)
+
+    /// Opens the database in a folder, and makes both where they are missing. Blocks.
+    ///
+    /// - Parameters:
+    ///   - folder: is given mode 0700.
+    ///   - sealer: must have the key that the database was made with.
+    /// - Throws: `damaged` when the key is another one (nothing is changed then) or the file is not a database,
+    ///   `full`, or `failed`.
+    public init(folder: String, sealer: any Sealer) throws(StoreError) {
+        let path = try DatabaseFile.prepare(in: folder)
+        do {
+            pool = try DatabasePool(path: path, configuration: Self.configuration)
+            checkpointer = try Checkpointer(path: path)
+            self.sealer = sealer
+            try pool.writeWithoutTransaction { database in
+                // GRDB has set NORMAL, which loses the last commits with the power.
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+                try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+                try database.execute(sql: "PRAGMA journal_size_limit = \(Checkpointer.logByteLimit)")
+                try database.execute(sql: "PRAGMA cache_size = -8192")
+                try KeyCheck.verify(database, sealer: sealer)
+            }
+            try Schema.migrate(pool)
+            try pool.write { try KeyCheck.make($0, sealer: sealer) }
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    /// Waits for what is running, copies the log into the database and closes the files. Blocks.
+    ///
+    /// Without it nothing is lost: the next start reads the log.
+    public func close() throws(StoreError) {
+        do {
+            try checkpointer.close()
+            try pool.close()
+        } catch {
+            throw StoreError(error)
+        }
+    }
+
+    private static var configuration: Configuration {
+        var configuration = Configuration()
+        configuration.label = "ferry.store"
+        configuration.foreignKeysEnabled = false
+        configuration.maximumReaderCount = 4
+        configuration.prepareDatabase { database in
+            try database.execute(sql: "PRAGMA mmap_size = 0")
+            try database.execute(sql: "PRAGMA temp_store = MEMORY")
+            try database.execute(sql: "PRAGMA trusted_schema = OFF")
+        }
+        return configuration
+    }
+
+    // MARK: Store
+
+    public func commit(_ batch: StoreBatch) async throws(StoreError) {
+        guard !batch.isEmpty else { return }
+        let sealer = sealer
+        try await writing { database in
+            try BatchWriter(database, sealer: sealer).write(batch)
+        }
+    }
+
+    public func load() async throws(StoreError) -> StoreContents {
+        let sealer = sealer
+        return try await reading { try Loading(database: $0, sealer: sealer).contents() }
+    }
+
+    public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+        let sealer = sealer
+        return try await reading { try TaskReader($0, sealer: sealer).task(id, of: tenant) }
+    }
+
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await reading { try TaskIndex(database: $0).knows(id) }
+    }
+
+    public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+        let sealer = sealer
+        return try await reading { database in
+            let tasks = try TaskReader(database, sealer: sealer)
+            return try TaskIndex(database: database).ids(query).compactMap {
+                try tasks.task($0, of: query.tenant)
+            }
+        }
+    }
+
+    public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
+        try await reading { try TaskIndex(database: $0).counts(of: session) }
+    }
+
+    public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+        let sealer = sealer
+        return try await reading { try TaskReader($0, sealer: sealer).content(of: task) }
+    }
+
+    public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
+        let sealer = sealer
+        return try await reading { try EventReader($0, sealer: sealer).events(query) }
+    }
+
+    public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
+        let sealer = sealer
+        return try await reading { try EventReader($0, sealer: sealer).oldest(of: stream) }
+    }
+
+    // MARK: Connections
+
+    /// Runs a transaction on the writer's queue; it is durable when this returns.
+    func writing<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            pool.asyncWriteWithoutTransaction { [self] database in
+                continuation.resume(returning: transaction(database, body))
+                checkpointer.didCommit(on: database)
+            }
+        }
+        return try result.get()
+    }
+
+    /// Runs a read of one state of the database.
+    func reading<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws(StoreError) -> Value {
+        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            pool.asyncRead { database in
+                continuation.resume(
+                    returning: Result { try body(try database.get()) }.mapError(StoreError.init))
+            }
+        }
+        return try result.get()
+    }
+
+    private func transaction<Value>(
+        _ database: Database, _ body: (Database) throws -> Value
+    ) -> Result<Value, StoreError> {
+        if let failure = failure.withLock({ $0 }) ?? checkpointer.failure { return .failure(failure) }
+        let result = Result {
+            var value: Value?
+            try database.inTransaction(.immediate) {
+                value = try body(database)
+                return .commit
+            }
+            guard let value else { throw StoreError.failed("The transaction did not run.") }
+            return value
+        }.mapError(StoreError.init)
+        if case .failure(let error) = result, error != .full { failure.withLock { $0 = error } }
+        return result
+    }
+}

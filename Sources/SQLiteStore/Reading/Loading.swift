@@ -1,0 +1,61 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Reads what a start needs. Completed and suspended tasks are not touched, however many there are.
+struct Loading {
+    let database: Database
+    let sealer: any Sealer
+
+    func contents() throws -> StoreContents {
+        var contents = StoreContents()
+        contents.sessions = try sessions()
+        contents.activeTasks = try TaskReader(database, sealer: sealer).activeTasks()
+        contents.lastIdentifier = try lastIdentifier()
+        try PreparedStatement(database, "SELECT id, lastSequence FROM tenant").forEachRow { row in
+            contents.tenantSequences[TenantID(rawValue: row.int64(0))] = row.int64(1)
+            return true
+        }
+        return contents
+    }
+
+    private func sessions() throws -> [SessionRecord] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id, tenant, type, state, description, createdAt, invalidatedAt, lastSequence,
+                lastTaskNumber, constants, secret
+            FROM session ORDER BY id
+            """)
+        return try statement.all { row throws(StoreError) in
+            let id = SessionID(rawValue: row.int64(0))
+            let tenant = TenantID(rawValue: row.int64(1))
+            guard let type = SessionType(rawValue: try row.string(2)),
+                let state = SessionState(rawValue: try row.string(3))
+            else { throw .damagedRecord }
+            let (configuration, delegate) = try SessionConstants.read(
+                clear: row.bytes(9),
+                secret: try sealer.openIfPresent(
+                    row.bytesOrNil(10), for: .constants(of: id, tenant: tenant)))
+            var session = SessionRecord(
+                id: id, tenant: tenant, type: type, description: row.stringOrNil(4),
+                configuration: configuration, delegate: delegate,
+                createdAt: Timestamp(milliseconds: row.int64(5)))
+            session.state = state
+            session.invalidatedAt = row.int64OrNil(6).map(Timestamp.init(milliseconds:))
+            session.lastSequence = row.int64(7)
+            session.lastTaskNumber = Int(row.int64(8))
+            return session
+        }
+    }
+
+    private func lastIdentifier() throws -> Int64 {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT max(coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM task), 0),
+                coalesce((SELECT lastForgottenIdentifier FROM gateway), 0))
+            """)
+        return try statement.first { $0.int64(0) } ?? 0
+    }
+}

@@ -1,0 +1,79 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Reads tasks and their contents from one state of the database.
+struct TaskReader {
+    private static let columns = """
+        SELECT task.id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt, request,
+            task_secret.secret, completedAt, status, task_status.secret
+        FROM task LEFT JOIN task_status ON task_status.task = task.id
+            LEFT JOIN task_secret ON task_secret.task = task.id
+        """
+
+    private let database: Database
+    private let sealer: any Sealer
+
+    init(_ database: Database, sealer: any Sealer) throws {
+        self.database = database
+        self.sealer = sealer
+    }
+
+    /// One task, unless it is another tenant's or has been removed.
+    func task(_ id: TaskID, of tenant: TenantID) throws -> TaskRecord? {
+        let statement = try PreparedStatement(
+            database, Self.columns + " WHERE task.id = ?1 AND tenant = ?2 AND state <> ?3")
+        statement.bind(1, id.rawValue)
+        statement.bind(2, tenant.rawValue)
+        statement.bind(3, StoredState.removed.rawValue)
+        return try statement.first(record)
+    }
+
+    /// The tasks that run or are being cancelled, of all tenants, in the order of creation.
+    func activeTasks() throws -> [TaskRecord] {
+        let statement = try PreparedStatement(
+            database, Self.columns + " WHERE state IN (2, 3, 4) AND state IN (?1, ?2) ORDER BY task.id")
+        statement.bind(1, StoredState.running.rawValue)
+        statement.bind(2, StoredState.canceling.rawValue)
+        return try statement.all(record)
+    }
+
+    /// The bytes of a content that is kept in the database.
+    func content(of task: TaskID) throws -> [UInt8]? {
+        let statement = try PreparedStatement(
+            database,
+            "SELECT bytes, tenant FROM content JOIN task ON task.id = content.task WHERE task = ?1")
+        statement.bind(1, task.rawValue)
+        return try statement.first { row throws(StoreError) in
+            try sealer.openIfPresent(
+                row.bytes(0), for: .content(of: task, tenant: TenantID(rawValue: row.int64(1))))
+        } ?? nil
+    }
+
+    private func record(_ row: PreparedRow) throws(StoreError) -> TaskRecord {
+        let id = TaskID(rawValue: row.int64(0))
+        let tenant = TenantID(rawValue: row.int64(1))
+        guard let state = StoredState(rawValue: row.int64(5))?.shown else { throw .damagedRecord }
+        let secret = try sealer.openIfPresent(
+            row.bytesOrNil(10), for: .request(of: id, tenant: tenant))
+        var task = TaskRecord(
+            id: id, tenant: tenant, session: SessionID(rawValue: row.int64(2)),
+            number: Int(row.int64(3)), type: try TaskType(stored: row.int64(4)),
+            options: TaskOptions(),
+            request: try RequestRecord(
+                clear: RecordReader(row.bytes(9)), secret: secret.map { RecordReader($0) }),
+            createdAt: Timestamp(milliseconds: row.int64(7)))
+        task.state = state
+        task.hasLiveAttempt = row.bool(6)
+        task.startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
+        task.completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))
+        if let status = row.bytesOrNil(12) {
+            try TaskStatus.read(
+                clear: status,
+                secret: try sealer.openIfPresent(
+                    row.bytesOrNil(13), for: .status(of: id, tenant: tenant)),
+                into: &task)
+        }
+        return task
+    }
+}

@@ -1,0 +1,24 @@
+/// What is written of a record: one part that may lie in clear, one that must be sealed.
+///
+/// Both have the same fields, so that reading one and then the other gives the whole.
+struct RecordParts {
+    var clear = RecordWriter()
+    var secret = RecordWriter()
+
+    var isEmpty: Bool { clear.isEmpty && secret.isEmpty }
+
+    /// Starts over, and keeps the memory.
+    mutating func reset() {
+        clear.reset()
+        secret.reset()
+    }
+
+    /// Puts a record inside both parts; a secret half with nothing in it is left out.
+    mutating func put(_ field: UInt8, record body: (inout RecordParts) -> Void) {
+        let clearMark = clear.begin(field)
+        let secretMark = secret.begin(field)
+        body(&self)
+        clear.end(clearMark)
+        secret.endOrDrop(secretMark)
+    }
+}

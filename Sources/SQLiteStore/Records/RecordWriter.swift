@@ -1,0 +1,137 @@
+/// Writes a record as numbered fields: the wire format of Protocol Buffers, so that a column can be looked into with
+/// `protoc --decode_raw`, and a later version can add fields that an earlier one passes over.
+/// <https://protobuf.dev/programming-guides/encoding/>
+///
+/// Signed integers are zigzag. A field that has its default value is left out by the caller.
+struct RecordWriter {
+    private(set) var bytes: [UInt8] = []
+
+    var isEmpty: Bool { bytes.isEmpty }
+
+    /// Starts over, and keeps the memory.
+    mutating func reset() { bytes.removeAll(keepingCapacity: true) }
+
+    mutating func put(_ field: UInt8, _ value: Int64) {
+        tag(field, .varint)
+        varint(zigzag: value)
+    }
+
+    mutating func put(_ field: UInt8, _ value: Int) { put(field, Int64(value)) }
+
+    mutating func put(_ field: UInt8, _ value: Int64?) {
+        if let value { put(field, value) }
+    }
+
+    mutating func put(_ field: UInt8, _ value: Int?) {
+        if let value { put(field, Int64(value)) }
+    }
+
+    mutating func put(_ field: UInt8, _ value: Bool) {
+        if value { put(field, Int64(1)) }
+    }
+
+    mutating func put(_ field: UInt8, _ value: Double) {
+        tag(field, .fixed64)
+        withUnsafeBytes(of: value.bitPattern.littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func put(_ field: UInt8, _ value: String) {
+        tag(field, .bytes)
+        text(value)
+    }
+
+    mutating func put(_ field: UInt8, _ value: String?) {
+        if let value { put(field, value) }
+    }
+
+    mutating func put(_ field: UInt8, _ value: [UInt8]) {
+        tag(field, .bytes)
+        chunk(value)
+    }
+
+    /// Puts a record inside the record.
+    mutating func put(_ field: UInt8, record body: (inout RecordWriter) -> Void) {
+        let mark = begin(field)
+        body(&self)
+        end(mark)
+    }
+
+    // MARK: Records inside the record
+
+    /// Begins a record inside the record; `end` must follow.
+    mutating func begin(_ field: UInt8) -> Mark {
+        let start = bytes.count
+        tag(field, .bytes)
+        bytes.append(0)
+        return Mark(start: start, content: bytes.count)
+    }
+
+    /// Ends the record that was begun at the mark. Its length is known only now: a long one is moved by a few bytes.
+    mutating func end(_ mark: Mark) {
+        let length = bytes.count - mark.content
+        if length < 0x80 {
+            bytes[mark.content - 1] = UInt8(length)
+        } else {
+            var prefix = RecordWriter()
+            prefix.varint(UInt64(length))
+            bytes.replaceSubrange(mark.content - 1..<mark.content, with: prefix.bytes)
+        }
+    }
+
+    /// Ends the record that was begun at the mark, and takes it back if nothing is in it.
+    mutating func endOrDrop(_ mark: Mark) {
+        if bytes.count == mark.content {
+            bytes.removeSubrange(mark.start...)
+        } else {
+            end(mark)
+        }
+    }
+
+    /// Where an unfinished record inside the record begins.
+    struct Mark {
+        fileprivate let start: Int
+        fileprivate let content: Int
+    }
+
+    // MARK: Parts of a packed field
+
+    /// A length and the bytes.
+    mutating func chunk(_ value: [UInt8]) {
+        varint(UInt64(value.count))
+        bytes.append(contentsOf: value)
+    }
+
+    /// A length and the text's UTF-8.
+    mutating func text(_ value: String) {
+        value.utf8Span.span.withUnsafeBytes { text in
+            varint(UInt64(text.count))
+            bytes.append(contentsOf: text)
+        }
+    }
+
+    /// A number with its sign in the lowest bit.
+    mutating func varint(zigzag value: Int64) {
+        varint(UInt64(bitPattern: value &<< 1 ^ value &>> 63))
+    }
+
+    /// Seven bits a byte, the lowest first; the top bit says that more follows.
+    mutating func varint(_ value: UInt64) {
+        var rest = value
+        while rest >= 0x80 {
+            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+            rest >>= 7
+        }
+        bytes.append(UInt8(truncatingIfNeeded: rest))
+    }
+
+    private mutating func tag(_ field: UInt8, _ type: WireType) {
+        varint(UInt64(field) << 3 | UInt64(type.rawValue))
+    }
+}
+
+/// How a field's value is laid out.
+enum WireType: UInt8 {
+    case varint = 0
+    case fixed64 = 1
+    case bytes = 2
+}

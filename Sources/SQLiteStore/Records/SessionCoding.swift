@@ -1,0 +1,148 @@
+internal import Engine
+internal import Semantics
+
+/// What of a session never changes: configuration and delegate (S-5).
+enum SessionConstants {
+    private enum Field {
+        static let configuration: UInt8 = 1
+        static let delegate: UInt8 = 2
+    }
+
+    /// Writes both.
+    static func write(_ session: SessionRecord, to parts: inout RecordParts) {
+        parts.put(Field.configuration, record: { session.configuration.write(to: &$0) })
+        if let delegate = session.delegate {
+            parts.clear.put(Field.delegate, record: { delegate.write(to: &$0) })
+        }
+    }
+
+    /// Reads what `write` has written.
+    static func read(
+        clear: [UInt8], secret: [UInt8]?
+    ) throws(StoreError) -> (configuration: SessionConfiguration, delegate: DelegateOptions?) {
+        var configuration = SessionConfiguration()
+        var delegate: DelegateOptions?
+        for part in [clear, secret] {
+            guard let part else { continue }
+            var reader = RecordReader(part)
+            while let field = try reader.next() {
+                switch field {
+                case Field.configuration: try configuration.read(try reader.record())
+                case Field.delegate: delegate = try DelegateOptions(try reader.record())
+                default: try reader.skip()
+                }
+            }
+        }
+        return (configuration, delegate)
+    }
+}
+
+extension SessionConfiguration {
+    private enum Field {
+        static let timeoutIntervalForRequest: UInt8 = 1
+        static let timeoutIntervalForResource: UInt8 = 2
+        static let httpMaximumConnectionsPerHost: UInt8 = 3
+        static let httpAdditionalHeader: UInt8 = 4
+        static let tlsMinimum: UInt8 = 5
+        static let tlsMaximum: UInt8 = 6
+        static let requestCachePolicy: UInt8 = 7
+        static let memoryCapacity: UInt8 = 8
+        static let diskCapacity: UInt8 = 9
+        static let httpCookieAcceptPolicy: UInt8 = 10
+        static let httpShouldSetCookies: UInt8 = 11
+        static let waitsForConnectivity: UInt8 = 12
+        static let isDiscretionary: UInt8 = 13
+        static let httpShouldUsePipelining: UInt8 = 14
+        static let allowsCellularAccess: UInt8 = 15
+        static let allowsExpensiveNetworkAccess: UInt8 = 16
+        static let allowsConstrainedNetworkAccess: UInt8 = 17
+        static let multipathServiceType: UInt8 = 18
+        static let networkServiceType: UInt8 = 19
+    }
+
+    /// Writes every property, so that a default may change in a later version and a session does not (S-5). The
+    /// additional headers are secret when one of them is sensitive.
+    fileprivate func write(to parts: inout RecordParts) {
+        if httpAdditionalHeaders.fields.contains(where: { HeaderRules.isSensitive($0.name, marked: []) }) {
+            parts.secret.put(Field.httpAdditionalHeader, httpAdditionalHeaders)
+        } else {
+            parts.clear.put(Field.httpAdditionalHeader, httpAdditionalHeaders)
+        }
+        parts.clear.put(Field.timeoutIntervalForRequest, timeoutIntervalForRequest)
+        parts.clear.put(Field.timeoutIntervalForResource, timeoutIntervalForResource)
+        parts.clear.put(Field.httpMaximumConnectionsPerHost, httpMaximumConnectionsPerHost)
+        parts.clear.put(Field.tlsMinimum, tlsMinimumSupportedProtocolVersion.rawValue)
+        parts.clear.put(Field.tlsMaximum, tlsMaximumSupportedProtocolVersion.rawValue)
+        parts.clear.put(Field.requestCachePolicy, requestCachePolicy.rawValue)
+        parts.clear.put(Field.memoryCapacity, urlCache.memoryCapacity)
+        parts.clear.put(Field.diskCapacity, urlCache.diskCapacity)
+        parts.clear.put(Field.httpCookieAcceptPolicy, httpCookieAcceptPolicy.rawValue)
+        parts.clear.put(Field.multipathServiceType, multipathServiceType)
+        parts.clear.put(Field.networkServiceType, networkServiceType)
+        for (field, value) in [
+            (Field.httpShouldSetCookies, httpShouldSetCookies),
+            (Field.waitsForConnectivity, waitsForConnectivity),
+            (Field.isDiscretionary, isDiscretionary),
+            (Field.httpShouldUsePipelining, httpShouldUsePipelining),
+            (Field.allowsCellularAccess, allowsCellularAccess),
+            (Field.allowsExpensiveNetworkAccess, allowsExpensiveNetworkAccess),
+            (Field.allowsConstrainedNetworkAccess, allowsConstrainedNetworkAccess),
+        ] {
+            parts.clear.put(field, value ? 1 : 0)
+        }
+    }
+
+    /// Reads one part of what `write` has written.
+    fileprivate mutating func read(_ reader: RecordReader) throws(StoreError) {
+        var reader = reader
+        while let field = try reader.next() {
+            switch field {
+            case Field.timeoutIntervalForRequest: timeoutIntervalForRequest = try reader.double()
+            case Field.timeoutIntervalForResource: timeoutIntervalForResource = try reader.double()
+            case Field.httpMaximumConnectionsPerHost: httpMaximumConnectionsPerHost = try reader.int()
+            case Field.httpAdditionalHeader: try reader.header(into: &httpAdditionalHeaders)
+            case Field.tlsMinimum: tlsMinimumSupportedProtocolVersion = try reader.raw()
+            case Field.tlsMaximum: tlsMaximumSupportedProtocolVersion = try reader.raw()
+            case Field.requestCachePolicy: requestCachePolicy = try reader.raw()
+            case Field.memoryCapacity: urlCache.memoryCapacity = try reader.int64()
+            case Field.diskCapacity: urlCache.diskCapacity = try reader.int64()
+            case Field.httpCookieAcceptPolicy: httpCookieAcceptPolicy = try reader.raw()
+            case Field.httpShouldSetCookies: httpShouldSetCookies = try reader.bool()
+            case Field.waitsForConnectivity: waitsForConnectivity = try reader.bool()
+            case Field.isDiscretionary: isDiscretionary = try reader.bool()
+            case Field.httpShouldUsePipelining: httpShouldUsePipelining = try reader.bool()
+            case Field.allowsCellularAccess: allowsCellularAccess = try reader.bool()
+            case Field.allowsExpensiveNetworkAccess: allowsExpensiveNetworkAccess = try reader.bool()
+            case Field.allowsConstrainedNetworkAccess:
+                allowsConstrainedNetworkAccess = try reader.bool()
+            case Field.multipathServiceType: multipathServiceType = try reader.string()
+            case Field.networkServiceType: networkServiceType = try reader.string()
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension DelegateOptions {
+    private enum Field {
+        static let decisionTimeout: UInt8 = 1
+        static let data: UInt8 = 2
+    }
+
+    fileprivate func write(to writer: inout RecordWriter) {
+        writer.put(Field.decisionTimeout, decisionTimeout)
+        writer.put(Field.data, data.rawValue)
+    }
+
+    fileprivate init(_ reader: RecordReader) throws(StoreError) {
+        self.init()
+        var reader = reader
+        while let field = try reader.next() {
+            switch field {
+            case Field.decisionTimeout: decisionTimeout = try reader.double()
+            case Field.data: data = try reader.raw()
+            default: try reader.skip()
+            }
+        }
+    }
+}

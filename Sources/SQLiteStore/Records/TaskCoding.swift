@@ -1,0 +1,146 @@
+internal import Engine
+internal import Semantics
+
+/// What of a task changes and has no column: its status. A task that is as it was created has an empty one.
+enum TaskStatus {
+    private enum Field {
+        static let options: UInt8 = 1
+        static let countOfBytesReceived: UInt8 = 2
+        static let countOfBytesExpectedToReceive: UInt8 = 3
+        static let countOfBytesSent: UInt8 = 4
+        static let countOfBytesExpectedToSend: UInt8 = 5
+        static let currentRequest: UInt8 = 6
+        static let content: UInt8 = 7
+        static let response: UInt8 = 8
+        static let error: UInt8 = 9
+        static let metrics: UInt8 = 10
+    }
+
+    /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out.
+    static func write(_ task: TaskRecord, to parts: inout RecordParts) {
+        if task.options != TaskOptions() {
+            parts.clear.put(Field.options, record: { task.options.write(to: &$0) })
+        }
+        if task.countOfBytesReceived != 0 {
+            parts.clear.put(Field.countOfBytesReceived, task.countOfBytesReceived)
+        }
+        if task.countOfBytesExpectedToReceive != unknownSize {
+            parts.clear.put(Field.countOfBytesExpectedToReceive, task.countOfBytesExpectedToReceive)
+        }
+        if task.countOfBytesSent != 0 { parts.clear.put(Field.countOfBytesSent, task.countOfBytesSent) }
+        if task.countOfBytesExpectedToSend != task.initialCountToSend {
+            parts.clear.put(Field.countOfBytesExpectedToSend, task.countOfBytesExpectedToSend)
+        }
+        if task.currentRequest != task.originalRequest {
+            parts.put(
+                Field.currentRequest,
+                record: { task.currentRequest.write(to: &$0, original: task.originalRequest) })
+        }
+        if let content = task.content {
+            parts.clear.put(Field.content, record: { content.write(to: &$0) })
+        }
+        write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
+    }
+
+    /// Writes only what events are told from.
+    ///
+    /// - Parameter base: the task's URL, where the reader will know it; else empty.
+    static func write(_ outcome: TaskOutcome, to parts: inout RecordParts, base: String) {
+        if let response = outcome.response {
+            parts.put(Field.response, record: { response.write(to: &$0, base: base) })
+        }
+        if let error = outcome.error {
+            parts.clear.put(Field.error, record: { error.write(to: &$0) })
+        }
+        if outcome.metrics != TaskMetrics() {
+            parts.clear.put(Field.metrics, record: { outcome.metrics.write(to: &$0, base: base) })
+        }
+    }
+
+    /// Reads a status into a task that is as it was created.
+    static func read(clear: [UInt8], secret: [UInt8]?, into task: inout TaskRecord) throws(StoreError) {
+        var reader = RecordReader(clear)
+        var currentRequest: RecordReader?
+        while let field = try reader.next() {
+            switch field {
+            case Field.options: task.options = try TaskOptions(try reader.record())
+            case Field.countOfBytesReceived: task.countOfBytesReceived = try reader.int64()
+            case Field.countOfBytesExpectedToReceive:
+                task.countOfBytesExpectedToReceive = try reader.int64()
+            case Field.countOfBytesSent: task.countOfBytesSent = try reader.int64()
+            case Field.countOfBytesExpectedToSend: task.countOfBytesExpectedToSend = try reader.int64()
+            case Field.currentRequest: currentRequest = try reader.record()
+            case Field.content: task.content = try ContentRecord(try reader.record())
+            default: try reader.skip()
+            }
+        }
+        if let currentRequest {
+            task.currentRequest = try RequestRecord(
+                clear: currentRequest, secret: try part(Field.currentRequest, of: secret),
+                original: task.originalRequest)
+        }
+        let outcome = try outcome(
+            clear: clear, secret: secret, base: task.originalRequest.url.string)
+        task.response = outcome.response
+        task.error = outcome.error
+        task.metrics = outcome.metrics
+    }
+
+    /// Reads only what events are told from.
+    static func outcome(
+        clear: [UInt8], secret: [UInt8]?, base: String
+    ) throws(StoreError) -> TaskOutcome {
+        var outcome = TaskOutcome()
+        var reader = RecordReader(clear)
+        while let field = try reader.next() {
+            switch field {
+            case Field.response:
+                outcome.response = try ResponseRecord(
+                    clear: try reader.record(), secret: try part(Field.response, of: secret), base: base)
+            case Field.error: outcome.error = try TransferError(try reader.record())
+            case Field.metrics: outcome.metrics = try TaskMetrics(try reader.record(), base: base)
+            default: try reader.skip()
+            }
+        }
+        return outcome
+    }
+
+    /// Where the content lies, if there is one.
+    static func contentPlace(in clear: [UInt8]) throws(StoreError) -> ContentRecord.Place? {
+        var reader = RecordReader(clear)
+        while let field = try reader.next() {
+            guard field != Field.content else { return try ContentRecord(try reader.record()).place }
+            try reader.skip()
+        }
+        return nil
+    }
+
+    /// The secret half of a record inside the record.
+    private static func part(_ wanted: UInt8, of secret: [UInt8]?) throws(StoreError) -> RecordReader? {
+        guard let secret else { return nil }
+        var reader = RecordReader(secret)
+        while let field = try reader.next() {
+            guard field != wanted else { return try reader.record() }
+            try reader.skip()
+        }
+        return nil
+    }
+}
+
+/// How a task has ended, as its last events tell it.
+struct TaskOutcome: Equatable, Sendable {
+    var response: ResponseRecord?
+    var error: TransferError?
+    var metrics = TaskMetrics()
+}
+
+extension TaskOutcome {
+    init(_ task: TaskRecord) {
+        self.init(response: task.response, error: task.error, metrics: task.metrics)
+    }
+}
+
+extension TaskRecord {
+    /// What `countOfBytesExpectedToSend` is at first.
+    fileprivate var initialCountToSend: Int64 { Int64(originalRequest.body?.count ?? 0) }
+}

@@ -1,0 +1,152 @@
+public import Engine
+internal import GRDB
+public import Semantics
+
+extension DurableStore {
+    /// How many tasks or packs one transaction forgets: commits wait for it, so it is short (about 20 ms).
+    private static let stepSize = 1000
+
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+        for session in try await reading({ try Retention(database: $0).sessions() }) {
+            try await purgeEvents(of: session, limits)
+        }
+        let files = try await purgeTasks(limits)
+        let sealer = sealer
+        try await writing { try Retention(database: $0).removeSessions(limits, sealer: sealer) }
+        return files
+    }
+
+    private func purgeEvents(of session: SessionID, _ limits: RetentionLimits) async throws(StoreError) {
+        let sealer = sealer
+        while true {
+            let packs = try await reading {
+                try Retention(database: $0).expiredPacks(of: session, limits, limit: Self.stepSize)
+            }
+            guard !packs.isEmpty else { break }
+            try await writing { try Retention(database: $0).remove(packs) }
+            if packs.count < Self.stepSize { break }
+        }
+        while true {
+            let tasks = try await reading {
+                try Retention(database: $0).outcomesWithoutEvents(in: session, limit: Self.stepSize)
+            }
+            guard !tasks.isEmpty else { return }
+            try await writing { database in
+                let removal = try Removal(database, sealer: sealer)
+                for task in tasks { try removal.erase(task) }
+            }
+        }
+    }
+
+    private func purgeTasks(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+        let sealer = sealer
+        var files: [TaskID] = []
+        while true {
+            let (seen, found) = try await writing { database in
+                let tasks = try Retention(database: database).expiredTasks(
+                    limits, limit: Self.stepSize)
+                let removal = try Removal(database, sealer: sealer)
+                return (tasks.count, try tasks.filter { try removal.forget($0) == .file })
+            }
+            files += found
+            guard seen == Self.stepSize else { return files }
+        }
+    }
+}
+
+/// Finds what has outlived its time, and removes it.
+private struct Retention {
+    let database: Database
+
+    struct Pack: Sendable {
+        let id: Int64
+        let tenant: Int64
+        let tenantThrough: Int64
+    }
+
+    func sessions() throws -> [SessionID] {
+        try PreparedStatement(database, "SELECT id FROM session").all { SessionID(rawValue: $0.int64(0)) }
+    }
+
+    /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the wall clock did.
+    func expiredPacks(
+        of session: SessionID, _ limits: RetentionLimits, limit: Int
+    ) throws -> [Pack] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT event_pack.id, event_pack.tenant, tenantThrough, newestAt, event_pack.lastSequence,
+                session.lastSequence
+            FROM event_pack JOIN session ON session.id = event_pack.session
+            WHERE event_pack.session = ?1 ORDER BY event_pack.lastSequence LIMIT ?2
+            """)
+        statement.bind(1, session.rawValue)
+        statement.bind(2, Int64(limit))
+        var packs: [Pack] = []
+        try statement.forEachRow { row in
+            let isOld = row.int64(3) < limits.eventsBefore.milliseconds
+            let isBeyondCount = row.int64(4) <= row.int64(5) - Int64(limits.eventsPerSession)
+            guard isOld || isBeyondCount else { return false }
+            packs.append(
+                Pack(id: row.int64(0), tenant: row.int64(1), tenantThrough: row.int64(2)))
+            return true
+        }
+        return packs
+    }
+
+    func remove(_ packs: [Pack]) throws {
+        let delete = try PreparedStatement(database, "DELETE FROM event_pack WHERE id = ?1")
+        let forget = try PreparedStatement(
+            database,
+            "UPDATE tenant SET forgottenSequence = max(forgottenSequence, ?2) WHERE id = ?1")
+        for pack in packs {
+            delete.bind(1, pack.id)
+            try delete.run()
+            forget.bind(1, pack.tenant)
+            forget.bind(2, pack.tenantThrough)
+            try forget.run()
+        }
+    }
+
+    /// Removed tasks that no stored event is told from any more.
+    func outcomesWithoutEvents(in session: SessionID, limit: Int) throws -> [TaskID] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT task.id FROM task JOIN task_status ON task_status.task = task.id
+            WHERE session = ?1 AND state = ?2 AND lastEvent < coalesce(
+                (SELECT firstSequence FROM event_pack WHERE session = ?1 ORDER BY lastSequence LIMIT 1),
+                9223372036854775807)
+            LIMIT ?3
+            """)
+        statement.bind(1, session.rawValue)
+        statement.bind(2, StoredState.removed.rawValue)
+        statement.bind(3, Int64(limit))
+        return try statement.all { TaskID(rawValue: $0.int64(0)) }
+    }
+
+    func expiredTasks(_ limits: RetentionLimits, limit: Int) throws -> [TaskID] {
+        let statement = try PreparedStatement(
+            database,
+            "SELECT task FROM task_status WHERE completedAt < ?1 ORDER BY completedAt LIMIT ?2")
+        statement.bind(1, limits.tasksCompletedBefore.milliseconds)
+        statement.bind(2, Int64(limit))
+        return try statement.all { TaskID(rawValue: $0.int64(0)) }
+    }
+
+    func removeSessions(_ limits: RetentionLimits, sealer: any Sealer) throws {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id FROM session WHERE state = ?1 AND invalidatedAt < ?2
+                AND NOT EXISTS (SELECT 1 FROM task WHERE task.session = session.id)
+                AND NOT EXISTS (SELECT 1 FROM event_pack WHERE event_pack.session = session.id)
+            """)
+        statement.bind(1, SessionState.invalid.rawValue)
+        statement.bind(2, limits.sessionsInvalidBefore.milliseconds)
+        let removal = try Removal(database, sealer: sealer)
+        for session in try statement.all({ SessionID(rawValue: $0.int64(0)) }) {
+            try removal.forget(session)
+        }
+    }
+}

@@ -1,0 +1,156 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Writes one batch inside the transaction that its caller has begun.
+///
+/// Costs about a microsecond a row. Events are encoded first, because a task's row names its events.
+struct BatchWriter {
+    private let database: Database
+    private let sealer: any Sealer
+    private let parts: TaskWriter
+
+    init(_ database: Database, sealer: any Sealer) throws {
+        self.database = database
+        self.sealer = sealer
+        self.parts = try TaskWriter(database, sealer: sealer)
+    }
+
+    func write(_ batch: StoreBatch) throws {
+        var packer = EventPacker(batch, sealer: sealer)
+        try packer.pack(batch.events)
+        try writeTenants(batch, packer)
+        try writeSessions(batch.sessions)
+        var tasks = parts
+        for (index, task) in batch.createdTasks.enumerated() {
+            try tasks.create(task, events: packer.marks[index])
+        }
+        for (index, task) in batch.changedTasks.enumerated() {
+            try tasks.change(task, events: packer.marks[batch.createdTasks.count + index])
+        }
+        try writeContents(batch)
+        try writePacks(packer)
+        let removal = try Removal(database, sealer: sealer)
+        for task in batch.removedTasks { _ = try removal.forget(task) }
+        for session in batch.removedSessions { try removal.forget(session) }
+    }
+
+    private func writeTenants(_ batch: StoreBatch, _ packer: EventPacker) throws {
+        var sequences = batch.tenantSequences.merging(packer.newestOfTenant, uniquingKeysWith: max)
+        for session in batch.sessions where sequences[session.tenant] == nil {
+            sequences[session.tenant] = 0
+        }
+        let statement = try PreparedStatement(
+            database,
+            """
+            INSERT INTO tenant (id, lastSequence) VALUES (?1, ?2)
+            ON CONFLICT (id) DO UPDATE SET lastSequence = max(lastSequence, excluded.lastSequence)
+            """)
+        for (tenant, sequence) in sequences {
+            statement.bind(1, tenant.rawValue)
+            statement.bind(2, sequence)
+            try statement.run()
+        }
+    }
+
+    private func writeSessions(_ sessions: [SessionRecord]) throws {
+        let update = try PreparedStatement(
+            database,
+            """
+            UPDATE session SET state = ?2, description = ?3, invalidatedAt = ?4, lastSequence = ?5,
+                lastTaskNumber = ?6
+            WHERE id = ?1
+            """)
+        for session in sessions {
+            update.bind(1, session.id.rawValue)
+            update.bind(2, session.state.rawValue)
+            update.bind(3, session.description)
+            update.bind(4, session.invalidatedAt?.milliseconds)
+            update.bind(5, session.lastSequence)
+            update.bind(6, Int64(session.lastTaskNumber))
+            try update.run()
+            if database.changesCount == 0 { try insert(session) }
+        }
+    }
+
+    private func insert(_ session: SessionRecord) throws {
+        let insert = try PreparedStatement(
+            database,
+            """
+            INSERT INTO session (id, state, description, invalidatedAt, lastSequence, lastTaskNumber,
+                tenant, type, createdAt, constants, secret)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            """)
+        var constants = RecordParts()
+        SessionConstants.write(session, to: &constants)
+        insert.bind(1, session.id.rawValue)
+        insert.bind(2, session.state.rawValue)
+        insert.bind(3, session.description)
+        insert.bind(4, session.invalidatedAt?.milliseconds)
+        insert.bind(5, session.lastSequence)
+        insert.bind(6, Int64(session.lastTaskNumber))
+        insert.bind(7, session.tenant.rawValue)
+        insert.bind(8, session.type.rawValue)
+        insert.bind(9, session.createdAt.milliseconds)
+        insert.bind(10, constants.clear.bytes)
+        insert.bind(
+            11,
+            try sealer.sealIfPresent(
+                constants.secret, for: .constants(of: session.id, tenant: session.tenant)))
+        try insert.run()
+    }
+
+    private func writeContents(_ batch: StoreBatch) throws {
+        guard !batch.contents.isEmpty else { return }
+        let insert = try PreparedStatement(
+            database, "INSERT OR REPLACE INTO content (task, bytes) VALUES (?1, ?2)")
+        let tenant = try PreparedStatement(database, "SELECT tenant FROM task WHERE id = ?1")
+        for content in batch.contents {
+            tenant.bind(1, content.task.rawValue)
+            // The task is gone already: so is its content.
+            guard let owner = try tenant.first({ TenantID(rawValue: $0.int64(0)) }) else { continue }
+            insert.bind(1, content.task.rawValue)
+            insert.bind(
+                2, try sealer.seal(content.bytes, for: .content(of: content.task, tenant: owner)))
+            try insert.run()
+        }
+    }
+
+    private func writePacks(_ packer: EventPacker) throws {
+        guard !packer.packs.isEmpty else { return }
+        let insert = try PreparedStatement(
+            database,
+            """
+            INSERT INTO event_pack (tenant, session, firstSequence, lastSequence, tenantThrough, newestAt,
+                events)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """)
+        for pack in packer.packs {
+            insert.bind(1, pack.tenant.rawValue)
+            insert.bind(2, pack.session.rawValue)
+            insert.bind(3, pack.firstSequence)
+            insert.bind(4, pack.lastSequence)
+            insert.bind(5, packer.newestOfTenant[pack.tenant] ?? 0)
+            insert.bind(6, pack.newestAt)
+            insert.bind(7, pack.bytes)
+            try insert.run()
+        }
+    }
+}
+
+extension Sealer {
+    /// The part sealed; nil when nothing is in it.
+    func sealIfPresent(_ part: RecordWriter, for context: SealContext) throws(SealError) -> [UInt8]? {
+        part.isEmpty ? nil : try seal(part.bytes, for: context)
+    }
+
+    /// What was sealed; nil for nil.
+    func openIfPresent(_ sealed: [UInt8]?, for context: SealContext) throws(StoreError) -> [UInt8]? {
+        guard let sealed else { return nil }
+        do {
+            return try open(sealed, for: context)
+        } catch {
+            throw StoreError(error)
+        }
+    }
+}

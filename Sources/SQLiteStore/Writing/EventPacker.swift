@@ -1,0 +1,86 @@
+internal import Engine
+internal import Semantics
+
+/// Packs a batch's events by session, and notes which events belong to which of its tasks.
+struct EventPacker {
+    /// The session's sequences of a task's events in this batch; 0 where there is none.
+    struct Marks {
+        var first: Int64 = 0
+        /// Of the task's terminal event.
+        var last: Int64 = 0
+    }
+
+    private(set) var packs: [EventPackWriter] = []
+    private(set) var newestOfTenant: [TenantID: Int64] = [:]
+    /// For each created task, then for each changed one.
+    private(set) var marks: [Marks]
+
+    private let sealer: any Sealer
+    private let created: [TaskRecord]
+    private let changed: [TaskRecord]
+    private var places: [TaskID: Int] = [:]
+    private var packOfSession: [SessionID: Int] = [:]
+    private var scratch = RecordParts()
+
+    init(_ batch: StoreBatch, sealer: any Sealer) {
+        self.sealer = sealer
+        created = batch.createdTasks
+        changed = batch.changedTasks
+        marks = Array(repeating: Marks(), count: created.count + changed.count)
+        guard !batch.events.isEmpty else { return }
+        places.reserveCapacity(marks.count)
+        for (index, task) in created.enumerated() { places[task.id] = index }
+        for (index, task) in changed.enumerated() { places[task.id] = created.count + index }
+    }
+
+    mutating func pack(_ events: [Event]) throws {
+        // Events of one task mostly follow one another.
+        var lastTask: TaskID?
+        var place: Int?
+        for event in events {
+            if event.task != lastTask {
+                lastTask = event.task
+                place = event.task.flatMap { places[$0] }
+            }
+            if let place {
+                if marks[place].first == 0 { marks[place].first = event.sequence }
+                if event.body.isTerminal { marks[place].last = event.sequence }
+            }
+            try append(event, task: place)
+        }
+    }
+
+    private mutating func append(_ event: Event, task place: Int?) throws {
+        let payload = try payload(of: event, task: place)
+        let index = packOfSession[event.session] ?? packs.count
+        if index == packs.count {
+            packOfSession[event.session] = index
+            packs.append(EventPackWriter(startingAt: event))
+        }
+        packs[index].append(event, payload)
+        newestOfTenant[event.tenant] = max(newestOfTenant[event.tenant] ?? 0, event.tenantSequence)
+    }
+
+    private mutating func payload(of event: Event, task place: Int?) throws -> EventPayload {
+        switch event.body {
+        case .didCreate, .didFinishDownloading, .didComplete(nil): return .none
+        default: break
+        }
+        if let place {
+            let isDerived =
+                place < created.count
+                ? EventCoding.isDerived(event.body, from: created[place])
+                : EventCoding.isDerived(event.body, from: changed[place - created.count])
+            if isDerived { return .derived }
+        }
+        scratch.reset()
+        EventCoding.write(event.body, to: &scratch)
+        guard !scratch.secret.isEmpty else {
+            return scratch.clear.isEmpty ? .none : .clear(scratch.clear.bytes)
+        }
+        return .sealed(
+            try sealer.seal(
+                scratch.clear.bytes + scratch.secret.bytes,
+                for: .event(event.sequence, of: event.session, tenant: event.tenant)))
+    }
+}

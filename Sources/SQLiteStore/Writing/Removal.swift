@@ -1,0 +1,141 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Forgets tasks and sessions, inside the transaction that its caller has begun.
+struct Removal {
+    private let database: Database
+    private let sealer: any Sealer
+
+    init(_ database: Database, sealer: any Sealer) throws {
+        self.database = database
+        self.sealer = sealer
+    }
+
+    /// A task's row, as far as its removal is concerned.
+    private struct Row {
+        let tenant: TenantID
+        let session: SessionID
+        let request: [UInt8]
+        let lastEvent: Int64?
+        let status: [UInt8]
+        let secret: [UInt8]?
+        let lastSequence: Int64
+    }
+
+    /// Forgets a task: content and secrets at once, the rest when no stored event is told from it any more (R-8).
+    ///
+    /// - Returns: Where its content was.
+    func forget(_ task: TaskID) throws -> ContentRecord.Place? {
+        guard let row = try row(of: task) else { return nil }
+        for table in ["content", "task_secret"] {
+            try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
+        }
+        let place = try TaskStatus.contentPlace(in: row.status)
+        let lastEvent = row.lastEvent ?? row.lastSequence
+        if let oldest = try oldestEvent(of: row.session), oldest <= lastEvent {
+            try leaveOutcome(of: task, row, lastEvent: lastEvent)
+        } else {
+            try erase(task)
+        }
+        return place
+    }
+
+    /// Takes away the last that is left of a task.
+    func erase(_ task: TaskID) throws {
+        try run("DELETE FROM task WHERE id = ?1", task.rawValue)
+        try run("DELETE FROM task_status WHERE task = ?1", task.rawValue)
+        try note(forgotten: task.rawValue)
+    }
+
+    /// Forgets a session with all that belongs to it.
+    func forget(_ session: SessionID) throws {
+        let ofItsTasks = "WHERE task IN (SELECT id FROM task WHERE session = ?1)"
+        for table in ["content", "task_secret", "task_status"] {
+            try run("DELETE FROM \(table) \(ofItsTasks)", session.rawValue)
+        }
+        let newestTask = try PreparedStatement(
+            database, "SELECT coalesce(max(id), 0) FROM task WHERE session = ?1")
+        newestTask.bind(1, session.rawValue)
+        let newest = try newestTask.first { $0.int64(0) } ?? 0
+        try run(
+            """
+            UPDATE tenant SET forgottenSequence = max(forgottenSequence, coalesce(
+                (SELECT max(tenantThrough) FROM event_pack WHERE session = ?1), 0))
+            WHERE id = (SELECT tenant FROM session WHERE id = ?1)
+            """, session.rawValue)
+        for sql in [
+            "DELETE FROM task WHERE session = ?1", "DELETE FROM event_pack WHERE session = ?1",
+            "DELETE FROM session WHERE id = ?1",
+        ] {
+            try run(sql, session.rawValue)
+        }
+        try note(forgotten: max(newest, session.rawValue))
+    }
+
+    /// The sequence of the session's oldest event that is kept.
+    func oldestEvent(of session: SessionID) throws -> Int64? {
+        let statement = try PreparedStatement(
+            database,
+            "SELECT firstSequence FROM event_pack WHERE session = ?1 ORDER BY lastSequence LIMIT 1")
+        statement.bind(1, session.rawValue)
+        return try statement.first { $0.int64(0) }
+    }
+
+    /// Leaves a row that nobody sees: what the stored events are told from.
+    private func leaveOutcome(of task: TaskID, _ row: Row, lastEvent: Int64) throws {
+        let base = try RequestRecord.url(in: row.request)
+        let context = SealContext.status(of: task, tenant: row.tenant)
+        let outcome = try TaskStatus.outcome(
+            clear: row.status, secret: try sealer.openIfPresent(row.secret, for: context), base: base)
+        var parts = RecordParts()
+        TaskStatus.write(outcome, to: &parts, base: "")
+        let status = try PreparedStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO task_status (task, completedAt, lastEvent, status, secret)
+            VALUES (?1, NULL, ?2, ?3, ?4)
+            """)
+        status.bind(1, task.rawValue)
+        status.bind(2, lastEvent)
+        status.bind(3, parts.clear.bytes)
+        status.bind(4, try sealer.sealIfPresent(parts.secret, for: context))
+        try status.run()
+        let update = try PreparedStatement(
+            database, "UPDATE task SET state = ?2, request = x'' WHERE id = ?1")
+        update.bind(1, task.rawValue)
+        update.bind(2, StoredState.removed.rawValue)
+        try update.run()
+    }
+
+    private func row(of task: TaskID) throws -> Row? {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT task.tenant, task.session, task.request, lastEvent, status, task_status.secret, lastSequence
+            FROM task LEFT JOIN task_status ON task_status.task = task.id
+                LEFT JOIN session ON session.id = task.session
+            WHERE task.id = ?1 AND task.state <> ?2
+            """)
+        statement.bind(1, task.rawValue)
+        statement.bind(2, StoredState.removed.rawValue)
+        return try statement.first { row in
+            Row(
+                tenant: TenantID(rawValue: row.int64(0)), session: SessionID(rawValue: row.int64(1)),
+                request: row.bytes(2), lastEvent: row.int64OrNil(3), status: row.bytes(4),
+                secret: row.bytesOrNil(5), lastSequence: row.int64(6))
+        }
+    }
+
+    /// Keeps the greatest identifier that no row has any more: it is not given again.
+    private func note(forgotten identifier: Int64) throws {
+        try run(
+            "UPDATE gateway SET lastForgottenIdentifier = max(lastForgottenIdentifier, ?1)", identifier)
+    }
+
+    private func run(_ sql: String, _ parameter: Int64) throws {
+        let statement = try PreparedStatement(database, sql)
+        statement.bind(1, parameter)
+        try statement.run()
+    }
+}

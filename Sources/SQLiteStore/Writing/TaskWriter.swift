@@ -1,0 +1,91 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Writes the rows of tasks.
+struct TaskWriter {
+    private let sealer: any Sealer
+    private let insert: PreparedStatement
+    private let insertSecret: PreparedStatement
+    private let update: PreparedStatement
+    private let putStatus: PreparedStatement
+    private let dropStatus: PreparedStatement
+    private var parts = RecordParts()
+
+    init(_ database: Database, sealer: any Sealer) throws {
+        self.sealer = sealer
+        insert = try PreparedStatement(
+            database,
+            """
+            INSERT INTO task (id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt,
+                firstEvent, request)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+            """)
+        insertSecret = try PreparedStatement(
+            database, "INSERT INTO task_secret (task, secret) VALUES (?1, ?2)")
+        update = try PreparedStatement(
+            database, "UPDATE task SET state = ?2, hasLiveAttempt = ?3, startedAt = ?4 WHERE id = ?1")
+        putStatus = try PreparedStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO task_status (task, completedAt, lastEvent, status, secret)
+            VALUES (?1, ?2, ?3, ?4, ?5)
+            """)
+        dropStatus = try PreparedStatement(database, "DELETE FROM task_status WHERE task = ?1")
+    }
+
+    /// Writes a task that the database does not have.
+    mutating func create(_ task: TaskRecord, events: EventPacker.Marks) throws {
+        parts.reset()
+        task.originalRequest.write(to: &parts)
+        insert.bind(1, task.id.rawValue)
+        insert.bind(2, task.tenant.rawValue)
+        insert.bind(3, task.session.rawValue)
+        insert.bind(4, Int64(task.number))
+        insert.bind(5, task.type.stored)
+        insert.bind(6, StoredState(task.state).rawValue)
+        insert.bind(7, task.hasLiveAttempt)
+        insert.bind(8, task.createdAt.milliseconds)
+        insert.bind(9, task.startedAt?.milliseconds)
+        insert.bind(10, events.first)
+        insert.bind(11, parts.clear.bytes)
+        try insert.run()
+        if let secret = try sealer.sealIfPresent(
+            parts.secret, for: .request(of: task.id, tenant: task.tenant))
+        {
+            insertSecret.bind(1, task.id.rawValue)
+            insertSecret.bind(2, secret)
+            try insertSecret.run()
+        }
+        try writeStatus(of: task, events: events, isNew: true)
+    }
+
+    /// Writes what has changed of a task that the database has.
+    mutating func change(_ task: TaskRecord, events: EventPacker.Marks) throws {
+        update.bind(1, task.id.rawValue)
+        update.bind(2, StoredState(task.state).rawValue)
+        update.bind(3, task.hasLiveAttempt)
+        update.bind(4, task.startedAt?.milliseconds)
+        try update.run()
+        try writeStatus(of: task, events: events, isNew: false)
+    }
+
+    private mutating func writeStatus(
+        of task: TaskRecord, events: EventPacker.Marks, isNew: Bool
+    ) throws {
+        parts.reset()
+        TaskStatus.write(task, to: &parts)
+        guard !parts.isEmpty || task.completedAt != nil else {
+            guard !isNew else { return }
+            dropStatus.bind(1, task.id.rawValue)
+            return try dropStatus.run()
+        }
+        putStatus.bind(1, task.id.rawValue)
+        putStatus.bind(2, task.completedAt?.milliseconds)
+        putStatus.bind(3, events.last == 0 ? nil : events.last)
+        putStatus.bind(4, parts.clear.bytes)
+        putStatus.bind(
+            5, try sealer.sealIfPresent(parts.secret, for: .status(of: task.id, tenant: task.tenant)))
+        try putStatus.run()
+    }
+}
