@@ -3,8 +3,8 @@
 PREFIX ?= /usr/local
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
-# Further options of the release build, for example RELEASE_FLAGS=--static-swift-stdlib.
-RELEASE_FLAGS ?=
+# Further options of the release build; a program without shared Swift libraries runs anywhere, and faster.
+RELEASE_FLAGS ?= --static-swift-stdlib
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=
 BENCH ?=

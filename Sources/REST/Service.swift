@@ -31,6 +31,8 @@ public final class Service {
     let authenticator: Authenticator
     let streams: EventStreams
     let startedAt: Timestamp
+    /// Completed tasks that were polled lately, in JSON.
+    var rendered = RecentCache<TaskID, [UInt8]>(limit: 512)
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz` tells.
     public var isReady = false
     private let log = Log("rest")

@@ -70,7 +70,7 @@ extension Gateway {
                 sessionsInvalidBefore: now.earlier(by: limits.taskRetention))
             for journal in [durable, volatile] {
                 for task in try await journal.store.purge(limits) {
-                    cache.remove(task)
+                    cache[task] = nil
                     discardPart(of: task)
                 }
             }
@@ -98,7 +98,7 @@ extension Gateway {
         hasSweptFiles = true
         let folder = parts.folder
         for task in try await parts.files.run({ try folder.tasks() }) where runners[task] == nil {
-            guard durable.pendingTask(task) == nil, cache.record(task) == nil else { continue }
+            guard durable.pendingTask(task) == nil, cache[task] == nil else { continue }
             if try await durable.store.knows(task) { continue }
             discardPart(of: task)
         }

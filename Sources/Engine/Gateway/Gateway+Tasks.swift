@@ -13,7 +13,7 @@ extension Gateway {
         let created = specs.map { create($0, in: session) }
         await session.journal.durable()
         return created.map { task in
-            runners[task.id].map(view) ?? view(cache.record(task.id) ?? task)
+            runners[task.id].map(view) ?? view(cache[task.id] ?? task)
         }
     }
 
@@ -28,7 +28,7 @@ extension Gateway {
         if spec.resume {
             runner(for: record, in: session).resume()
         } else {
-            cache.insert(record)
+            cache[record.id] = record
         }
         return record
     }
@@ -112,7 +112,7 @@ extension Gateway {
         journal.remove(id)
         sessions[task.record.session]?.unnamedFiles[id] = nil
         await journal.durable()
-        cache.remove(id)
+        cache[id] = nil
         if task.record.content?.place == .file {
             let folder = parts.folder
             // What stays behind a failure is swept up by housekeeping.
@@ -128,7 +128,7 @@ extension Gateway {
         let runner = TaskRunner(record, in: session, services: services)
         runners[record.id] = runner
         session.runners[record.id] = runner
-        cache.remove(record.id)
+        cache[record.id] = nil
         return runner
     }
 
@@ -137,7 +137,7 @@ extension Gateway {
         guard runner.isAtRest || runner.record.state == .completed else { return }
         runners[runner.record.id] = nil
         runner.session.runners[runner.record.id] = nil
-        cache.insert(runner.record)
+        cache[runner.record.id] = runner.record
     }
 
     func completed(_ runner: TaskRunner) {
@@ -174,7 +174,7 @@ extension Gateway {
     /// A task that is in memory.
     private func knownTask(_ id: TaskID) -> TaskView? {
         if let runner = runners[id] { return view(runner) }
-        if let record = cache.record(id) { return view(record) }
+        if let record = cache[id] { return view(record) }
         return (durable.pendingTask(id) ?? volatile.pendingTask(id)).map(view)
     }
 
@@ -186,7 +186,7 @@ extension Gateway {
             if let record {
                 // What came to life during the look-up is newer than what was found.
                 if let known = knownTask(id) { return known.record }
-                cache.insert(record)
+                cache[record.id] = record
                 return record
             }
         }

@@ -69,7 +69,8 @@ public final class Gateway {
     var sharedSessions: [TenantID: SessionID] = [:]
     /// The tasks that are not at rest, of all sessions.
     var runners: [TaskID: TaskRunner] = [:]
-    var cache = RecordCache(limit: 2048)
+    /// Tasks at rest that were asked for lately.
+    var cache = RecentCache<TaskID, TaskRecord>(limit: 2048)
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
@@ -125,6 +126,13 @@ public final class Gateway {
         _ id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> SessionView {
         try await view(live(id, tenant))
+    }
+
+    /// One session's record as it is now: without the counts, which cost a look-up in the store.
+    public func sessionRecord(
+        _ id: SessionID, of tenant: TenantID
+    ) throws(GatewayError) -> SessionRecord {
+        try live(id, tenant).record
     }
 
     /// The tenant's sessions in the order of creation.

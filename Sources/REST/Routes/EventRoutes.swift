@@ -14,8 +14,8 @@ extension Service {
 
     func followSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
-        let view = try await gateway.session(id, of: call.tenant)
-        return try await follow(.session(id), isOver: view.record.state == .invalid, call)
+        let record = try gateway.sessionRecord(id, of: call.tenant)
+        return try await follow(.session(id), isOver: record.state == .invalid, call)
     }
 
     func followTask(_ call: Call) async throws -> Response {

@@ -51,7 +51,6 @@ extension Service {
                 }
             }
         }
-        let view = try await gateway.session(id, of: call.tenant)
         if other == "maximumBytesPerSecond" {
             throw ProblemCode.notYetSupported.problem(
                 "Rate limits come later.", at: "/maximumBytesPerSecond")
@@ -61,7 +60,10 @@ extension Service {
             throw ProblemCode.invalidValue.problem(
                 "The value must not be longer than 1,024 bytes.", at: "/description")
         }
-        guard let description else { return .json { view.write(to: &$0) } }
+        guard let description else {
+            let view = try await gateway.session(id, of: call.tenant)
+            return .json { view.write(to: &$0) }
+        }
         let changed = try await gateway.describe(id, of: call.tenant, as: description)
         return .json { changed.write(to: &$0) }
     }

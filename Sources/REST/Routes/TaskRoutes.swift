@@ -10,7 +10,7 @@ extension Service {
 
     func createTasks(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        let inline = try await gateway.session(session, of: call.tenant).record.delegate?.data == .inline
+        let inline = try gateway.sessionRecord(session, of: call.tenant).delegate?.data == .inline
         let bytes = try await call.jsonBytes() ?? []
         let drafts = try TaskDrafts(bytes, limit: Service.arrayLimit)
         switch drafts {
@@ -109,8 +109,7 @@ extension Service {
     func showTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         guard let wait = call.wait else {
-            let view = try await gateway.task(id, of: call.tenant)
-            return .json(capacity: 2048) { write(view, to: &$0) }
+            return answer(try await gateway.task(id, of: call.tenant))
         }
         let view = try await gateway.task(id, of: call.tenant, completedWithin: wait)
         return .json(headers: call.applied(wait), capacity: 2048) { write(view, to: &$0) }
@@ -143,6 +142,7 @@ extension Service {
         }
         if let notYet { throw ProblemCode.notYetSupported.problem("Rate limits come later.", at: notYet) }
         let view = try await gateway.change(id, of: call.tenant, change)
+        rendered[id] = nil
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
@@ -188,6 +188,20 @@ extension Service {
     }
 
     // MARK: Parts
+
+    /// The task as it is polled. What has completed is rendered once: only its description can change.
+    private func answer(_ view: TaskView) -> Response {
+        let id = view.record.id
+        let headers: HeaderFields = ["Content-Type": "application/json", "Cache-Control": "no-store"]
+        if view.record.state == .completed, let bytes = rendered[id] {
+            return Response(status: 200, headers: headers, body: .bytes(bytes))
+        }
+        var json = JSONWriter(capacity: 2048)
+        write(view, to: &json)
+        let bytes = json.finish()
+        if view.record.state == .completed { rendered[id] = bytes }
+        return Response(status: 200, headers: headers, body: .bytes(bytes))
+    }
 
     func write(_ view: TaskView, to json: inout JSONWriter) {
         view.write(to: &json, sharedSession: gateway.isShared(view.record.session))
