@@ -83,6 +83,7 @@ final class Connection {
     /// cancelling it, and may still answer; streams end.
     func clientHasEnded() {
         clientIsDone = true
+        staysOpen = false
         guard phase == .handling else { return close() }
         body.fail(.disconnected)
         task?.cancel()

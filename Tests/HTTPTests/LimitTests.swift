@@ -128,7 +128,7 @@ import Testing
             #expect(try await connection.response().status == 200)
             let start = ContinuousClock.now
             #expect(try await connection.bytesToTheEnd().isEmpty)
-            #expect(start.duration(to: .now) >= .milliseconds(450))
+            #expect(start.duration(to: .now) >= .milliseconds(300))
         }
     }
 
