@@ -4,7 +4,8 @@ import REST
 
 /// The data directory: the gateway's own, locked while it runs.
 struct DataFolder {
-    private let root: String
+    /// Its absolute path.
+    let root: String
 
     /// Makes the folder, for its owner only, and locks it.
     /// - Throws: `ServeSettings.Refusal` where it cannot be made, or another gateway has it.

@@ -19,6 +19,7 @@ struct GatewayProcess {
     private let gateway: Engine.Gateway
     private let service: Service
     private let server: Server
+    private let store: DurableStore
     private let token: AccessToken
 
     /// Runs a gateway until a signal ends it.
@@ -31,9 +32,9 @@ struct GatewayProcess {
             let process = try await GatewayProcess(settings, folder, environment)
             return try await process.serve()
         } catch let refusal as ServeSettings.Refusal {
-            return Serve.refusal(refusal.description, code: refusal.code).rawValue
+            return Serve.say(refusal.description, code: refusal.code)
         } catch {
-            return Serve.refusal("\(error)", code: 74).rawValue
+            return Serve.say("\(error)", code: 74)
         }
     }
 
@@ -51,9 +52,10 @@ struct GatewayProcess {
         let digests = SHADigests()
         let sealer = AESGCMSealer(key: try DataKey.loadOrCreate(at: folder.path("key")))
         token = try folder.token(environment: environment)
-        let store = try SQLiteStore(at: folder.path("ferry.sqlite"), sealer: sealer)
+        let store = try DurableStore(folder: folder.root, sealer: sealer)
         let contents = ContentFolder(path: folder.path("content"))
         try contents.prepare()
+        self.store = store
         gateway = Engine.Gateway(
             Engine.Gateway.Parts(
                 store: store, transport: transport, digests: digests,
@@ -89,23 +91,35 @@ struct GatewayProcess {
         if code != 0 { return code }  // the store is broken: nothing more may be promised
         await server.drain(within: .seconds(10))
         await gateway.stop()
+        try store.close()
         return 0
     }
 
     /// Says where the gateway is, for people and for the commands on this machine.
     private func announce(_ addresses: [ListenAddress]) {
         let local = addresses[0]
-        print("Ferry listens on \(local)")
-        for address in addresses.dropFirst() { print("Ferry listens on \(address)") }
-        let tokenPath = settings.dataDirectory + "/token"
-        if environment["FERRY_TOKEN"] == nil { print("The token is in \(tokenPath)") }
-        fflush(stdout)
+        for address in addresses { Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))") }
+        if environment["FERRY_TOKEN"] == nil {
+            Serve.tell("The token is in \(settings.dataDirectory)/token")
+        }
         do {
-            _ = try DiscoveryFile(gateway: local.description, token: token.text)
+            _ = try DiscoveryFile(gateway: GatewayProcess.url(of: local), token: token.text)
                 .write(environment: environment)
         } catch {
-            print("Commands on this machine need --gateway and --token-file: \(error)")
-            fflush(stdout)
+            Serve.tell("Commands on this machine need --gateway and --token-file: \(error)")
+        }
+    }
+
+    /// The address as the commands take it; one that means every interface is reached by loopback.
+    private static func url(of address: ListenAddress) -> String {
+        switch address {
+        case .unix(let path): "unix:\(path)"
+        case .tcp(let host, let port):
+            switch host {
+            case "0.0.0.0": "http://127.0.0.1:\(port)"
+            case "::": "http://[::1]:\(port)"
+            default: host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+            }
         }
     }
 

@@ -52,7 +52,7 @@ struct Serve: ParsableCommand {
         do {
             settings = try ServeSettings(self, environment: environment)
         } catch {
-            throw Serve.refusal(error.description, code: error.code)
+            throw ExitCode(Serve.say(error.description, code: error.code))
         }
         Log.setThreshold(settings.logLevel)
         let outcome = Outcome()
@@ -64,10 +64,16 @@ struct Serve: ParsableCommand {
         if outcome.code != 0 { throw ExitCode(outcome.code) }
     }
 
-    /// Says why on standard error; the exit code is one of <sysexits.h>.
-    static func refusal(_ reason: String, code: Int32) -> ExitCode {
+    /// Says why on standard error.
+    /// - Returns: the exit code, one of <sysexits.h>.
+    static func say(_ reason: String, code: Int32) -> Int32 {
         FileHandle.standardError.write(Data("ferry: \(reason)\n".utf8))
-        return ExitCode(code)
+        return code
+    }
+
+    /// Writes a line to standard output, at once.
+    static func tell(_ line: String) {
+        FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
 
     /// Handed from the loop to the command when the loop has ended.
