@@ -1,0 +1,118 @@
+internal import JSON
+
+/// Why a command did not do what it was asked.
+public enum ClientError: Error, Equatable, Sendable {
+    /// What the user gave cannot be used: an address, a header, a token.
+    case badArgument(String)
+    /// No gateway was named and none has left its address on this machine.
+    case noGateway
+    /// An address is known, but no token for it.
+    case noToken(gateway: String)
+    /// No answer came from the gateway; the detail is libcurl's.
+    case unreachable(gateway: String, detail: String)
+    /// The gateway refused with problem+json (RFC 9457).
+    case refused(Problem)
+    /// The gateway answered with something that is not of its contract.
+    case unexpectedAnswer(String)
+    /// The transfer ended with an NSURLError (rule S-61).
+    case transferFailed(TransferFailure)
+    /// The origin answered with a status of 400 or more: a response, not an error (rule S-49), but
+    /// not what a command that fetches was asked for.
+    case serverAnswered(status: Int)
+    /// The file to write is there already.
+    case fileExists(path: String)
+    /// A file could not be read or written; the detail is the system's.
+    case file(path: String, detail: String)
+    /// The user pressed Ctrl-C, or the process was asked to end.
+    case interrupted
+}
+
+extension ClientError: CustomStringConvertible {
+    /// One line for people, without a final full stop and without control characters.
+    public var description: String {
+        DisplayText.line(text)
+    }
+
+    private var text: String {
+        switch self {
+        case .badArgument(let detail): detail
+        case .noGateway: "no gateway is running here: start one with `ferry serve`"
+        case .noToken(let gateway):
+            "no token for \(gateway): set FERRY_TOKEN or give --token-file"
+        case .unreachable(let gateway, let detail): "no answer from \(gateway): \(detail)"
+        case .refused(let problem): problem.description
+        case .unexpectedAnswer(let detail): "the gateway's answer makes no sense: \(detail)"
+        case .transferFailed(let failure): failure.description
+        case .serverAnswered(let status): "the server answered \(status)"
+        case .fileExists(let path):
+            "\(path) is there already: give -f to replace it, or another name with -o"
+        case .file(let path, let detail): "\(path): \(detail)"
+        case .interrupted: "interrupted"
+        }
+    }
+}
+
+extension ClientError {
+    /// The status that the process leaves with.
+    public var exitStatus: ExitStatus {
+        switch self {
+        case .badArgument: .usage
+        case .noGateway, .noToken, .unreachable: .noGateway
+        case .refused, .unexpectedAnswer: .failure
+        case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
+        case .serverAnswered: .serverAnswered
+        case .fileExists, .file: .cannotWrite
+        case .interrupted: .interrupted
+        }
+    }
+}
+
+extension ClientError {
+    /// One JSON object on one line, for scripts: `{"error":{"message":…,"exitStatus":…}}`.
+    ///
+    /// A transfer's error has its `domain`, `code` and `name` too, a refusal its `status` and `code`, an
+    /// answer of the origin its `status`.
+    public var json: String {
+        var json = JSONWriter()
+        json.object { json in
+            json.object("error") { json in
+                json.member("message", description)
+                json.member("exitStatus", Int(exitStatus.rawValue))
+                switch self {
+                case .transferFailed(let failure):
+                    json.member("domain", failure.domain)
+                    json.member("code", failure.code)
+                    json.member("name", failure.name)
+                case .refused(let problem):
+                    json.member("status", problem.status)
+                    json.member("code", problem.code)
+                case .serverAnswered(let status): json.member("status", status)
+                default: break
+                }
+            }
+        }
+        return String(decoding: json.finish(), as: UTF8.self)
+    }
+}
+
+/// What the exit status of a command means; part of the command line's contract.
+public enum ExitStatus: Int32, Sendable, CaseIterable {
+    /// Done; for `get` and `watch TASK`: the transfer succeeded.
+    case success = 0
+    /// Refused by the gateway, or not understood.
+    case failure = 1
+    /// No gateway, no token, or no answer from it.
+    case noGateway = 3
+    /// The transfer ended with an NSURLError.
+    case transferFailed = 4
+    /// The task was cancelled by somebody else (-999).
+    case cancelled = 5
+    /// The origin answered 400 or more; the number is that of `curl -f`.
+    case serverAnswered = 22
+    /// A local file could not be written; the number is curl's.
+    case cannotWrite = 23
+    /// Wrong arguments (EX_USAGE of sysexits.h).
+    case usage = 64
+    /// Ended by Ctrl-C or a request to end (128 + SIGINT, as shells have it).
+    case interrupted = 130
+}

@@ -1,0 +1,180 @@
+internal import JSON
+
+/// An event stream of the gateway that outlives its connections.
+///
+/// After a cut it connects again with `Last-Event-ID`, first after the stream's `retry` time, then after
+/// twice that and so on, so that no numbered event is missed and none comes twice. It moves while its
+/// client takes turns; ask `next()` after each of them.
+public final class EventStream {
+    /// How patient a stream is.
+    public struct Patience: Sendable {
+        /// Without a byte for so long a connection counts as cut: three of the gateway's heartbeats.
+        public var silence = Duration.seconds(45)
+        /// The longest pause between two attempts to connect.
+        public var longestPause = Duration.seconds(15)
+        /// How long a gateway may be away before the stream gives up.
+        public var absence = Duration.seconds(60)
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Whether nothing more will come: the gateway answered 204, or the reader has seen the last event.
+    public private(set) var isEnded = false
+    /// Whether the present connection has been answered.
+    public var isConnected: Bool { exchange?.isAccepted == true }
+
+    private let client: GatewayClient
+    private let path: String
+    private let replaysAll: Bool
+    private let patience: Patience
+    private var exchange: HTTPExchange?
+    private var intake = Intake(lastEventID: "")
+    private var lastEventID = ""
+    private var retry = Duration.milliseconds(2000)
+    private var reconnectAt: ContinuousClock.Instant?
+    private var failures = 0
+    /// Since when there is no connection; nil while there is one.
+    private var absentSince: ContinuousClock.Instant?
+    private var hasConnected = false
+
+    /// What the present connection has brought.
+    private final class Intake {
+        var parser: EventStreamParser
+        var events: [ServerSentEvent] = []
+        var consumed = 0
+        var lastByte = ContinuousClock.now
+        var isSpoilt = false
+
+        init(lastEventID: String) {
+            parser = EventStreamParser(lastEventID: lastEventID)
+        }
+
+        func take(_ piece: UnsafeRawBufferPointer) -> Bool {
+            lastByte = .now
+            guard let more = try? parser.feed(piece) else {
+                isSpoilt = true
+                return false
+            }
+            events += more
+            return true
+        }
+
+        func next() -> ServerSentEvent? {
+            guard consumed < events.count else {
+                events.removeAll(keepingCapacity: true)
+                consumed = 0
+                return nil
+            }
+            consumed += 1
+            return events[consumed - 1]
+        }
+    }
+
+    /// A stream that begins to connect at once.
+    ///
+    /// `path` is that of a session's, a task's or the tenant's events. With `replaysAll` it begins with
+    /// the oldest event that is kept; without, with what happens from now on.
+    /// - Throws: `badArgument`.
+    public init(
+        _ client: GatewayClient, path: String, replaysAll: Bool, patience: Patience = Patience()
+    ) throws(ClientError) {
+        self.client = client
+        self.path = path
+        self.replaysAll = replaysAll
+        self.patience = patience
+        try connect()
+    }
+
+    deinit {
+        close()
+    }
+
+    /// Ends the stream.
+    public func close() {
+        if let exchange { client.connections.stop(exchange) }
+        exchange = nil
+        reconnectAt = nil
+        isEnded = true
+    }
+
+    /// The next event that has arrived; nil when there is none yet, or no more.
+    ///
+    /// - Throws: `refused` when the gateway does not let it connect; `unreachable` when the first attempt
+    ///   fails, or when the gateway has been away for too long.
+    public func next() throws(ClientError) -> ServerSentEvent? {
+        if let event = intake.next() {
+            lastEventID = event.id
+            return event
+        }
+        if let exchange {
+            try look(at: exchange)
+        } else if let reconnectAt, ContinuousClock.now >= reconnectAt {
+            try connect()
+        }
+        return nil
+    }
+
+    // MARK: Connections
+
+    private func connect() throws(ClientError) {
+        var request = HTTPExchange.Request(path: path)
+        request.headers = [("Accept", "text/event-stream"), ("Cache-Control", "no-store")]
+        if !lastEventID.isEmpty {
+            request.headers.append(("Last-Event-ID", lastEventID))
+        } else if replaysAll {
+            request.path += "?replay=all"
+        }
+        let intake = Intake(lastEventID: lastEventID)
+        let exchange = try HTTPExchange(request, to: client.gateway) { intake.take($0) }
+        self.intake = intake
+        self.exchange = exchange
+        reconnectAt = nil
+        client.connections.start(exchange)
+    }
+
+    private func look(at exchange: HTTPExchange) throws(ClientError) {
+        if exchange.isAccepted {
+            hasConnected = true
+            failures = 0
+            absentSince = nil
+        }
+        if let milliseconds = intake.parser.retryMilliseconds {
+            retry = .milliseconds(min(milliseconds, 60_000))
+        }
+        guard let ending = exchange.ending else {
+            if intake.lastByte.duration(to: .now) > patience.silence {
+                try lose(exchange, "the event stream fell silent")
+            }
+            return
+        }
+        // An id may stand without an event; then the intake has it and no event does.
+        lastEventID = intake.parser.lastEventID
+        switch (ending, exchange.status) {
+        case (.whole, 204): close()
+        case (.whole, 200): try lose(exchange, "the event stream was cut")
+        // Overloaded or on its way down: the stream will be there again.
+        case (.whole, 502...504) where hasConnected:
+            try lose(exchange, "status \(exchange.status)")
+        case (.whole, _): try client.requireAccepted(exchange)
+        case (.broken, _) where intake.isSpoilt:
+            throw .unexpectedAnswer("an event that does not end")
+        case (.broken(let words), _):
+            guard hasConnected else { try client.requireWhole(exchange); return }
+            try lose(exchange, words)
+        }
+    }
+
+    private func lose(_ exchange: HTTPExchange, _ why: String) throws(ClientError) {
+        client.connections.stop(exchange)
+        self.exchange = nil
+        let now = ContinuousClock.now
+        let since = absentSince ?? now
+        absentSince = since
+        guard since.duration(to: now) < patience.absence else {
+            throw .unreachable(gateway: client.gateway.address.description, detail: why)
+        }
+        let pause = min(retry * (1 << min(failures, 10)), max(retry, patience.longestPause))
+        failures += 1
+        reconnectAt = now.advanced(by: pause)
+    }
+}

@@ -1,0 +1,66 @@
+/// A gateway to talk to, and as whom.
+public struct RemoteGateway: Equatable, Sendable {
+    /// Where it listens.
+    public let address: GatewayAddress
+    /// The bearer token; nil for the few routes that need none.
+    public let token: String?
+
+    /// A gateway of these parts. The token must be visible ASCII.
+    public init(address: GatewayAddress, token: String?) {
+        self.address = address
+        self.token = token
+    }
+
+    /// Finds the gateway that a command is for.
+    ///
+    /// The address is `option` (`--gateway`), else `FERRY_GATEWAY`, else what the gateway of this user on
+    /// this machine has left. The token is read from `tokenFile` (`--token-file`), else it is
+    /// `FERRY_TOKEN`, else the one left with exactly that address: it is never sent to another.
+    /// - Throws: `noGateway`, `noToken` when `needsToken`, `badArgument`, `file`.
+    public static func find(
+        option: String?, tokenFile: String?, environment: [String: String], needsToken: Bool = true
+    ) throws(ClientError) -> RemoteGateway {
+        let named = option ?? environment["FERRY_GATEWAY"].flatMap { $0.isEmpty ? nil : $0 }
+        var token = try givenToken(tokenFile, environment)
+        let address: GatewayAddress
+        if let named {
+            address = try GatewayAddress(parsing: named)
+            // The address is known: a spoilt file that is not needed is no reason to fail.
+            if token == nil, let left = try? DiscoveryFile.read(environment: environment),
+                let leftAddress = try? GatewayAddress(parsing: left.gateway), leftAddress == address
+            {
+                token = try checked(left.token)
+            }
+        } else {
+            guard let left = try DiscoveryFile.read(environment: environment) else {
+                throw .noGateway
+            }
+            address = try GatewayAddress(parsing: left.gateway)
+            if token == nil { token = try checked(left.token) }
+        }
+        if token == nil && needsToken { throw .noToken(gateway: address.description) }
+        return RemoteGateway(address: address, token: token)
+    }
+
+    private static func givenToken(
+        _ file: String?, _ environment: [String: String]
+    ) throws(ClientError) -> String? {
+        if let file {
+            guard let bytes = try LocalFile.read(file, limit: 4096, onlyOwn: false) else {
+                throw .file(path: file, detail: "no such file")
+            }
+            let text = String(decoding: bytes, as: UTF8.self)
+            return try checked(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
+        }
+        guard let token = environment["FERRY_TOKEN"], !token.isEmpty else { return nil }
+        return try checked(token)
+    }
+
+    /// A token goes into a header line: what is not visible ASCII has no place in it.
+    private static func checked(_ token: String) throws(ClientError) -> String {
+        guard !token.isEmpty, token.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw .badArgument("the token is not one: it must be visible ASCII on one line")
+        }
+        return token
+    }
+}

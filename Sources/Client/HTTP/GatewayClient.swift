@@ -1,0 +1,110 @@
+public import JSON
+
+/// Talks to one gateway, from one thread, by calls that wait.
+///
+/// While a call waits, everything else that was started on this client moves too: event streams and
+/// downloads. Each wait ends with `interrupted` within 0.1 s of an interrupt.
+public final class GatewayClient {
+    /// A whole answer.
+    public struct Answer: Sendable {
+        /// The status, 200 to 299.
+        public let status: Int
+        /// The body.
+        public let body: [UInt8]
+    }
+
+    /// The gateway.
+    public let gateway: RemoteGateway
+    let connections = Connections()
+    private let interrupts: Interrupts
+    /// How many interrupts have been heeded already; the next one counts.
+    private var heededInterrupts = 0
+
+    /// The longest that a wait goes without looking at the interrupts.
+    private static let glance = Duration.milliseconds(100)
+    /// More than the largest page of a list.
+    private static let answerLimit = 64 << 20
+
+    /// A client that has not connected yet.
+    public init(_ gateway: RemoteGateway, interrupts: Interrupts = .none) {
+        self.gateway = gateway
+        self.interrupts = interrupts
+    }
+
+    // MARK: Requests
+
+    /// Sends a request and waits for its whole answer, for at most `seconds`.
+    ///
+    /// `path` begins with `/v1/…` and carries its query. `json` is the body, if any. A request that must
+    /// not be left half done is not `interruptible`.
+    /// - Throws: `refused` for an answer of 300 or more; `unreachable`, `interrupted`.
+    @discardableResult
+    public func send(
+        _ method: String, _ path: String, json: [UInt8]? = nil,
+        headers: [(name: String, value: String)] = [], seconds: Int = 70,
+        interruptible: Bool = true
+    ) throws(ClientError) -> Answer {
+        var body: [UInt8] = []
+        let request = HTTPExchange.Request(
+            method: method, path: path, headers: headers, body: json, timeLimit: seconds)
+        let exchange = try HTTPExchange(request, to: gateway) { piece in
+            guard body.count + piece.count <= GatewayClient.answerLimit else { return false }
+            body += piece
+            return true
+        }
+        connections.start(exchange)
+        defer { connections.stop(exchange) }
+        while exchange.ending == nil {
+            if interruptible { try turn() } else { connections.turn(within: GatewayClient.glance) }
+        }
+        try requireWhole(exchange)
+        return Answer(status: exchange.status, body: body)
+    }
+
+    /// Sends a request and reads its answer as JSON.
+    ///
+    /// - Throws: as `send`; `unexpectedAnswer` when it is none.
+    public func json(
+        _ method: String, _ path: String, json: [UInt8]? = nil, interruptible: Bool = true
+    ) throws(ClientError) -> JSONValue {
+        let answer = try send(method, path, json: json, interruptible: interruptible)
+        do {
+            return try JSONValue(parsing: answer.body, limits: GatewayClient.limits)
+        } catch {
+            throw .unexpectedAnswer("\(method) \(path): \(error)")
+        }
+    }
+
+    /// The gateway is trusted with more than a stranger: a page of tasks may be long.
+    static let limits = JSONReader.Limits(byteLimit: answerLimit, depthLimit: 64)
+
+    /// Throws what an ended exchange did wrong.
+    func requireWhole(_ exchange: HTTPExchange) throws(ClientError) {
+        if case .broken(let words) = exchange.ending {
+            throw .unreachable(gateway: gateway.address.description, detail: words)
+        }
+        try requireAccepted(exchange)
+    }
+
+    /// Throws the problem that an exchange was answered with.
+    func requireAccepted(_ exchange: HTTPExchange) throws(ClientError) {
+        guard !exchange.isAccepted else { return }
+        throw .refused(Problem(status: exchange.status, body: exchange.refusal))
+    }
+
+    // MARK: Turns
+
+    /// Waits at most `limit`, but no longer than 0.1 s, for anything to move, and lets it.
+    ///
+    /// - Throws: `interrupted`.
+    public func turn(within limit: Duration = .seconds(1)) throws(ClientError) {
+        guard interrupts.count <= heededInterrupts else { throw .interrupted }
+        connections.turn(within: min(limit, GatewayClient.glance))
+    }
+
+    /// Lets calls work again after an interrupt, for what has to be put in order; a further one interrupts
+    /// that as well.
+    func heedInterrupts() {
+        heededInterrupts = interrupts.count
+    }
+}

@@ -1,0 +1,78 @@
+internal import JSON
+
+/// A refusal of the gateway (RFC 9457, problem+json).
+public struct Problem: Equatable, Sendable {
+    /// The HTTP status, 400 to 599.
+    public let status: Int
+    /// The stable code of the contract, such as `unknown-task`; nil when the answer was no problem+json.
+    public let code: String?
+    /// The sentence for people; may be empty.
+    public let detail: String
+    /// Where in the request's JSON the fault is (RFC 6901).
+    public let pointer: String?
+
+    /// A problem of these parts.
+    public init(status: Int, code: String?, detail: String, pointer: String? = nil) {
+        self.status = status
+        self.code = code
+        self.detail = detail
+        self.pointer = pointer
+    }
+
+    /// What an answer of 400 or more says; whatever its body is.
+    init(status: Int, body: [UInt8]) {
+        let json = try? JSONValue(parsing: body)
+        self.init(
+            status: status, code: json?["code"]?.string,
+            detail: json?["detail"]?.string ?? json?["title"]?.string ?? "",
+            pointer: json?["pointer"]?.string)
+    }
+}
+
+extension Problem: CustomStringConvertible {
+    /// One line: the detail, where, the code and the status.
+    public var description: String {
+        var text = detail.isEmpty ? "the gateway refused" : detail
+        if text.hasSuffix(".") { text.removeLast() }
+        if let pointer, !pointer.isEmpty { text += " at \(pointer)" }
+        return text + " (\([code, String(status)].compactMap { $0 }.joined(separator: ", ")))"
+    }
+}
+
+/// The error that a task ended with: an NSURLError or one of Ferry's own domain (rule S-61).
+public struct TransferFailure: Equatable, Sendable {
+    /// `NSURLErrorDomain` or `FerryErrorDomain`.
+    public let domain: String
+    /// The number in that domain, such as -1003.
+    public let code: Int64
+    /// The code's name, such as `cannotFindHost`.
+    public let name: String
+    /// The sentence for people; may be empty.
+    public let message: String
+
+    /// A failure of these parts.
+    public init(domain: String, code: Int64, name: String, message: String) {
+        self.domain = domain
+        self.code = code
+        self.name = name
+        self.message = message
+    }
+
+    /// The `error` member of a task or of `task.didComplete`; nil when it is null or missing.
+    init?(_ json: JSONValue?) {
+        guard let json, !json.isNull else { return nil }
+        self.init(
+            domain: json["domain"]?.string ?? "", code: json["code"]?.int64 ?? 0,
+            name: json["name"]?.string ?? "unknown", message: json["message"]?.string ?? "")
+    }
+
+    /// Whether the task was cancelled (NSURLErrorCancelled, rule S-33).
+    public var isCancellation: Bool { domain == "NSURLErrorDomain" && code == -999 }
+}
+
+extension TransferFailure: CustomStringConvertible {
+    /// `cannotFindHost (-1003): a server with that name was not found`
+    public var description: String {
+        "\(name) (\(code))" + (message.isEmpty ? "" : ": \(message)")
+    }
+}

@@ -1,0 +1,116 @@
+public import JSON
+
+/// A task as the gateway shows it, as far as a command needs it. Members that are missing or unknown do
+/// no harm (api.md: clients must ignore unknown members).
+public struct RemoteTask: Equatable, Sendable {
+    /// The opaque id, `tsk_…`.
+    public let id: String
+    /// `data`, `download` or `upload`.
+    public let type: String
+    /// `suspended`, `running`, `canceling` or `completed` (rule S-31).
+    public let state: String
+    /// What a running task waits for; nil when it does not.
+    public let waitingFor: String?
+    /// The URL asked for last, after redirects.
+    public let url: String
+    /// Bytes received so far.
+    public let received: Int64
+    /// Bytes expected; -1 where unknown (rule S-42).
+    public let expected: Int64
+    /// The status of the response; nil before there is one.
+    public let responseStatus: Int?
+    /// The name that the response suggests for the content; as it came.
+    public let suggestedFilename: String?
+    /// The length of the content that is kept; nil without content.
+    public let contentLength: Int64?
+    /// The digest of the content, as `sha-256=:…:`; nil when none was asked for.
+    public let contentDigest: String?
+    /// What the task ended with; nil for success, and before the end.
+    public let failure: TransferFailure?
+
+    /// Reads the task object of the contract.
+    ///
+    /// - Throws: `unexpectedAnswer` without an id or a state.
+    public init(_ json: JSONValue) throws(ClientError) {
+        guard let id = json["id"]?.string, let state = json["state"]?.string else {
+            throw .unexpectedAnswer("a task without id or state")
+        }
+        self.id = id
+        self.state = state
+        type = json["type"]?.string ?? ""
+        waitingFor = json["waitingFor"]?.string
+        url =
+            json["currentRequest"]?["url"]?.string ?? json["originalRequest"]?["url"]?.string ?? ""
+        received = json["countOfBytesReceived"]?.int64 ?? 0
+        expected = json["countOfBytesExpectedToReceive"]?.int64 ?? -1
+        responseStatus = json["response"]?["status"]?.int64.map { Int(clamping: $0) }
+        suggestedFilename = json["response"]?["suggestedFilename"]?.string
+        contentLength = json["content"]?["length"]?.int64
+        contentDigest = json["content"]?["digest"]?.string
+        failure = TransferFailure(json["error"])
+    }
+
+    /// The parts that commands know, as one JSON object on one line.
+    public var json: String {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("id", id)
+            json.member("type", type)
+            json.member("state", state)
+            json.member("waitingFor", waitingFor)
+            json.member("url", url)
+            json.member("countOfBytesReceived", received)
+            json.member("countOfBytesExpectedToReceive", expected)
+        }
+        return String(decoding: json.finish(), as: UTF8.self)
+    }
+
+    /// Whether nothing will change any more.
+    public var isCompleted: Bool { state == "completed" }
+
+    /// `/v1/tasks/{id}` and what is below it; the id may be what a user typed.
+    static func path(_ id: String, _ rest: String = "") -> String {
+        "/v1/tasks/\(PathText.escaped(id))\(rest)"
+    }
+}
+
+extension GatewayClient {
+    /// One task.
+    ///
+    /// - Throws: as `json`.
+    public func task(_ id: String) throws(ClientError) -> RemoteTask {
+        try RemoteTask(try json("GET", RemoteTask.path(id)))
+    }
+
+    /// Asks a task to end (rule S-33), and gives it as it is then.
+    ///
+    /// - Throws: as `json`.
+    public func cancelTask(_ id: String) throws(ClientError) -> RemoteTask {
+        try RemoteTask(try json("POST", RemoteTask.path(id, "/cancel")))
+    }
+
+    /// The tasks of the tenant, all pages of the list, as the gateway shows them.
+    ///
+    /// Only outstanding ones, unless `states` names others: `all`, or states with commas between.
+    /// - Throws: as `json`.
+    public func tasks(states: String? = nil) throws(ClientError) -> [JSONValue] {
+        var tasks: [JSONValue] = []
+        var cursor: String?
+        repeat {
+            var path = "/v1/tasks?limit=500"
+            if let states { path += "&state=" + PathText.escaped(states) }
+            if let cursor { path += "&cursor=" + PathText.escaped(cursor) }
+            let page = try json("GET", path)
+            guard let elements = page["tasks"]?.array else {
+                throw .unexpectedAnswer("a list without tasks")
+            }
+            tasks += elements
+            let next = page["nextCursor"]?.string
+            guard next == nil || next != cursor else {
+                throw .unexpectedAnswer("a list that does not end")
+            }
+            cursor = next
+        } while cursor != nil
+        return tasks
+    }
+}
