@@ -1,0 +1,151 @@
+internal import Glibc
+
+/// A file that grows as `NAME.part` and takes its name only when it is whole.
+///
+/// The part is locked (flock) while it grows: a second command for the same name is refused, and what a
+/// command that was killed has left is taken over. Released without `commit`, the part is removed.
+final class PartFile {
+    /// The name that it will have.
+    let path: String
+    /// Bytes written so far.
+    private(set) var count: Int64 = 0
+    /// The error that a write failed with; then nothing more is written.
+    private(set) var failure: ClientError?
+
+    private let replacesFile: Bool
+    private var descriptor: Int32
+    private var partPath: String { path + ".part" }
+
+    /// Creates the part, empty.
+    ///
+    /// - Throws: `fileExists` when there is a file called `path` and it may not be replaced; `file`.
+    init(_ path: String, replacesFile: Bool) throws(ClientError) {
+        self.path = path
+        self.replacesFile = replacesFile
+        guard !path.isEmpty else { throw .badArgument("a file needs a name") }
+        guard replacesFile || !PartFile.exists(path) else { throw .fileExists(path: path) }
+        // rename would put a file in the place of /dev/null.
+        guard PartFile.kind(path) ?? S_IFREG == S_IFREG else {
+            throw .file(path: path, detail: "is not a file")
+        }
+        descriptor = try PartFile.openLocked(path + ".part")
+        guard ftruncate(descriptor, 0) == 0 else {
+            let error = errno
+            discard()
+            throw .file(path: path + ".part", failure: error)
+        }
+    }
+
+    deinit {
+        discard()
+    }
+
+    /// Whether anything has that name, a dangling link too.
+    static func exists(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
+    }
+
+    /// Whether `path` is a folder, or a link to one.
+    static func isFolder(_ path: String) -> Bool {
+        kind(path) == S_IFDIR
+    }
+
+    /// The S_IFMT bits of what a path leads to; nil when that is nothing.
+    private static func kind(_ path: String) -> mode_t? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
+    }
+
+    private static func openLocked(_ path: String) throws(ClientError) -> Int32 {
+        while true {
+            let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
+            let descriptor = open(path, flags, 0o666)
+            guard descriptor >= 0 else { throw .file(path: path, failure: errno) }
+            var opened = stat()
+            guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
+                close(descriptor)
+                throw .file(path: path, detail: "is not a file")
+            }
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                let failure = errno
+                close(descriptor)
+                guard failure == EWOULDBLOCK else { throw .file(path: path, failure: failure) }
+                throw .file(path: path, detail: "is being written by another ferry")
+            }
+            // Between open and flock the other one may have renamed or removed it.
+            var named = stat()
+            if lstat(path, &named) == 0, named.st_ino == opened.st_ino,
+                named.st_dev == opened.st_dev
+            {
+                return descriptor
+            }
+            close(descriptor)
+        }
+    }
+
+    /// Appends; false once a write has failed.
+    func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard failure == nil else { return false }
+        let error = LocalFile.writeAll(bytes, to: descriptor)
+        guard error == 0 else {
+            failure = .file(path: partPath, failure: error)
+            return false
+        }
+        count += Int64(bytes.count)
+        return true
+    }
+
+    /// Forgets all that was written.
+    func restart() throws(ClientError) {
+        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
+            throw .file(path: partPath, failure: errno)
+        }
+        count = 0
+    }
+
+    /// Brings the file to the disk and gives it its name.
+    ///
+    /// The order matters: after this the gateway's copy is deleted.
+    func commit() throws(ClientError) {
+        guard fdatasync(descriptor) == 0 else { throw .file(path: partPath, failure: errno) }
+        try takeName()
+        close(descriptor)
+        descriptor = -1
+        syncFolder()
+    }
+
+    private func takeName() throws(ClientError) {
+        if !replacesFile {
+            // Unlike rename, link never replaces what has appeared meanwhile.
+            if link(partPath, path) == 0 {
+                _ = unlink(partPath)
+                return
+            }
+            let failure = errno
+            guard failure != EEXIST else { throw .fileExists(path: path) }
+            // A file system without links, such as FAT.
+            guard !PartFile.exists(path) else { throw .fileExists(path: path) }
+        }
+        guard rename(partPath, path) == 0 else { throw .file(path: path, failure: errno) }
+    }
+
+    /// The new name lasts once its folder is on the disk; not every file system can do that, and the
+    /// bytes are safe without it.
+    private func syncFolder() {
+        let folder =
+            path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : path[..<$0] } ?? "."
+        let descriptor = open(String(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = fsync(descriptor)
+        close(descriptor)
+    }
+
+    /// Removes the part, unless it has its name already.
+    func discard() {
+        guard descriptor >= 0 else { return }
+        _ = unlink(partPath)
+        close(descriptor)
+        descriptor = -1
+    }
+}

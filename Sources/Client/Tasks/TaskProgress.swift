@@ -1,0 +1,131 @@
+internal import JSON
+
+/// How far one task is, put together from its events and from what the gateway shows of it.
+///
+/// A pure value: the same events give the same state.
+public struct TaskProgress: Equatable, Sendable {
+    /// How a task ended.
+    public enum Ending: Equatable, Sendable {
+        /// Without an error; the response may still be a 404 (rule S-49).
+        case succeeded
+        /// With an error.
+        case failed(TransferFailure)
+    }
+
+    /// The head of the response.
+    public struct Response: Equatable, Sendable {
+        /// Its status.
+        public var status: Int
+        /// The name that it suggests for the content; as it came.
+        public var suggestedFilename: String?
+    }
+
+    /// What an event asks of its reader.
+    public enum Demand: Sendable {
+        /// Nothing.
+        case none
+        /// Events were lost: the task has to be asked for.
+        case refresh
+    }
+
+    /// The task; empty before the first event or answer.
+    public private(set) var id = ""
+    /// The URL; empty where the events did not tell.
+    public private(set) var url = ""
+    /// Bytes the gateway has received.
+    public private(set) var received: Int64 = 0
+    /// Bytes in all; -1 where unknown.
+    public private(set) var expected: Int64 = -1
+    /// What the task does when no bytes come; nil while they do.
+    public private(set) var note: String? = "starting"
+    /// The last response; nil before there is one.
+    public private(set) var response: Response?
+    /// How many responses there have been: after a second one the content has begun anew (rule S-46).
+    public private(set) var responseCount = 0
+    /// Set once the task has ended.
+    public private(set) var ending: Ending?
+
+    /// The progress of a task of which nothing is known.
+    public init() {}
+
+    /// The progress of a task as the gateway shows it.
+    public init(_ task: RemoteTask) {
+        apply(task)
+    }
+
+    /// Takes what the gateway shows now.
+    public mutating func apply(_ task: RemoteTask) {
+        id = task.id
+        url = task.url
+        received = task.received
+        expected = task.expected
+        if let status = task.responseStatus {
+            response = Response(status: status, suggestedFilename: task.suggestedFilename)
+            responseCount = max(responseCount, 1)
+        }
+        note = TaskProgress.note(state: task.state, waitingFor: task.waitingFor)
+        if task.isCompleted { end(task.failure) }
+    }
+
+    /// Takes the next event of the task.
+    public mutating func apply(_ event: ServerSentEvent) -> Demand {
+        guard event.name != "reset" else { return .refresh }
+        let limits = GatewayClient.limits
+        guard let data = try? JSONValue(parsing: Array(event.data.utf8), limits: limits) else {
+            return .none
+        }
+        return apply(event.name, data)
+    }
+
+    /// Takes the next event of the task, its data read already.
+    mutating func apply(_ name: String, _ data: JSONValue) -> Demand {
+        if let task = data["task"]?.string { id = task }
+        switch name {
+        case "reset": return .refresh
+        case "task.isWaitingForConnectivity": note = "waiting for connectivity"
+        case "task.didReceiveResponse": take(response: data["response"])
+        case "download.didWriteData":
+            note = nil
+            received = data["totalBytesWritten"]?.int64 ?? received
+            expected = data["totalBytesExpectedToWrite"]?.int64 ?? expected
+        case "task.didReceiveData":
+            note = nil
+            if let offset = data["offset"]?.int64, let length = data["length"]?.int64 {
+                received = max(received, offset &+ length)
+            }
+        case "task.didComplete": end(TransferFailure(data["error"]))
+        // The data task's terminal event (rule S-70).
+        case "task.didBecomeDownloadTask": end(nil)
+        default: break
+        }
+        return .none
+    }
+
+    private mutating func take(response json: JSONValue?) {
+        guard let json, let status = json["status"]?.int64 else { return }
+        note = nil
+        responseCount += 1
+        response = Response(
+            status: Int(clamping: status), suggestedFilename: json["suggestedFilename"]?.string)
+        expected = json["expectedContentLength"]?.int64 ?? expected
+        if let url = json["url"]?.string { self.url = url }
+    }
+
+    private mutating func end(_ failure: TransferFailure?) {
+        note = nil
+        ending = failure.map(Ending.failed) ?? .succeeded
+    }
+
+    private static func note(state: String, waitingFor: String?) -> String? {
+        switch (state, waitingFor) {
+        case ("running", nil), ("completed", _): nil
+        case ("running", "decision"?): "waiting for a decision"
+        case ("running", "connectivity"?): "waiting for connectivity"
+        case ("running", "beginDate"?): "waiting for its begin date"
+        case ("running", "slot"?): "waiting for its turn"
+        case ("running", "bodyStream"?): "waiting for its body"
+        case ("running", let other?): "waiting for \(other)"
+        default: state
+        }
+    }
+}

@@ -1,0 +1,50 @@
+/// Tasks as a table for people.
+public enum TaskTable {
+    private static let titles = ["TASK", "STATE", "DONE", "RECEIVED", "URL"]
+
+    /// The lines of the table, titles first.
+    ///
+    /// With a `width`, lines are cut to it, at the URL first of all. Text from elsewhere is made fit for a
+    /// terminal.
+    public static func lines(_ tasks: [RemoteTask], width: Int? = nil) -> [String] {
+        let rows = [titles] + tasks.map(cells)
+        let widths = titles.indices.map { column in
+            rows.map { DisplayText.columns(of: $0[column]) }.max() ?? 0
+        }
+        return rows.map { cells in
+            var line = ""
+            for (column, cell) in cells.enumerated() {
+                let isLast = column == titles.count - 1
+                let isFigure = column == 2 || column == 3
+                line +=
+                    isLast ? cell : DisplayText.padded(cell, to: widths[column], before: isFigure)
+                if !isLast { line += "  " }
+            }
+            return width.map { DisplayText.cut(line, to: $0) } ?? line
+        }
+    }
+
+    /// One task in one line: `tsk_1  running  42%  294 MiB/700 MiB  https://host/big.iso`.
+    public static func summary(_ task: RemoteTask) -> String {
+        cells(task).filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+
+    private static func cells(_ task: RemoteTask) -> [String] {
+        let bar = ProgressBar.State(name: "", received: task.received, total: task.expected)
+        let received = Figures.size(task.received)
+        return [
+            DisplayText.line(task.id),
+            DisplayText.line(state(of: task)),
+            bar.percent.map { "\($0)%" } ?? "-",
+            task.expected >= 0 ? "\(received)/\(Figures.size(task.expected))" : received,
+            DisplayText.line(task.url),
+        ]
+    }
+
+    private static func state(of task: RemoteTask) -> String {
+        if let waitingFor = task.waitingFor { return "\(task.state)/\(waitingFor)" }
+        guard task.isCompleted else { return task.state }
+        if let failure = task.failure { return failure.name }
+        return task.responseStatus.map { "completed \($0)" } ?? "completed"
+    }
+}
