@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import Client
+internal import Foundation
+
+/// The options of every command that talks to a running gateway.
+struct GatewayOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "The gateway: http://HOST:PORT, https://HOST:PORT or unix:/PATH.",
+            discussion: """
+                Without it FERRY_GATEWAY is taken, and without that the gateway that you run on this \
+                machine. The token is read from --token-file, or is FERRY_TOKEN, or is found with the \
+                gateway.
+                """))
+    var gateway: String?
+
+    @Option(help: "A file with the token.", completion: .file())
+    var tokenFile: String?
+
+    /// A client of the gateway that the options and the environment name.
+    func client(
+        needsToken: Bool = true, interrupts: Interrupts = .none
+    ) throws(ClientError) -> GatewayClient {
+        let gateway = try RemoteGateway.find(
+            option: gateway, tokenFile: tokenFile, environment: CommandLineIO.environment,
+            needsToken: needsToken)
+        return GatewayClient(gateway, interrupts: interrupts)
+    }
+}
+
+/// How the commands speak: results on standard output, progress and errors on standard error.
+enum CommandLineIO {
+    /// The process's environment.
+    static var environment: [String: String] { ProcessInfo.processInfo.environment }
+
+    /// Writes one line to standard output at once, so that a script at the other end of a pipe sees it.
+    static func print(_ line: String) {
+        Screen.standardOutput(environment: [:]).print(line)
+    }
+
+    /// Runs a command's work; its error goes to standard error, with `json` as an object to standard output
+    /// as well, and decides the exit status.
+    static func run(json: Bool = false, _ work: () throws(ClientError) -> Void) throws {
+        do throws(ClientError) {
+            try work()
+        } catch {
+            if json { print(error.json) }
+            Screen.standardError(environment: [:]).print("ferry: \(error)")
+            throw ExitCode(error.exitStatus.rawValue)
+        }
+    }
+}

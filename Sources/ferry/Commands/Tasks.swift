@@ -1,0 +1,42 @@
+internal import ArgumentParser
+internal import Client
+internal import JSON
+
+/// `ferry tasks`: lists tasks.
+struct Tasks: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List the gateway's tasks; only outstanding ones unless told otherwise.")
+
+    @Flag(help: "Completed ones too.")
+    var all = false
+
+    @Option(help: "Only these states, with commas between: suspended,running,canceling,completed.")
+    var state: String?
+
+    @Flag(help: "Print one JSON object: {\"tasks\":[…]}.")
+    var json = false
+
+    @OptionGroup var gatewayOptions: GatewayOptions
+
+    func validate() throws {
+        if all && state != nil { throw ValidationError("--all and --state exclude each other") }
+    }
+
+    func run() throws {
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
+            let tasks = try gatewayOptions.client().tasks(states: all ? "all" : state)
+            if json { return printJSON(tasks) }
+            let screen = Screen.standardOutput(environment: CommandLineIO.environment)
+            var shown: [RemoteTask] = []
+            for task in tasks { shown.append(try RemoteTask(task)) }
+            let width = screen.isLive ? screen.size.columns : nil
+            for line in TaskTable.lines(shown, width: width) { screen.print(line) }
+        }
+    }
+
+    private func printJSON(_ tasks: [JSONValue]) {
+        var json = JSONWriter()
+        json.object { json in json.member("tasks", tasks) }
+        CommandLineIO.print(String(decoding: json.finish(), as: UTF8.self))
+    }
+}

@@ -1,0 +1,39 @@
+internal import ArgumentParser
+internal import Client
+
+/// `ferry watch`: shows what one task does, or all of them.
+struct Watch: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Show live what a task does, or all tasks.",
+        discussion: """
+            With a task, it ends with the task, and its exit status tells how the task ended, as that of \
+            `ferry get` does. Without one, it goes on until Ctrl-C. Watching changes nothing.
+            """)
+
+    @Argument(help: "A task's id (default: all tasks).")
+    var task: String?
+
+    @Flag(name: .shortAndLong, help: "Show nothing but errors, and wait for the end.")
+    var quiet = false
+
+    @Flag(help: "Print every event as a JSON object on a line.")
+    var json = false
+
+    @OptionGroup var gatewayOptions: GatewayOptions
+
+    func run() throws {
+        try CommandLineIO.run { () throws(ClientError) in
+            let client = try gatewayOptions.client(interrupts: .ofProcess())
+            let environment = CommandLineIO.environment
+            let report = json ? { CommandLineIO.print(EventLine.json($0)) } : nil
+            if let task {
+                let display = ProgressDisplay(
+                    on: .standardError(environment: environment), isQuiet: quiet || json)
+                _ = try TaskWatch(client: client, display: display, report: report).run(task)
+            } else {
+                let screen = Screen.standardOutput(environment: environment)
+                try TaskBoard(client: client, screen: screen, report: report).run()
+            }
+        }
+    }
+}
