@@ -7,7 +7,7 @@ import Foundation
 public final class RunningGateway: Sendable {
     /// How to start it.
     public struct Options: Sendable {
-        /// Listens on a unix socket in the data directory's parent instead of loopback.
+        /// Whether it listens on a unix socket too, which its client then uses.
         public var onUnixSocket = false
         /// What the egress policy allows beside public addresses; loopback, for scripted origins.
         public var allowedDestinations = ["127.0.0.0/8"]
@@ -48,9 +48,8 @@ public final class RunningGateway: Sendable {
         self.directory = directory
         let socketPath = directory.file("ferry.sock")
         var arguments = ["serve", "--data-directory", directory.file("data")]
-        arguments +=
-            options.onUnixSocket
-            ? ["--unix-socket", socketPath] : ["--host", "127.0.0.1", "--port", "0"]
+        arguments += ["--host", "127.0.0.1", "--port", "0"]
+        if options.onUnixSocket { arguments += ["--unix-socket", socketPath] }
         for destination in options.allowedDestinations {
             arguments += ["--allow-destination", destination]
         }
