@@ -1,0 +1,64 @@
+"""What every row is given: the work folder, the tools, and turns for the contestants."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from .processes import Cores
+
+Sample = TypeVar("Sample")
+
+GIBIBYTE = 1 << 30
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One run of the benchmark."""
+
+    ferry: Path
+    work: Path
+    tools: Path
+    rounds: int
+    is_quick: bool
+    cores: Cores
+
+    def take_turns(self, contestants: dict[str, Callable[[], Sample]]) -> dict[str, list[Sample]]:
+        """Measures every contestant once a round; who begins changes with the round."""
+        names = list(contestants)
+        samples: dict[str, list[Sample]] = {name: [] for name in names}
+        for turn in range(self.rounds):
+            first = turn % len(names)
+            for name in names[first:] + names[:first]:
+                sample = contestants[name]()
+                samples[name].append(sample)
+                self.say(f"  round {turn + 1}/{self.rounds} {name}: {sample}")
+        return samples
+
+    def seconds(self, usual: float, quick: float) -> float:
+        return quick if self.is_quick else usual
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def origin_folder(self) -> Path:
+        """A folder with the file of 1 GiB that downloads fetch; made once a run."""
+        folder = self.work / "origin"
+        file = folder / "gibibyte"
+        if not file.exists():
+            folder.mkdir(exist_ok=True)
+            block = os.urandom(1 << 20)
+            with file.open("wb") as output:
+                for _ in range(GIBIBYTE >> 20):
+                    output.write(block)
+            settle()
+        return folder
+
+
+def settle() -> None:
+    """Waits until the disk has taken what was written before, so that no turn pays for another."""
+    os.sync()

@@ -1,0 +1,148 @@
+"""10,000 downloads of 1 KiB, 64 at once, beside aria2 by JSON-RPC and curl.
+
+Ferry and aria2 are posted arrays of 100 on four connections. Ferry's are durable and all events of
+the session are read by one reader, whose 10,000th `task.didComplete` ends the measurement; aria2 is
+asked every 5 ms how many have ended. Each turn writes into a folder of its own, removed at the end
+of the run: removing thousands of files costs whoever writes next.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import count
+
+from ..aria2 import Aria2, call, encoded, start_aria2
+from ..bench import Bench, settle
+from ..gateway import Gateway, check_all_completed, download, start_gateway
+from ..http import Connection
+from ..nginx import Nginx, start_nginx
+from ..processes import Failed, run_measured, wait_until
+from ..results import Comparison
+from ..tools import EventReaders
+
+_COUNT = 10_000
+_ARRAY = 100
+_POSTERS = 4
+_AT_ONCE = 64
+
+
+def measure(bench: Bench) -> list[Comparison]:
+    kibibyte = f"location /small/ {{ return 200 '{'k' * 1024}'; }}"
+    folders = (bench.work / f"small-{number}" for number in count())
+    with (
+        start_nginx(bench.work, "small-origin", locations=kibibyte) as origin,
+        start_gateway(bench.ferry, bench.work, "small") as gateway,
+        start_aria2(bench.work, at_once=_AT_ONCE) as aria2,
+    ):
+        samples = bench.take_turns(
+            {
+                "ferry": lambda: _by_ferry(bench, gateway, origin),
+                "aria2": lambda: _by_aria2(aria2, origin, str(next(folders))),
+                "curl": lambda: _by_curl(origin, next(folders)),
+            }
+        )
+    rate = ("small", "rate", "downloads/s", samples["ferry"])
+    return [
+        Comparison(*rate, "aria2 by JSON-RPC", samples["aria2"], "≥", 2.5),
+        Comparison(*rate, "curl --parallel-max 64", samples["curl"], "≥", 0.5),
+    ]
+
+
+def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> float:
+    with gateway.connection() as connection:
+        session = gateway.session(connection, httpMaximumConnectionsPerHost=_AT_ONCE)
+        path = f"/v1/sessions/{session}/tasks"
+        bodies = [
+            encoded([download(url) for url in _urls(origin)[start : start + _ARRAY]])
+            for start in range(0, _COUNT, _ARRAY)
+        ]
+        readers = EventReaders(
+            bench.tools, bench.work, gateway.port, f"/v1/sessions/{session}/events",
+            gateway.authorization, readers=1, expected=_COUNT, prefix="event: task.didComplete",
+        )  # fmt: skip
+        with readers:
+            began = _post_all([gateway.connection() for _ in range(_POSTERS)], path, bodies)
+            found = readers.result()
+        if found.delivered != _COUNT:
+            raise Failed(f"{found.delivered} tasks completed within the time")
+        check_all_completed(connection, session, _COUNT)
+    settle()
+    return _COUNT / (found.last_at - began)
+
+
+def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
+    bodies = [
+        encoded([
+            call("addUri", [url], {"dir": folder, "out": url.rpartition("/")[2]})
+            for url in _urls(origin)[start : start + _ARRAY]
+        ])
+        for start in range(0, _COUNT, _ARRAY)
+    ]  # fmt: skip
+    with aria2.connection() as connection:
+        before = aria2.stopped_total(connection)
+        began = _post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
+        wait_until(
+            "aria2's downloads",
+            lambda: aria2.stopped_total(connection) - before == _COUNT,
+            seconds=120,
+            pause=0.005,
+        )
+        taken = time.monotonic() - began
+        stopped = aria2.ask(connection, "tellStopped", 0, _COUNT, ["status"])
+        completed = sum(one["status"] == "complete" for one in stopped)
+        if completed != _COUNT:
+            raise Failed(f"aria2 completed {completed} of {_COUNT} downloads")
+        aria2.ask(connection, "purgeDownloadResult")
+    settle()
+    return _COUNT / taken
+
+
+def _by_curl(origin: Nginx, folder) -> float:
+    folder.mkdir()
+    configuration = folder.with_suffix(".curl")
+    lines = (
+        f'url = "{url}"\noutput = "{folder}/{url.rpartition("/")[2]}"\n' for url in _urls(origin)
+    )
+    configuration.write_text("".join(lines))
+    command = ["curl", "--silent", "--fail", "--parallel", "--parallel-max", str(_AT_ONCE)]
+    spent = run_measured([*command, "--config", str(configuration)])
+    files = sum(1 for _ in folder.iterdir())
+    if files != _COUNT:
+        raise Failed(f"curl wrote {files} files")
+    settle()
+    return _COUNT / spent.wall
+
+
+def _urls(origin: Nginx) -> list[str]:
+    return [origin.url(f"/small/{number:05}") for number in range(_COUNT)]
+
+
+def _post_all(connections: list[Connection], path: str, bodies: list[bytes]) -> float:
+    """Posts the bodies, shared out among the connections; returns when the first was sent."""
+    refusals: list[str] = []
+
+    def post(connection: Connection, requests: list[bytes]) -> None:
+        with connection:
+            for request in requests:
+                connection.send(request)
+                answer = connection.read()
+                if answer.status != 200:
+                    refusals.append(f"{answer.status} {answer.body[:300]!r}")
+                    return
+
+    shares = [
+        [connection.encode("POST", path, body) for body in bodies[index :: len(connections)]]
+        for index, connection in enumerate(connections)
+    ]
+    threads = [
+        threading.Thread(target=post, args=pair, daemon=True) for pair in zip(connections, shares)
+    ]
+    began = time.monotonic()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if refusals:
+        raise Failed(f"a batch was refused: {refusals[0]}")
+    return began

@@ -1,0 +1,135 @@
+"""The load tools: wrk, and the three small C programs beside this file, built on first use."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from .processes import Failed, Server, run_tool, wait_until
+
+_SOURCES = Path(__file__).parent / "load"
+
+
+def build_tools(folder: Path) -> None:
+    """Compiles the C programs into a folder, those that are older than their source."""
+    newest = max(source.stat().st_mtime for source in _SOURCES.iterdir())
+    for source in _SOURCES.glob("*.c"):
+        target = folder / source.stem
+        if target.exists() and target.stat().st_mtime > newest:
+            continue
+        command = ["cc", "-O2", "-Wall", "-Wextra", "-o", str(target), str(source)]
+        subprocess.run(command, check=True)
+
+
+def wrk(
+    port: int,
+    path: str,
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    body: bytes | None = None,
+    cores: frozenset[int] | None = None,
+) -> float:
+    """Answers a second to 64 connections; raises when one of them is an error."""
+    command = ["wrk", "-t1", "-c64", f"-d{seconds:g}s", "-s", str(_SOURCES / "report.lua")]
+    for name, text in (headers or {}).items():
+        command += ["-H", f"{name}: {text}"]
+    command.append(f"http://127.0.0.1:{port}{path}")
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(body or b"")
+        file.flush()
+        printed = run_tool([*command, "--", file.name], cores, seconds + 60)
+    result = json.loads(printed.rpartition("RESULT ")[2])
+    if result["errors"] or not result["requests"]:
+        raise Failed(f"wrk on port {port}{path}: {result}")
+    return result["requests"] / result["seconds"]
+
+
+def paced_get(
+    tools: Path, port: int, path: str, header: str, connections: int, rate: int, seconds: float
+) -> dict[str, int]:
+    """Latencies in microseconds of GETs that are due at a fixed pace."""
+    command = [str(tools / "paced_get"), str(port), path, header]
+    result = json.loads(run_tool([*command, str(connections), str(rate), f"{seconds:g}"]))
+    if result["refused"]:
+        raise Failed(f"{result['refused']} answers of port {port}{path} were not 200")
+    return result
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What the readers of an event stream were given."""
+
+    delivered: int
+    delivered_in_window: int
+    least: int
+    most: int
+    ordered: bool
+    identical: bool
+    first_at: float
+    last_at: float
+
+
+class EventReaders:
+    """Many readers of one stream, in a process of their own."""
+
+    def __init__(
+        self,
+        tools: Path,
+        work: Path,
+        port: int,
+        path: str,
+        header: str,
+        readers: int,
+        expected: int,
+        prefix: str = "id:",
+        window: float = 3600,
+        timeout: float = 60,
+        cores: frozenset[int] | None = None,
+    ):
+        log = work / "readers.log"
+        log.unlink(missing_ok=True)
+        command = [str(tools / "read_events"), str(port), path, header, str(readers), prefix]
+        command += [str(expected), f"{window:g}", f"{timeout:g}"]
+        self._timeout = timeout
+        self._server = Server(command, log, cores)
+
+    def __enter__(self):
+        try:
+            self._server.wait_for("to be connected", lambda: self._lines()[:1] == ["ready"])
+        except BaseException:
+            self._server.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.stop()
+
+    def result(self) -> Delivery:
+        """Waits until every reader has all events, or the time is up."""
+        wait_until("the readers", lambda: len(self._lines()) > 1, self._timeout + 10, 0.005)
+        found = json.loads(self._lines()[1])
+        return Delivery(
+            delivered=found["delivered"],
+            delivered_in_window=found["deliveredInWindow"],
+            least=found["least"],
+            most=found["most"],
+            ordered=found["ordered"],
+            identical=found["identical"],
+            first_at=found["firstAt"],
+            last_at=found["lastAt"],
+        )
+
+    def _lines(self) -> list[str]:
+        text = self._server.log.read_text()
+        return text[: text.rfind("\n") + 1].splitlines()
+
+
+def require_commands(*names: str) -> None:
+    missing = [name for name in names if not shutil.which(name)]
+    if missing:
+        raise Failed(f"not installed: {', '.join(missing)}; .ci/setup bench installs it")
