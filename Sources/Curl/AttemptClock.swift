@@ -34,16 +34,24 @@ struct AttemptClock {
         addConnection(to: &metrics, of: request, easy)
         let sent = instant(CURLINFO_PRETRANSFER_TIME_T, easy)
         metrics.requestStart = sent
-        metrics.requestEnd = requestEnd ?? sent
         metrics.responseStart = instant(CURLINFO_STARTTRANSFER_TIME_T, easy)
+        // libcurl may tell of the last bytes as late as it tells of the answer to them.
+        metrics.requestEnd = requestEnd.map { min($0, metrics.responseStart ?? $0) } ?? sent
         if metrics.responseStart != nil {
             metrics.responseEnd = instant(CURLINFO_TOTAL_TIME_T, easy)
         }
         metrics.countOfResponseHeaderBytesReceived = Int64(easy.long(CURLINFO_HEADER_SIZE))
         metrics.countOfResponseBodyBytesReceived = easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
         metrics.countOfRequestBodyBytesSent = easy.offset(CURLINFO_SIZE_UPLOAD_T)
-        metrics.countOfRequestHeaderBytesSent = Int64(easy.long(CURLINFO_REQUEST_SIZE))
+        metrics.countOfRequestHeaderBytesSent = headerByteCount(of: request, easy)
         return metrics
+    }
+
+    /// libcurl counts a body of less than 64 KiB as part of the header that it is sent with.
+    private func headerByteCount(of request: AttemptRequest, _ easy: EasyHandle) -> Int64 {
+        let bodyByteCount = request.body?.count ?? 0
+        let inHeader = bodyByteCount < 65_536 ? bodyByteCount : 0
+        return Int64(max(0, easy.long(CURLINFO_REQUEST_SIZE) - inHeader))
     }
 
     private func addConnection(

@@ -89,6 +89,11 @@ final class CurlPool: ConnectionPool {
             return .url(
                 .unknown, at: url.string, message: "The request has a line break in its header.")
         }
+        // libcurl cannot send one, and RFC 9110 §9.3.2 gives it no meaning. Foundation answers a GET with a body so.
+        guard request.method != "HEAD" || request.body?.isEmpty != false else {
+            return .url(
+                .dataLengthExceedsMaximum, at: url.string, message: "A HEAD request has no body.")
+        }
         return nil
     }
 

@@ -58,6 +58,9 @@ struct ResponseHeadReader {
         "The response's header has more than \(ResponseHeaderBudget.fieldLimit) fields"
             + " or \(ResponseHeaderBudget.byteLimit) bytes.")
 
+    private static let noField = Step.malformed(
+        "The response's header has a line that is no field.")
+
     /// `HTTP/1.1 200 OK`, `HTTP/2 200 `.
     private mutating func begin(_ line: UnsafeRawBufferPointer) -> Step {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
@@ -80,12 +83,13 @@ struct ResponseHeadReader {
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
         // RFC 9112 §5.2: a line that begins with white space goes on with the value before it.
         if line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
-            guard !fields.isEmpty else { return .more }
+            guard !fields.isEmpty else { return Self.noField }
             fields[fields.count - 1].value += " " + Self.text(line[...].trimmingSpace)
             return .more
         }
-        // A line that is no field says nothing; browsers drop it too.
-        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return .more }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
+            return Self.noField
+        }
         let name = Self.text(line[..<colon].trimmingSpace)
         let value = Self.text(line[(colon + 1)...].trimmingSpace)
         fields.append(HeaderField(name, value))

@@ -98,6 +98,7 @@ final class Network {
     }
 
     /// Runs an attempt to its end.
+    @discardableResult
     func fetch(
         _ url: String, method: String = "GET", headers: HeaderList = [:], body: [UInt8]? = nil,
         decodes: Bool = false, mayPause: Bool = true, prepare: (Probe) -> Void = { _ in }

@@ -10,15 +10,17 @@ extension EasyHandle {
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 
+    /// Each of libcurl's options for a body or its absence implies a method, and CUSTOMREQUEST names another one.
     private func setMethod(_ method: String, body: [UInt8]?) throws(CurlFailure) {
-        if method == "HEAD" { try set(CURLOPT_NOBODY, 1) }
-        if let body = body ?? RequestHeader.impliedBody(method) {
-            try set(CURLOPT_POST, 1)
+        var implied = "GET"
+        if method == "HEAD" {
+            try set(CURLOPT_NOBODY, 1)
+            implied = "HEAD"
+        } else if let body = body ?? RequestHeader.impliedBody(method) {
             try set(body: body)
-            if method == "HEAD" { try set(CURLOPT_NOBODY, 1) }
-            if method == "POST" { return }
+            implied = "POST"
         }
-        if method != "GET" || body != nil { try set(CURLOPT_CUSTOMREQUEST, method) }
+        if method != implied { try set(CURLOPT_CUSTOMREQUEST, method) }
     }
 
     /// What is read of the response, and how.

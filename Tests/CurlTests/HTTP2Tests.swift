@@ -1,0 +1,124 @@
+import Engine
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+/// HTTP/2 over TLS, against nginx.
+@Suite struct HTTP2 {
+    init() { TestLoop.start() }
+
+    @LoopActor
+    @Test func `attempts that never pause share one HTTP/2 connection`() async throws {
+        let server = try await Nginx()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let probes = try (0..<20).map { number in
+            try network.start(server.url("/pattern?\(number)"), mayPause: false)
+        }
+        for probe in probes {
+            #expect(try await probe.end().error == nil)
+            #expect(probe.head?.httpVersion == "2")
+            #expect(probe.body == server.pattern)
+            #expect(probe.ends[0].lengthVerified)
+            #expect(probe.ends[0].metrics.networkProtocolName == "h2")
+        }
+        #expect(Set(probes.map { $0.ends[0].metrics.localPort }).count == 1)
+        #expect(probes.filter { $0.ends[0].metrics.isReusedConnection }.count == 19)
+    }
+
+    @LoopActor
+    @Test func `an attempt that may pause has a connection of its own (R-9)`() async throws {
+        let server = try await Nginx()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let flowing = try await network.fetch(server.url("/pattern"), mayPause: false)
+        let paused = try network.start(server.url("/pattern")) { $0.onHead = { _ in .pause } }
+        try await eventually { paused.offeredHeads.count == 1 }
+        #expect(paused.head?.httpVersion == "1.1")
+        let neighbour = try await network.fetch(server.url("/pattern"), mayPause: false)
+        #expect(neighbour.ends[0].metrics.localPort == flowing.ends[0].metrics.localPort)
+        paused.onHead = { _ in .proceed }
+        paused.attempt?.resume()
+        try await paused.end()
+        #expect(paused.body == server.pattern)
+        #expect(paused.ends[0].metrics.localPort != flowing.ends[0].metrics.localPort)
+    }
+
+    @LoopActor
+    @Test func `a cancelled stream leaves its neighbours alone`() async throws {
+        let server = try await Nginx()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let probes = try (0..<6).map { _ in
+            try network.start(server.url("/pattern"), mayPause: false)
+        }
+        try await eventually { probes[0].bodyByteCount > 0 || !probes[0].ends.isEmpty }
+        _ = probes[1].attempt?.cancel()
+        for probe in probes where probe !== probes[1] {
+            #expect(try await probe.end().error == nil)
+            #expect(probe.body == server.pattern)
+        }
+    }
+
+    @LoopActor
+    @Test func `methods, bodies and HEAD work as on HTTP/1.1`() async throws {
+        let server = try await Nginx()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let head = try await network.fetch(server.url("/pattern"), method: "HEAD", mayPause: false)
+        #expect(head.error == nil && head.body.isEmpty)
+        #expect(head.head?.headers.first("content-length") == "\(server.pattern.count)")
+        let body = Pattern.bytes(count: 300_000)
+        let post = try await network.fetch(
+            server.url("/echo"), method: "POST", body: body, mayPause: false)
+        #expect(post.error == nil)
+        #expect(post.body == body)
+        #expect(post.sent.last == 300_000)
+        #expect(post.ends[0].metrics.networkProtocolName == "h2")
+    }
+}
+
+/// nginx with TLS and HTTP/2 on a port of its own, and an echo behind it; ended when it is released.
+private final class Nginx: Sendable {
+    let pattern = Pattern.bytes(count: 2_000_000)
+    let authorityPath: String
+    private let port: UInt16
+    private let forge: CertificateForge
+    private let directory = try? TemporaryDirectory()
+    private let upstream: ScriptedOrigin
+    private let process: ChildProcess
+
+    init() async throws {
+        upstream = try ScriptedOrigin()
+        upstream.on("/echo", .echo)
+        forge = try await CertificateForge()
+        authorityPath = forge.authorityPath
+        let leaf = try await forge.leaf()
+        // Free a moment ago: nginx cannot be asked for a port of its choice.
+        port = try Decoy().port
+        guard let directory else { throw SetUpFailed() }
+        try directory.write("pattern", pattern)
+        let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(directory.path)/\($0);" }.joined(separator: " ")
+        let text = """
+            daemon off; master_process off; pid \(directory.file("pid"));
+            events {}
+            http {
+              access_log off; \(temporary)
+              server {
+                listen 127.0.0.1:\(port) ssl http2;
+                ssl_certificate \(leaf.certificatePath); ssl_certificate_key \(leaf.keyPath);
+                root \(directory.path);
+                location /echo { proxy_pass http://127.0.0.1:\(upstream.port); }
+              }
+            }
+            """
+        let file = try directory.write("nginx.conf", Array(text.utf8))
+        process = try ChildProcess(
+            "nginx", ["-p", directory.path, "-e", directory.file("error.log"), "-c", file])
+        try await eventually("nginx to listen") { [port] in
+            (try? await TestConnection(.tcp(host: "127.0.0.1", port: port))) != nil
+        }
+    }
+
+    func url(_ path: String) -> String { "https://localhost:\(port)\(path)" }
+
+    struct SetUpFailed: Error {}
+}
