@@ -1,0 +1,138 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// A gateway on a scripted network and store, with a recorder that holds every event against its promises.
+@LoopActor
+final class House {
+    let network = FakeTransport()
+    let clock: ManualClock
+    let store: ScriptedStore
+    let directory: TemporaryDirectory
+    let gateway: Gateway
+    let recorder: EventRecorder
+    let tenant = TenantID.operatorTenant
+
+    init(
+        store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
+        directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits()
+    ) async throws {
+        self.store = store
+        self.clock = clock
+        let directory = try directory ?? TemporaryDirectory()
+        self.directory = directory
+        let folder = ContentFolder(path: directory.path)
+        try folder.prepare()
+        let contents = try await store.load()
+        gateway = Gateway(
+            Gateway.Parts(
+                store: store, transport: network, digests: SumDigests(),
+                files: FileThreads(count: 2), folder: folder, clock: clock),
+            contents: contents, limits: limits)
+        recorder = EventRecorder(
+            store, known: contents.sessions,
+            newestOfTenant: contents.tenantSequences[tenant] ?? 0)
+        gateway.hub.setListener(recorder, for: .tenant(tenant))
+    }
+
+    /// A house whose gateway is at work.
+    static func open(
+        store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits()
+    ) async throws -> House {
+        let house = try await House(store: store, limits: limits)
+        await house.gateway.start()
+        return house
+    }
+
+    /// The process dies; what the disk has is opened again, and not started yet.
+    func crash() async throws -> House {
+        store.refuse(with: .failed("the process is dead"))
+        for runner in gateway.runners.values { runner.abandon() }
+        return try await House(
+            store: ScriptedStore(disk: store.disk), clock: clock, directory: directory)
+    }
+
+    // MARK: Sessions and tasks
+
+    func session(
+        _ type: SessionType = .default, delegate: DelegateOptions? = nil,
+        _ configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> SessionID {
+        var configuration = SessionConfiguration()
+        configure(&configuration)
+        let view = try await gateway.createSession(
+            SessionSpec(
+                type: type, description: nil, configuration: configuration, delegate: delegate),
+            of: tenant)
+        if type == .ephemeral { recorder.isVolatile.insert(view.record.id) }
+        return view.record.id
+    }
+
+    func spec(
+        _ type: TaskType = .data, _ url: String = "http://origin.test/a", method: String = "GET",
+        headers: HeaderList = [:], body: [UInt8]? = nil, resume: Bool = true,
+        _ change: (inout TaskOptions) -> Void = { _ in }
+    ) throws -> TaskSpec {
+        var options = TaskOptions()
+        change(&options)
+        return TaskSpec(
+            type: type,
+            request: RequestRecord(
+                url: try network.parse(url), method: method, headers: headers, body: body),
+            options: options, resume: resume)
+    }
+
+    func create(_ spec: TaskSpec, in session: SessionID) async throws -> TaskID {
+        let views = try await gateway.createTasks([spec], in: session, of: tenant)
+        return try #require(views.first).record.id
+    }
+
+    /// The task as the gateway shows it.
+    func task(_ id: TaskID) async throws -> TaskRecord {
+        try await gateway.task(id, of: tenant).record
+    }
+
+    func state(_ id: TaskID) async throws -> TaskState { try await task(id).state }
+
+    /// Waits for a task's last event and returns the task.
+    func finished(_ id: TaskID) async throws -> TaskRecord {
+        try await recorder.end(of: id)
+        return try await task(id)
+    }
+
+    // MARK: Contents
+
+    /// Reads a content, or a part of it, to its end.
+    func read(_ id: TaskID, _ range: Range<Int64>? = nil) async throws -> [UInt8] {
+        let access = try await gateway.content(of: id, of: tenant)
+        let stream = try await access.open(range)
+        var bytes: [UInt8] = []
+        while let more = try await stream.next() { bytes += more }
+        return bytes
+    }
+
+    /// The names of the files below the content folder.
+    func files() throws -> [String] {
+        try directory.contents().filter { $0.contains("/") }
+    }
+}
+
+/// Runs the loop beneath tests.
+struct OnLoop: SuiteTrait, TestTrait, TestScoping {
+    let isRecursive = true
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        LoopActor.loop.start()
+        try await function()
+    }
+}
+
+extension Trait where Self == OnLoop {
+    /// The event loop runs, on a thread of its own.
+    static var onLoop: OnLoop { OnLoop() }
+}

@@ -1,0 +1,123 @@
+import Engine
+import Semantics
+import Synchronization
+
+/// A store in memory that keeps every batch it has committed, and commits when its test lets it.
+final class ScriptedStore: Store {
+    private struct State {
+        var batches: [StoreBatch] = []
+        var attemptCount = 0
+        var isHeld = false
+        var held: [CheckedContinuation<Void, Never>] = []
+        var refusal: StoreError?
+        var readers: [CheckedContinuation<Void, Never>] = []
+        var holdsReads = false
+        var newest: [SessionID: Int64] = [:]
+    }
+
+    /// What a crash leaves.
+    let disk: MemoryStore
+    private let state = Mutex(State())
+
+    init(disk: MemoryStore = MemoryStore()) { self.disk = disk }
+
+    // MARK: What the test says
+
+    /// Every batch that was committed.
+    var batches: [StoreBatch] { state.withLock { $0.batches } }
+    /// How often a batch was offered.
+    var attemptCount: Int { state.withLock { $0.attemptCount } }
+    /// The sequence of the newest committed event of a session.
+    func newestSequence(of session: SessionID) -> Int64 {
+        state.withLock { $0.newest[session] ?? 0 }
+    }
+
+    /// Commits wait until `release()`.
+    func hold() { state.withLock { $0.isHeld = true } }
+
+    func release() {
+        let waiting = state.withLock { state in
+            state.isHeld = false
+            defer { state.held = [] }
+            return state.held
+        }
+        for commit in waiting { commit.resume() }
+    }
+
+    /// Every commit fails so, until it is nil.
+    func refuse(with error: StoreError?) { state.withLock { $0.refusal = error } }
+
+    /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
+    func holdReads() { state.withLock { $0.holdsReads = true } }
+
+    /// How many look-ups wait.
+    var heldReadCount: Int { state.withLock { $0.readers.count } }
+
+    func releaseReads() {
+        let waiting = state.withLock { state in
+            state.holdsReads = false
+            defer { state.readers = [] }
+            return state.readers
+        }
+        for reader in waiting { reader.resume() }
+    }
+
+    // MARK: Store
+
+    func load() async throws(StoreError) -> StoreContents { try await disk.load() }
+
+    func commit(_ batch: StoreBatch) async throws(StoreError) {
+        state.withLock { $0.attemptCount += 1 }
+        await withCheckedContinuation { continuation in
+            let goesOn = state.withLock { state in
+                if state.isHeld { state.held.append(continuation) }
+                return !state.isHeld
+            }
+            if goesOn { continuation.resume() }
+        }
+        if let error = state.withLock({ $0.refusal }) { throw error }
+        try await disk.commit(batch)
+        state.withLock { state in
+            state.batches.append(batch)
+            for event in batch.events { state.newest[event.session] = event.sequence }
+        }
+    }
+
+    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+        let found = try await disk.task(id, of: tenant)
+        await withCheckedContinuation { continuation in
+            let goesOn = state.withLock { state in
+                if state.holdsReads { state.readers.append(continuation) }
+                return !state.holdsReads
+            }
+            if goesOn { continuation.resume() }
+        }
+        return found
+    }
+
+    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+        try await disk.tasks(query)
+    }
+
+    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
+        try await disk.taskCounts(of: session)
+    }
+
+    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+        try await disk.content(of: task)
+    }
+
+    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
+        try await disk.events(query)
+    }
+
+    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
+        try await disk.oldestEvent(of: stream)
+    }
+
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+        try await disk.purge(limits)
+    }
+}
