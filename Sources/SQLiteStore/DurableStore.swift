@@ -12,9 +12,12 @@ public final class DurableStore: Store {
     /// The database's name in its folder; SQLite adds `-wal` and `-shm`.
     public static let fileName = "ferry.sqlite"
 
+    /// What is kept of the log's file after a burst, in bytes.
+    private static let logByteLimit = 16 << 20
+
     let pool: DatabasePool
     let sealer: any Sealer
-    private let checkpointer: Checkpointer
+    private let checkpointer = Checkpointer()
     /// Set by the first failure of the disk: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
 
@@ -29,13 +32,12 @@ public final class DurableStore: Store {
         let path = try DatabaseFile.prepare(in: folder)
         do {
             pool = try DatabasePool(path: path, configuration: Self.configuration)
-            checkpointer = try Checkpointer(path: path)
             self.sealer = sealer
             try pool.writeWithoutTransaction { database in
                 // GRDB has set NORMAL, which loses the last commits with the power.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-                try database.execute(sql: "PRAGMA journal_size_limit = \(Checkpointer.logByteLimit)")
+                try database.execute(sql: "PRAGMA journal_size_limit = \(Self.logByteLimit)")
                 try database.execute(sql: "PRAGMA cache_size = -8192")
                 try KeyCheck.verify(database, sealer: sealer)
             }
@@ -51,7 +53,6 @@ public final class DurableStore: Store {
     /// Without it nothing is lost: the next start reads the log.
     public func close() throws(StoreError) {
         do {
-            try checkpointer.close()
             try pool.close()
         } catch {
             throw StoreError(error)

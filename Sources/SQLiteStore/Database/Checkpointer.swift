@@ -4,89 +4,53 @@ internal import GRDB
 internal import GRDBSQLite
 internal import Synchronization
 
-/// Copies the write-ahead log into the database, mostly beside the writer and never within a commit.
+/// Copies the write-ahead log into the database, after a commit has been answered and before the next begins.
 ///
-/// A connection of its own copies while the writer goes on. Under a steady load it never reaches the end, and the log
-/// could not start over; so when the log has become long, the writer copies the little that is left, between two
-/// commits. <https://www.sqlite.org/wal.html>
+/// Then nobody writes, so that the copy reaches the log's end and the log starts over: a short log stays in the
+/// caches, and writing over it is half as dear as letting it grow. <https://www.sqlite.org/wal.html>
 final class Checkpointer: Sendable {
-    /// Beyond this the log is copied to its end, in bytes; and what is kept of its file afterwards.
-    static let logByteLimit = 64 << 20
-
-    /// How many pages of 4 KiB are written before they are worth a copy.
-    private static let pageThreshold = 2048
-    private static let logPageLimit = logByteLimit / 4096
+    /// How many pages of 4 KiB go to the log before it is copied. About a fifth of them are different pages.
+    static let pageThreshold = 2048
 
     private struct State {
         var pages = 0
-        var isRunning = false
-        var isBehind = false
         var failure: StoreError?
     }
 
-    private let queue: DatabaseQueue
     private let state = Mutex(State())
     private let log = Log("store.checkpoint")
-
-    /// Opens the connection.
-    init(path: String) throws {
-        var configuration = Configuration()
-        configuration.label = "ferry.checkpoint"
-        queue = try DatabaseQueue(path: path, configuration: configuration)
-        try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-    }
 
     /// Why the log could not be copied: the disk has failed.
     var failure: StoreError? { state.withLock { $0.failure } }
 
-    /// Closes the connection.
-    func close() throws { try queue.close() }
-
     /// Called on the writer's queue after each transaction, when it has been answered.
     func didCommit(on writer: Database) {
         let pages = Self.pagesWritten(by: writer)
-        let (isBehind, isDue) = state.withLock { state in
+        let isDue = state.withLock { state in
             state.pages += pages
-            defer { state.isBehind = false }
-            guard !state.isRunning, state.isBehind || state.pages >= Self.pageThreshold else {
-                return (false, false)
-            }
-            state.isRunning = true
+            guard state.pages >= Self.pageThreshold else { return false }
             state.pages = 0
-            return (state.isBehind, true)
+            return true
         }
-        if isBehind {
-            copy(by: writer)
-        } else if isDue {
-            queue.asyncWriteWithoutTransaction { [self] in copy(by: $0) }
-        }
+        if isDue { copy(by: writer) }
     }
 
-    private func copy(by database: Database) {
-        var logged: Int32 = 0
-        var copied: Int32 = 0
+    private func copy(by writer: Database) {
         let code = sqlite3_wal_checkpoint_v2(
-            database.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, &logged, &copied)
-        var failure: StoreError?
-        if code != SQLITE_OK, code & 0xFF != SQLITE_BUSY {
-            let error = StoreError(code: code, words: database.lastErrorMessage ?? "checkpoint")
-            // With no room nothing is lost: the log stays, and the next copy may succeed.
-            if error != .full { failure = error }
-            log.write(.error, "the log could not be copied", ["error": .words("\(error)")])
-        }
-        state.withLock { state in
-            state.isRunning = false
-            state.isBehind = logged > copied && Int(logged) > Self.logPageLimit
-            if let failure { state.failure = failure }
-        }
+            writer.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        // A reader that holds an old page back is not waited for: the next copy takes the rest.
+        guard code != SQLITE_OK, code & 0xFF != SQLITE_BUSY else { return }
+        let error = StoreError(code: code, words: writer.lastErrorMessage ?? "unknown error")
+        log.write(.error, "the log could not be copied", ["error": .words("\(error)")])
+        // With no room nothing is lost: the log stays, and the next copy may succeed.
+        if error != .full { state.withLock { $0.failure = error } }
     }
 
     /// Pages that went to the log since the last call.
-    private static func pagesWritten(by database: Database) -> Int {
+    private static func pagesWritten(by writer: Database) -> Int {
         var pages: Int32 = 0
         var highest: Int32 = 0
-        sqlite3_db_status(
-            database.sqliteConnection, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 1)
+        sqlite3_db_status(writer.sqliteConnection, SQLITE_DBSTATUS_CACHE_WRITE, &pages, &highest, 1)
         return Int(pages)
     }
 }

@@ -23,7 +23,6 @@ enum KeyCheck {
     static func make(_ database: Database, sealer: any Sealer) throws {
         let statement = try PreparedStatement(
             database, "INSERT OR IGNORE INTO gateway (id, keyCheck) VALUES (1, ?1)")
-        statement.bind(1, try sealer.seal(words, for: context))
-        try statement.run()
+        try statement.run(1, try sealer.seal(words, for: context))
     }
 }

@@ -3,7 +3,7 @@ internal import GRDB
 internal import GRDBSQLite
 
 /// A statement of one connection, kept prepared by GRDB, bound and stepped by SQLite's own functions: GRDB's binding
-/// by value costs more than the row (1.5 µs against 0.2).
+/// by value costs more than many a row.
 ///
 /// Belongs to the connection's queue. One run at a time: a statement that is asked for again while its rows are being
 /// read is the same one.
@@ -17,7 +17,7 @@ struct PreparedStatement {
         handle = statement.sqliteStatement
     }
 
-    // MARK: Parameters, from 1
+    // MARK: Parameters, from 1. They stay bound from one run to the next.
 
     func bind(_ index: Int32, _ value: Int64) {
         sqlite3_bind_int64(handle, index, value)
@@ -43,33 +43,61 @@ struct PreparedStatement {
         if let value { bind(index, value) } else { bindNull(index) }
     }
 
-    func bind(_ index: Int32, _ value: [UInt8]) {
-        if value.isEmpty {
+    private func bindNull(_ index: Int32) {
+        sqlite3_bind_null(handle, index)
+    }
+
+    /// Binds bytes that must stay where they are until the statement has run.
+    private func bind(_ index: Int32, inPlace bytes: UnsafeBufferPointer<UInt8>) {
+        if bytes.isEmpty {
             // No bytes and no address would bind NULL.
             sqlite3_bind_zeroblob(handle, index, 0)
         } else {
-            sqlite3_bind_blob64(handle, index, value, UInt64(value.count), Self.copied)
+            sqlite3_bind_blob64(handle, index, bytes.baseAddress, UInt64(bytes.count), nil)
         }
-    }
-
-    func bind(_ index: Int32, _ value: [UInt8]?) {
-        if let value { bind(index, value) } else { bindNull(index) }
-    }
-
-    private func bindNull(_ index: Int32) {
-        sqlite3_bind_null(handle, index)
     }
 
     /// SQLITE_TRANSIENT, a macro that Swift does not see: SQLite copies the bytes before it returns.
     private static let copied = unsafeBitCast(
         OpaquePointer(bitPattern: -1), to: sqlite3_destructor_type?.self)
 
+
     // MARK: Running
 
     /// Runs a statement that has no rows.
     func run() throws(StoreError) {
-        let code = sqlite3_step(handle)
-        if code != SQLITE_DONE && code != SQLITE_ROW { throw fail(code) }
+        try finish(sqlite3_step(handle))
+    }
+
+    /// Runs a statement that has no rows with bytes as one of its parameters, which SQLite reads where they are.
+    func run(_ index: Int32, _ bytes: [UInt8]) throws(StoreError) {
+        let code = bytes.withUnsafeBufferPointer { bytes in
+            bind(index, inPlace: bytes)
+            return sqlite3_step(handle)
+        }
+        try finish(code)
+    }
+
+    /// The same with bytes or NULL as another parameter.
+    func run(
+        _ index: Int32, _ bytes: [UInt8], _ second: Int32, _ secondBytes: [UInt8]?
+    ) throws(StoreError) {
+        guard let secondBytes else {
+            bindNull(second)
+            return try run(index, bytes)
+        }
+        let code = secondBytes.withUnsafeBufferPointer { secondBytes in
+            bytes.withUnsafeBufferPointer { bytes in
+                bind(index, inPlace: bytes)
+                bind(second, inPlace: secondBytes)
+                return sqlite3_step(handle)
+            }
+        }
+        try finish(code)
+    }
+
+    private func finish(_ code: Int32) throws(StoreError) {
+        guard code == SQLITE_DONE || code == SQLITE_ROW else { throw fail(code) }
         sqlite3_reset(handle)
     }
 

@@ -67,7 +67,7 @@ enum Schema {
             request BLOB NOT NULL
         );
         CREATE INDEX task_by_session ON task (session, state);
-        CREATE INDEX task_outstanding ON task (state, tenant) WHERE state IN (2, 3, 4);
+        CREATE INDEX task_outstanding ON task (state, tenant) WHERE state < 5;
         -- What of a task changes; a task that is as it was created has no row. lastEvent: the session's sequence of
         -- the task's last event, once it has completed.
         CREATE TABLE task_status (

@@ -14,6 +14,7 @@ struct EventPackWriter {
     private(set) var newestAt: Int64
     private(set) var lastSequence: Int64 = 0
     private var writer = RecordWriter()
+    private(set) var newestTenantSequence: Int64 = 0
     private var tenantSequence: Int64 = 0
     private var at: Int64 = 0
     private var task: Int64 = 0
@@ -39,6 +40,7 @@ struct EventPackWriter {
         writer.varint(zigzag: event.at.milliseconds &- at)
         lastSequence = event.sequence
         tenantSequence = event.tenantSequence
+        newestTenantSequence = max(newestTenantSequence, tenantSequence)
         at = event.at.milliseconds
         newestAt = max(newestAt, at)
         if let number = event.task?.rawValue {

@@ -51,7 +51,7 @@ struct TaskIndex {
             if query.session != nil {
                 "INDEXED BY task_by_session WHERE session = ?6 AND state = ?2 AND tenant = ?1"
             } else if state.isOutstanding {
-                "INDEXED BY task_outstanding WHERE state IN (2, 3, 4) AND state = ?2 AND tenant = ?1"
+                "INDEXED BY task_outstanding WHERE state < 5 AND state = ?2 AND tenant = ?1"
             } else {
                 // No index: history over all sessions is read in the order of creation.
                 "NOT INDEXED WHERE tenant = ?1 AND state = ?2"

@@ -32,7 +32,7 @@ struct TaskReader {
     /// The tasks that run or are being cancelled, of all tenants, in the order of creation.
     func activeTasks() throws -> [TaskRecord] {
         let statement = try PreparedStatement(
-            database, Self.columns + " WHERE state IN (2, 3, 4) AND state IN (?1, ?2) ORDER BY task.id")
+            database, Self.columns + " WHERE state < 5 AND state IN (?1, ?2) ORDER BY task.id")
         statement.bind(1, StoredState.running.rawValue)
         statement.bind(2, StoredState.canceling.rawValue)
         return try statement.all(record)

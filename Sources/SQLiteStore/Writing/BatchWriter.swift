@@ -22,11 +22,13 @@ struct BatchWriter {
         try writeTenants(batch, packer)
         try writeSessions(batch.sessions)
         var tasks = parts
-        for (index, task) in batch.createdTasks.enumerated() {
-            try tasks.create(task, events: packer.marks[index])
+        // By index: an element of a loop would be copied, and a task has some forty references to count.
+        for index in batch.createdTasks.indices {
+            try tasks.create(batch.createdTasks[index], events: packer.marks[index])
         }
-        for (index, task) in batch.changedTasks.enumerated() {
-            try tasks.change(task, events: packer.marks[batch.createdTasks.count + index])
+        for index in batch.changedTasks.indices {
+            let marks = packer.marks[batch.createdTasks.count + index]
+            try tasks.change(batch.changedTasks[index], events: marks)
         }
         try writeContents(batch)
         try writePacks(packer)
@@ -92,12 +94,9 @@ struct BatchWriter {
         insert.bind(7, session.tenant.rawValue)
         insert.bind(8, session.type.rawValue)
         insert.bind(9, session.createdAt.milliseconds)
-        insert.bind(10, constants.clear.bytes)
-        insert.bind(
-            11,
-            try sealer.sealIfPresent(
-                constants.secret, for: .constants(of: session.id, tenant: session.tenant)))
-        try insert.run()
+        let secret = try sealer.sealIfPresent(
+            constants.secret, for: .constants(of: session.id, tenant: session.tenant))
+        try insert.run(10, constants.clear.bytes, 11, secret)
     }
 
     private func writeContents(_ batch: StoreBatch) throws {
@@ -110,14 +109,14 @@ struct BatchWriter {
             // The task is gone already: so is its content.
             guard let owner = try tenant.first({ TenantID(rawValue: $0.int64(0)) }) else { continue }
             insert.bind(1, content.task.rawValue)
-            insert.bind(
+            try insert.run(
                 2, try sealer.seal(content.bytes, for: .content(of: content.task, tenant: owner)))
-            try insert.run()
         }
     }
 
     private func writePacks(_ packer: EventPacker) throws {
         guard !packer.packs.isEmpty else { return }
+        let newestOfTenant = packer.newestOfTenant
         let insert = try PreparedStatement(
             database,
             """
@@ -130,10 +129,9 @@ struct BatchWriter {
             insert.bind(2, pack.session.rawValue)
             insert.bind(3, pack.firstSequence)
             insert.bind(4, pack.lastSequence)
-            insert.bind(5, packer.newestOfTenant[pack.tenant] ?? 0)
+            insert.bind(5, newestOfTenant[pack.tenant] ?? pack.newestTenantSequence)
             insert.bind(6, pack.newestAt)
-            insert.bind(7, pack.bytes)
-            try insert.run()
+            try insert.run(7, pack.bytes)
         }
     }
 }

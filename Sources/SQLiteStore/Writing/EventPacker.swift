@@ -11,7 +11,6 @@ struct EventPacker {
     }
 
     private(set) var packs: [EventPackWriter] = []
-    private(set) var newestOfTenant: [TenantID: Int64] = [:]
     /// For each created task, then for each changed one.
     private(set) var marks: [Marks]
 
@@ -20,6 +19,8 @@ struct EventPacker {
     private let changed: [TaskRecord]
     private var places: [TaskID: Int] = [:]
     private var packOfSession: [SessionID: Int] = [:]
+    /// Where the last event went; mostly the next one goes there too.
+    private var lastPack = 0
     private var scratch = RecordParts()
 
     init(_ batch: StoreBatch, sealer: any Sealer) {
@@ -29,8 +30,15 @@ struct EventPacker {
         marks = Array(repeating: Marks(), count: created.count + changed.count)
         guard !batch.events.isEmpty else { return }
         places.reserveCapacity(marks.count)
-        for (index, task) in created.enumerated() { places[task.id] = index }
-        for (index, task) in changed.enumerated() { places[task.id] = created.count + index }
+        for index in created.indices { places[created[index].id] = index }
+        for index in changed.indices { places[changed[index].id] = created.count + index }
+    }
+
+    /// The newest tenant sequence of each tenant in this batch.
+    var newestOfTenant: [TenantID: Int64] {
+        packs.reduce(into: [:]) { newest, pack in
+            newest[pack.tenant] = max(newest[pack.tenant] ?? 0, pack.newestTenantSequence)
+        }
     }
 
     mutating func pack(_ events: [Event]) throws {
@@ -52,13 +60,14 @@ struct EventPacker {
 
     private mutating func append(_ event: Event, task place: Int?) throws {
         let payload = try payload(of: event, task: place)
-        let index = packOfSession[event.session] ?? packs.count
-        if index == packs.count {
-            packOfSession[event.session] = index
+        if lastPack >= packs.count || packs[lastPack].session != event.session {
+            lastPack = packOfSession[event.session] ?? packs.count
+        }
+        if lastPack == packs.count {
+            packOfSession[event.session] = lastPack
             packs.append(EventPackWriter(startingAt: event))
         }
-        packs[index].append(event, payload)
-        newestOfTenant[event.tenant] = max(newestOfTenant[event.tenant] ?? 0, event.tenantSequence)
+        packs[lastPack].append(event, payload)
     }
 
     private mutating func payload(of event: Event, task place: Int?) throws -> EventPayload {

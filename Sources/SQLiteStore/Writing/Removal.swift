@@ -98,9 +98,7 @@ struct Removal {
             """)
         status.bind(1, task.rawValue)
         status.bind(2, lastEvent)
-        status.bind(3, parts.clear.bytes)
-        status.bind(4, try sealer.sealIfPresent(parts.secret, for: context))
-        try status.run()
+        try status.run(3, parts.clear.bytes, 4, try sealer.sealIfPresent(parts.secret, for: context))
         let update = try PreparedStatement(
             database, "UPDATE task SET state = ?2, request = x'' WHERE id = ?1")
         update.bind(1, task.rawValue)

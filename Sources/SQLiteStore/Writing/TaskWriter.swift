@@ -48,14 +48,12 @@ struct TaskWriter {
         insert.bind(8, task.createdAt.milliseconds)
         insert.bind(9, task.startedAt?.milliseconds)
         insert.bind(10, events.first)
-        insert.bind(11, parts.clear.bytes)
-        try insert.run()
+        try insert.run(11, parts.clear.bytes)
         if let secret = try sealer.sealIfPresent(
             parts.secret, for: .request(of: task.id, tenant: task.tenant))
         {
             insertSecret.bind(1, task.id.rawValue)
-            insertSecret.bind(2, secret)
-            try insertSecret.run()
+            try insertSecret.run(2, secret)
         }
         try writeStatus(of: task, events: events, isNew: true)
     }
@@ -83,9 +81,8 @@ struct TaskWriter {
         putStatus.bind(1, task.id.rawValue)
         putStatus.bind(2, task.completedAt?.milliseconds)
         putStatus.bind(3, events.last == 0 ? nil : events.last)
-        putStatus.bind(4, parts.clear.bytes)
-        putStatus.bind(
-            5, try sealer.sealIfPresent(parts.secret, for: .status(of: task.id, tenant: task.tenant)))
-        try putStatus.run()
+        let secret = try sealer.sealIfPresent(
+            parts.secret, for: .status(of: task.id, tenant: task.tenant))
+        try putStatus.run(4, parts.clear.bytes, 5, secret)
     }
 }
