@@ -10,7 +10,8 @@ internal import Semantics
 final class CurlPool: ConnectionPool {
     private let settings: PoolSettings
     private let common: CurlSettings
-    private let gate: EgressGate
+    /// Where this pool's attempts may go.
+    let gate: EgressGate
     private var multi: MultiHandle?
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]

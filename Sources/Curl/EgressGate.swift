@@ -2,10 +2,15 @@ internal import Semantics
 
 /// The egress policy at the three places where a transfer meets it.
 ///
-/// The policy is the same for the life of the process, so the last two answers are kept: most attempts go
-/// where the attempt before went.
+/// The last answers are kept, since most attempts go where the attempt before went.
 final class EgressGate {
-    private let policy: EgressPolicy
+    /// May be set while connections are open: each request is judged by the policy of its time.
+    var policy: EgressPolicy {
+        didSet {
+            lastHost = nil
+            lastAddress = nil
+        }
+    }
     private var lastHost: Place?
     private var lastAddress: Place?
 

@@ -1,4 +1,4 @@
-import Curl
+@testable import Curl
 import Engine
 import Glibc
 import Loop
@@ -85,6 +85,20 @@ import Testing
         #expect(try await shut.fetch(origin.url()).error == .destinationDenied)
         #expect(try await open.fetch(origin.url()).error == nil)
         #expect(origin.requests.count == 2)
+    }
+
+    @LoopActor
+    @Test func `a connection that is open already is judged again (X-1)`() async throws {
+        let origin = try ScriptedOrigin()
+        origin.on("/", .fixed(200))
+        let network = Network()
+        let url = "http://localhost:\(origin.port)/"
+        #expect(try await network.fetch(url).error == nil)
+        // The name stays open by ::1, the address that the connection leads to does not.
+        let pool = try #require(network.pool as? CurlPool)
+        pool.gate.policy = EgressPolicy(allowed: [try AllowedDestination(parsing: "::1")])
+        #expect(try await network.fetch(url).error == .destinationDenied)
+        #expect(origin.requests.count == 1)
     }
 
     @LoopActor

@@ -87,6 +87,26 @@ import Testing
     }
 
     @LoopActor
+    @Test func `a paused bomb waits, and is delivered whole (R-9, X-9)`() async throws {
+        let origin = try ScriptedOrigin()
+        origin.on("/", .gzipBomb(100 << 20))
+        var pauses = 0
+        let probe = try Network().start(origin.url(), decodes: true) { probe in
+            probe.keepsBody = false
+            probe.onBody = { _ in
+                guard probe.bodyByteCount >> 23 >= pauses else { return .proceed }
+                pauses += 1
+                LoopActor.post { probe.attempt?.resume() }
+                return .pause
+            }
+        }
+        try await probe.end()
+        #expect(probe.error == nil)
+        #expect(pauses > 10)
+        #expect(probe.bodyByteCount == 100 << 20)
+    }
+
+    @LoopActor
     @Test func `pausing is heeded whenever it comes, and twice is once`() async throws {
         let origin = try ScriptedOrigin()
         origin.on("/", .large(100_000))
