@@ -1,4 +1,5 @@
 import Engine
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -19,6 +20,20 @@ import Testing
         #expect(probe.error?.underlying?.code == 7)
         #expect(probe.error?.underlying?.message.isEmpty == false)
         #expect(probe.ends.first?.metrics.isReusedConnection == false)
+    }
+
+    @LoopActor
+    @Test func `a server that does not answer the connect (S-16)`() async throws {
+        let deaf = try DeafListener()
+        let network = Network()
+        let url = "http://127.0.0.1:\(deaf.port)/"
+        let cancelled = try network.start(url)
+        let probe = try network.start(url, connectTimeout: 0.05)
+        let end = try await probe.end()
+        #expect(end.error?.kind == .url(.timedOut))
+        #expect(end.metrics.connectStart != nil && end.metrics.connectEnd == nil)
+        #expect(cancelled.attempt?.cancel().connectEnd == nil)
+        #expect(cancelled.ends.isEmpty)
     }
 
     @LoopActor
@@ -106,4 +121,43 @@ import Testing
         #expect(probe.error == nil)
         #expect(probe.moves >= 5)
     }
+}
+
+/// A listener whose queue is full, so that the kernel drops what tries to connect.
+private final class DeafListener {
+    private(set) var port: UInt16 = 0
+    private var descriptors: [CInt] = []
+
+    init() throws {
+        let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = socket(AF_INET, type, 0)
+        descriptors.append(listener)
+        let isListening = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, size) == 0 && listen(listener, 0) == 0
+                    && getsockname(listener, $0, &size) == 0
+            }
+        }
+        guard isListening else { throw SetUpFailed() }
+        port = UInt16(bigEndian: address.sin_port)
+        for _ in 0..<4 {
+            let filler = socket(AF_INET, type | CInt(SOCK_NONBLOCK.rawValue), 0)
+            descriptors.append(filler)
+            withUnsafePointer(to: address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    _ = connect(filler, $0, size)
+                }
+            }
+        }
+    }
+
+    deinit {
+        for descriptor in descriptors { close(descriptor) }
+    }
+
+    struct SetUpFailed: Error {}
 }

@@ -86,13 +86,15 @@ final class Network {
     /// Starts an attempt; `prepare` sets up its probe before anything can happen.
     func start(
         _ url: String, method: String = "GET", headers: HeaderList = [:], body: [UInt8]? = nil,
-        decodes: Bool = false, mayPause: Bool = true, prepare: (Probe) -> Void = { _ in }
+        decodes: Bool = false, mayPause: Bool = true, connectTimeout: Double? = nil,
+        prepare: (Probe) -> Void = { _ in }
     ) throws -> Probe {
         let probe = Probe()
         prepare(probe)
-        let request = AttemptRequest(
+        var request = AttemptRequest(
             url: try transport.parse(url), method: method, headers: headers, body: body,
             decodesContent: decodes, priority: 0.5, mayPause: mayPause)
+        request.connectTimeout = connectTimeout
         probe.attempt = pool.start(request, observer: probe)
         return probe
     }

@@ -20,9 +20,10 @@ extension EasyHandle {
     func setConnection(_ request: AttemptRequest) throws(CurlFailure) {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
-        // The engine's timers end attempts (S-16, S-17). libcurl's own limit, 300 s, would end them first; it
-        // is a week here, which the resource timer's default is too.
-        try set(CURLOPT_CONNECTTIMEOUT, 604_800)
+        // The engine's timers end attempts (S-16, S-17); libcurl's own default of 300 s would end them first. What the
+        // engine sets is shared out to the host's addresses, so that a dead one does not take all of the time.
+        let connectTimeout = min(max(request.connectTimeout ?? 604_800, 0.001), 604_800)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, Int((connectTimeout * 1000).rounded(.up)))
         // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
         try set(CURLOPT_QUICK_EXIT, 1)
         guard request.url.isSecure, !request.mayPause else {

@@ -8,7 +8,8 @@ public protocol Transport: AnyObject {
     /// - Throws: `URLRejection` for anything that is not a plain http or https URL.
     nonisolated func parse(_ url: String) throws(URLRejection) -> WebURL
     /// Resolves a reference, such as a Location, against the URL that it came from (RFC 3986 §5).
-    nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection) -> WebURL
+    nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection)
+        -> WebURL
     /// Connections that are shared by the attempts of one session and nobody else.
     func makePool(_ settings: PoolSettings) -> any ConnectionPool
 }
@@ -23,9 +24,12 @@ public enum URLRejection: Error, Equatable, Sendable {
 
 /// What all attempts of a session have in common.
 public struct PoolSettings: Equatable, Sendable {
+    /// S-22: the oldest version that a server may speak.
     public var tlsMinimum: TLSVersion
+    /// S-22: the newest version that is offered.
     public var tlsMaximum: TLSVersion
 
+    /// Settings from their parts.
     public init(tlsMinimum: TLSVersion, tlsMaximum: TLSVersion) {
         self.tlsMinimum = tlsMinimum
         self.tlsMaximum = tlsMaximum
@@ -38,16 +42,20 @@ public protocol ConnectionPool: AnyObject {
     /// Begins an exchange. The observer is told of everything on later turns of the loop, never from inside
     /// this call; it is held until the attempt has ended.
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt
-    /// Closes idle connections now and the others with their attempts; nothing starts here afterwards.
+    /// Closes every connection with its attempt, and idle ones at the latest with the last attempt, at once if there
+    /// is none. What is started afterwards ends as cancelled.
     func close()
 }
 
 /// One exchange with one server, as it goes on the wire.
 public struct AttemptRequest: Sendable {
+    /// What is fetched; a redirect is another attempt.
     public var url: WebURL
+    /// As it goes into the request line: upper and lower case differ.
     public var method: String
     /// Every header but Host, Content-Length and what the connection needs.
     public var headers: HeaderList
+    /// Sent with its length, and again where a kept connection turns out to be dead; nil for none. Not with HEAD.
     public var body: [UInt8]?
     /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes with it.
     public var decodesContent: Bool
@@ -56,7 +64,11 @@ public struct AttemptRequest: Sendable {
     /// Whether the reader may stop for long: such an attempt gets a connection of its own if it is HTTP/2,
     /// so that pausing stops the socket.
     public var mayPause: Bool
+    /// Seconds from the start after which no connection is a time-out (-1001), greater than 0; nil for a week. It does
+    /// not stand still. Each address of the host gets half of what is left, the last one all of it.
+    public var connectTimeout: Double?
 
+    /// A request from its parts, with no `connectTimeout`.
     public init(
         url: WebURL, method: String, headers: HeaderList, body: [UInt8]?, decodesContent: Bool,
         priority: Double, mayPause: Bool
@@ -84,11 +96,14 @@ public protocol Attempt: AnyObject {
 
 /// The head of a response as it came.
 public struct ResponseHead: Equatable, Sendable {
+    /// 100…999.
     public var status: Int
     /// `1.0`, `1.1`, `2`.
     public var httpVersion: String
+    /// As they came: at most 256 fields and 64 KiB, names in the origin's spelling.
     public var headers: HeaderList
 
+    /// A head from its parts.
     public init(status: Int, httpVersion: String, headers: HeaderList) {
         self.status = status
         self.httpVersion = httpVersion
@@ -128,10 +143,12 @@ public protocol AttemptObserver: AnyObject {
 public struct AttemptEnd: Sendable {
     /// Nil when the response is whole, or was ended by `.stop`.
     public var error: TransferError?
+    /// S-47: of this one exchange; without addresses and phases for a denied destination.
     public var metrics: TransactionMetrics
     /// False where only the end of the connection told that the body was over.
     public var lengthVerified: Bool
 
+    /// An end from its parts.
     public init(error: TransferError?, metrics: TransactionMetrics, lengthVerified: Bool) {
         self.error = error
         self.metrics = metrics
