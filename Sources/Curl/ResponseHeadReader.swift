@@ -74,8 +74,6 @@ struct ResponseHeadReader {
         }
         fields.removeAll(keepingCapacity: true)
         budget = ResponseHeaderBudget()
-        contentLength = nil
-        isChunked = false
         place = .inHead
         return .more
     }
@@ -93,30 +91,6 @@ struct ResponseHeadReader {
         let name = Self.text(line[..<colon].trimmingSpace)
         let value = Self.text(line[(colon + 1)...].trimmingSpace)
         fields.append(HeaderField(name, value))
-        return takeFraming(name, value)
-    }
-
-    /// RFC 9112 §6.3: lengths that differ, or are none, make the end of the body anybody's guess.
-    private mutating func takeFraming(_ name: String, _ value: String) -> Step {
-        switch name.utf8.count {
-        case 14 where name.lowercased() == "content-length":
-            for part in value.split(separator: ",", omittingEmptySubsequences: false) {
-                let digits = part.utf8.drop { $0 == UInt8(ascii: " ") }
-                guard digits.first.map({ (0x30...0x39).contains($0) }) == true,
-                    let length = Int64(Substring(digits))
-                else {
-                    return .malformed("The response's Content-Length is not a number.")
-                }
-                guard contentLength == nil || contentLength == length else {
-                    return .malformed("The response has two different Content-Lengths.")
-                }
-                contentLength = length
-            }
-        case 17 where name.lowercased() == "transfer-encoding":
-            isChunked = value.lowercased().hasSuffix("chunked")
-        default:
-            break
-        }
         return .more
     }
 
@@ -130,6 +104,14 @@ struct ResponseHeadReader {
                 ? .informational(complete)
                 : .malformed("The server sent more than \(Self.informationalLimit) 1xx responses.")
         }
+        // RFC 9112 §6.3: lengths that differ, or are none, make the end of the body anybody's guess.
+        do throws(ContentLength.Violation) {
+            contentLength = try ContentLength.parse(complete.headers.values(of: "Content-Length"))
+        } catch {
+            return .malformed(error.sentence)
+        }
+        let codings = complete.headers.values(of: "Transfer-Encoding")
+        isChunked = codings.last?.lowercased().hasSuffix("chunked") == true
         place = .afterFinalHead
         head = complete
         return .final(complete)
