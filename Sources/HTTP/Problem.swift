@@ -11,6 +11,8 @@ public struct Problem: Error, Sendable {
     public var detail: String?
     /// A JSON pointer to the member that is wrong.
     public var pointer: String?
+    /// Members beyond the RFC's own (RFC 9457 §3.2), their values as JSON.
+    public var extensions: [(name: String, json: [UInt8])] = []
     /// Header fields that the answer needs, such as `Allow` or `WWW-Authenticate`.
     public var headers: HeaderFields
 
@@ -74,8 +76,8 @@ extension Problem {
 
     /// 503: more connections than the server takes.
     public static let unavailable = Problem(
-        status: 503, code: "unavailable", title: "The server has too many connections",
-        headers: ["Retry-After": "1"])
+        status: 503, code: "unavailable", title: "The service is not available",
+        detail: "There are too many connections.", headers: ["Retry-After": "1"])
 
     /// 505: a version other than 1.0 and 1.1.
     public static let versionNotSupported = Problem(

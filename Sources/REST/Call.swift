@@ -93,6 +93,7 @@ struct Call {
 
     static func invalid(_ parameter: String, _ rule: String) -> Problem {
         ProblemCode.invalidValue.problem("The query parameter \(parameter) \(rule).")
+            .with(parameter: parameter)
     }
 }
 
@@ -111,17 +112,9 @@ extension Response {
     }
 
     /// A problem (RFC 9457).
-    ///
-    /// - Parameter error: the network's error, where that is the problem.
-    init(_ problem: Problem, error: TransferError? = nil) {
+    init(_ problem: Problem) {
         var json = JSONWriter()
-        json.object { json in
-            problem.writeMembers(to: &json)
-            if let error {
-                json.name("nsurlError")
-                error.write(to: &json)
-            }
-        }
+        json.object { problem.writeMembers(to: &$0) }
         var headers = problem.headers
         headers.add("Content-Type", "application/problem+json")
         headers.add("Cache-Control", "no-store")
@@ -137,5 +130,27 @@ extension Problem {
         json.member("code", code)
         if let detail { json.member("detail", detail) }
         if let pointer { json.member("pointer", pointer) }
+        for member in extensions {
+            json.name(named: member.name)
+            json.raw(member.json)
+        }
+    }
+
+    /// The problem, with the NSURLError that it stands for.
+    func with(_ error: TransferError) -> Problem {
+        var json = JSONWriter()
+        error.write(to: &json)
+        var problem = self
+        problem.extensions.append((name: "nsurlError", json: json.finish()))
+        return problem
+    }
+
+    /// The problem, with the name of the query parameter that is wrong.
+    func with(parameter: String) -> Problem {
+        var json = JSONWriter()
+        json.string(parameter)
+        var problem = self
+        problem.extensions.append((name: "parameter", json: json.finish()))
+        return problem
     }
 }

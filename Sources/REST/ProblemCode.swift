@@ -111,9 +111,11 @@ extension Problem {
     init(_ error: URLRejection, at pointer: String) {
         self =
             switch error {
-            case .malformed(let reason): ProblemCode.invalidURL.problem(reason, at: pointer)
+            case .malformed(let reason):
+                ProblemCode.invalidURL.problem(reason, at: pointer).with(.url(.badURL))
             case .unsupportedScheme:
                 ProblemCode.unsupportedURL.problem("Only http and https are fetched.", at: pointer)
+                    .with(.url(.unsupportedURL))
             }
     }
 }

@@ -24,7 +24,7 @@ extension Service {
             id, of: call.tenant, completedWithin: .seconds(31_536_000))
         var response: Response
         if let error = view.record.error {
-            response = Response(ProblemCode.transferFailed.problem(error.message), error: error)
+            response = Response(ProblemCode.transferFailed.problem(error.message).with(error))
         } else if view.record.content == nil {
             response = Response(status: 200, headers: Service.contentHeaders(view.record))
         } else {

@@ -22,6 +22,9 @@ extension Service {
             }
             return try await createOne(spec, session, call)
         case .many(let drafts):
+            guard call.request.queryValue("answer") == nil else {
+                throw Call.invalid("answer", "needs one task, not an array")
+            }
             return try await createMany(drafts, session, inline: inline, call)
         }
     }
