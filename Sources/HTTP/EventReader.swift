@@ -9,8 +9,8 @@ final class EventReader {
     /// The most bytes that are sent at once to a reader that lags.
     static let flushSize = 64 << 10
     static let pageSize = 64
-    static let opening = Array("retry: 2000\n\n".utf8)
-    private static let heartbeat: StaticString = ":\n\n"
+    static let opening = Array("retry: 2000\n".utf8)
+    private static let heartbeat: StaticString = ":\n"
 
     let log: EventLog
     /// The place in the log's list.

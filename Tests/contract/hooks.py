@@ -75,6 +75,13 @@ turn = itertools.count()
 
 
 @schemathesis.hook
+def filter_case(context, case):
+    """A wrong item of an array is refused by itself, in an answer of 200: nothing to expect a 4xx from."""
+    is_wrong_body = case.meta is not None and case.meta.is_negative_at(ParameterLocation.BODY)
+    return not (is_wrong_body and isinstance(case.body, list))
+
+
+@schemathesis.hook
 def before_call(context, case, kwargs):
     """Points requests at what exists, and keeps them from waiting for what never comes."""
     operation = case.operation.definition.raw.get("operationId")
