@@ -11,20 +11,20 @@ RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends make \
     && .ci/setup build
 COPY . .
-# The Swift runtime is linked in, so that the image needs only the C libraries.
+# The Swift runtime is linked in and symbols are left out, so that the image needs only C libraries.
 RUN --mount=type=cache,target=/src/.build \
-    make install PREFIX=/usr DESTDIR=/image RELEASE_FLAGS=--static-swift-stdlib
+    make install PREFIX=/usr DESTDIR=/image RELEASE_FLAGS="--static-swift-stdlib -Xlinker -s"
 
 FROM debian:bookworm-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
         ca-certificates libcurl4 libevent-2.1-7 libsqlite3-0 libstdc++6 \
     && rm -rf /var/lib/apt/lists/* \
-    && useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin ferry \
+    && useradd --uid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin ferry \
     && install -d -o ferry -g ferry -m 700 /data
 COPY --from=build /image/usr/bin/ferry /usr/bin/ferry
 
-USER ferry
+USER 10001:10001
 VOLUME /data
 EXPOSE 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s CMD ["ferry", "health"]
