@@ -60,6 +60,11 @@ final class EasyHandle {
         try check(ccurl_set_string(raw, option, value))
     }
 
+    /// Takes away the string that an option has by default.
+    func clear(_ option: CURLoption) throws(CurlFailure) {
+        try check(ccurl_set_string(raw, option, nil))
+    }
+
     /// Sets the pointer that a callback gets.
     func set(_ option: CURLoption, context: UnsafeMutableRawPointer) throws(CurlFailure) {
         try check(ccurl_set_pointer(raw, option, context))

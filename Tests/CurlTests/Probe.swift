@@ -20,7 +20,6 @@ final class Probe: AttemptObserver {
 
     var onHead: (Engine.ResponseHead) -> FlowVerdict = { _ in .proceed }
     var onBody: (UnsafeRawBufferPointer) -> FlowVerdict = { _ in .proceed }
-    var onMove: () -> Void = {}
     /// Off for bodies that are too long to keep.
     var keepsBody = true
 
@@ -28,10 +27,7 @@ final class Probe: AttemptObserver {
     var error: TransferError? { ends.first?.error }
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    func attemptDidMove() {
-        moves += 1
-        onMove()
-    }
+    func attemptDidMove() { moves += 1 }
 
     func attemptDidReceiveInformational(_ head: Engine.ResponseHead) { informationals.append(head) }
 
@@ -51,7 +47,12 @@ final class Probe: AttemptObserver {
 
     func attemptDidSend(total: Int64) { sent.append(total) }
 
-    func attemptDidEnd(_ end: AttemptEnd) { ends.append(end) }
+    func attemptDidEnd(_ end: AttemptEnd) {
+        ends.append(end)
+        // They hold the probe, as a rule.
+        onHead = { _ in .proceed }
+        onBody = { _ in .proceed }
+    }
 
     /// Waits for the attempt's end, which is the only one.
     @discardableResult
