@@ -21,26 +21,30 @@ final class SlotQueue {
         let priority: Double
         let order: UInt64
         let holder: any SlotHolder
+        /// Of no other entry: one that is not its holder's newest is stale.
+        let stamp: UInt64
 
         static func < (left: Entry, right: Entry) -> Bool {
             left.priority != right.priority
                 ? left.priority < right.priority : left.order > right.order
         }
-        static func == (left: Entry, right: Entry) -> Bool { left.order == right.order }
+        static func == (left: Entry, right: Entry) -> Bool { left.stamp == right.stamp }
     }
 
     private struct Host {
         var taken = 0
         var waiting = Heap<Entry>()
+        /// How many of `waiting` are stale: their tasks have left, or have moved.
+        var staleCount = 0
         var waitsForBudget = false
     }
 
     private let limitPerHost: Int
     private let budget: AttemptBudget
     private var hosts: [WebURL.Origin: Host] = [:]
-    /// The place in the line of everything that waits; an entry of the heap that is not here is stale.
-    private var places: [ObjectIdentifier: UInt64] = [:]
-    private var nextOrder: UInt64 = 0
+    /// The place in the line, and the newest entry, of everything that waits.
+    private var places: [ObjectIdentifier: (order: UInt64, stamp: UInt64)] = [:]
+    private var lastNumber: UInt64 = 0
 
     init(limitPerHost: Int, budget: AttemptBudget) {
         self.limitPerHost = limitPerHost
@@ -49,20 +53,20 @@ final class SlotQueue {
 
     /// Puts a task at the end of its host's line.
     func enter(_ holder: any SlotHolder) {
-        nextOrder += 1
-        insert(holder, order: nextOrder)
+        insert(holder, order: nextNumber())
         pump(holder.destination)
     }
 
     func leave(_ holder: any SlotHolder) {
-        places[ObjectIdentifier(holder)] = nil
+        guard places.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
+        noteStale(holder.destination)
     }
 
-    /// Moves a waiting task to where its new priority belongs.
+    /// Moves a waiting task to where its new priority belongs, behind its equals that are older.
     func reorder(_ holder: any SlotHolder) {
-        guard let order = places[ObjectIdentifier(holder)] else { return }
-        // The old entry has the same order; whichever comes up first ends both.
-        insert(holder, order: order)
+        guard let place = places[ObjectIdentifier(holder)] else { return }
+        insert(holder, order: place.order)
+        noteStale(holder.destination)
     }
 
     /// Gives a slot back.
@@ -70,19 +74,37 @@ final class SlotQueue {
         hosts[origin]?.taken -= 1
         budget.giveBack()
         pump(origin)
-        if let host = hosts[origin], host.taken == 0, host.waiting.isEmpty, !host.waitsForBudget {
-            hosts[origin] = nil
-        }
+    }
+
+    private func nextNumber() -> UInt64 {
+        lastNumber += 1
+        return lastNumber
     }
 
     private func insert(_ holder: any SlotHolder, order: UInt64) {
-        places[ObjectIdentifier(holder)] = order
+        let stamp = nextNumber()
+        places[ObjectIdentifier(holder)] = (order, stamp)
         hosts[holder.destination, default: Host()].waiting.insert(
-            Entry(priority: holder.priority, order: order, holder: holder))
+            Entry(priority: holder.priority, order: order, holder: holder, stamp: stamp))
+    }
+
+    private func isStale(_ entry: Entry) -> Bool {
+        places[ObjectIdentifier(entry.holder)]?.stamp != entry.stamp
+    }
+
+    /// Drops stale entries once they are the most of a line, so that one that does not move cannot grow for ever.
+    private func noteStale(_ origin: WebURL.Origin) {
+        hosts[origin]?.staleCount += 1
+        guard let host = hosts[origin], host.staleCount > 64,
+            host.staleCount > host.waiting.count / 2
+        else { return }
+        hosts[origin]?.waiting = Heap(host.waiting.unordered.filter { !isStale($0) })
+        hosts[origin]?.staleCount = 0
     }
 
     private func pump(_ origin: WebURL.Origin) {
-        while let taken = hosts[origin]?.taken, taken < limitPerHost, let next = popWaiting(origin) {
+        while let taken = hosts[origin]?.taken, taken < limitPerHost, let next = popWaiting(origin)
+        {
             guard budget.take() else {
                 hosts[origin]?.waiting.insert(next)
                 waitForBudget(origin)
@@ -91,6 +113,9 @@ final class SlotQueue {
             places[ObjectIdentifier(next.holder)] = nil
             hosts[origin]?.taken += 1
             next.holder.slotGranted()
+        }
+        if let host = hosts[origin], host.taken == 0, host.waiting.isEmpty, !host.waitsForBudget {
+            hosts[origin] = nil
         }
     }
 
@@ -105,10 +130,8 @@ final class SlotQueue {
 
     private func popWaiting(_ origin: WebURL.Origin) -> Entry? {
         while let entry = hosts[origin]?.waiting.popMax() {
-            let isCurrent =
-                places[ObjectIdentifier(entry.holder)] == entry.order
-                && entry.priority == entry.holder.priority
-            if isCurrent { return entry }
+            if !isStale(entry) { return entry }
+            hosts[origin]?.staleCount -= 1
         }
         return nil
     }
@@ -129,9 +152,10 @@ final class AttemptBudget {
         return true
     }
 
+    /// Wakes waiters until one takes what there is: a line may have emptied, or be full, since it began to wait.
     func giveBack() {
         left += 1
-        waiting.popFirst()?()
+        while left > 0, let action = waiting.popFirst() { action() }
     }
 
     func wait(_ action: @escaping @LoopActor () -> Void) {

@@ -21,6 +21,7 @@ final class EventRecorder: EventListener {
     private let store: ScriptedStore
 
     /// - Parameters:
+    ///   - store: what must have an event before it is shown.
     ///   - known: the sessions that were there before, with their newest numbers.
     ///   - newestOfTenant: the tenant's newest number before.
     init(_ store: ScriptedStore, known: [SessionRecord] = [], newestOfTenant: Int64 = 0) {

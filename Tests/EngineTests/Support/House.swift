@@ -15,6 +15,7 @@ final class House {
     let gateway: Gateway
     let recorder: EventRecorder
     let tenant = TenantID.operatorTenant
+    private static let files = FileThreads(count: 4)
 
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
@@ -30,12 +31,22 @@ final class House {
         gateway = Gateway(
             Gateway.Parts(
                 store: store, transport: network, digests: SumDigests(),
-                files: FileThreads(count: 2), folder: folder, clock: clock),
+                files: House.files, folder: folder, clock: clock),
             contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,
             newestOfTenant: contents.tenantSequences[tenant] ?? 0)
         gateway.hub.setListener(recorder, for: .tenant(tenant))
+        OnLoop.residents?.houses.append(self)
+    }
+
+    /// Brings everything to rest, so that the house can be left.
+    fileprivate func close() async {
+        store.refuse(with: nil)
+        store.releaseReads()
+        store.release()
+        await gateway.stop()
+        await quiet()
     }
 
     /// A house whose gateway is at work.
@@ -103,6 +114,23 @@ final class House {
         return try await task(id)
     }
 
+    /// Returns when everything that has been set off by now has come to rest: what has not happened by then, does not.
+    func quiet() async {
+        for _ in 0..<4 {
+            await gateway.durable.durable()
+            await gateway.volatile.durable()
+            for _ in 0..<4 { await turn() }
+        }
+    }
+
+    /// Returns on the next turn of the loop.
+    private func turn() async {
+        await withCheckedContinuation { continuation in
+            LoopActor.later { continuation.resume() }
+        }
+        await Task.yield()
+    }
+
     // MARK: Contents
 
     /// Reads a content, or a part of it, to its end.
@@ -120,15 +148,33 @@ final class House {
     }
 }
 
-/// Runs the loop beneath tests.
+/// Runs the loop beneath tests, and closes the houses that they have opened.
 struct OnLoop: SuiteTrait, TestTrait, TestScoping {
+    /// The houses of one test.
+    @LoopActor
+    final class Residents {
+        fileprivate var houses: [House] = []
+        nonisolated init() {}
+    }
+
+    @TaskLocal fileprivate static var residents: Residents?
+
     let isRecursive = true
 
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         LoopActor.loop.start()
-        try await function()
+        let residents = Residents()
+        let result: Result<Void, any Error>
+        do {
+            try await OnLoop.$residents.withValue(residents) { try await function() }
+            result = .success(())
+        } catch {
+            result = .failure(error)
+        }
+        for house in await residents.houses { await house.close() }
+        try result.get()
     }
 }
 

@@ -1,0 +1,176 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// The line in front of each host (S-19, S-43).
+@Suite(.onLoop)
+struct SlotQueueTests {
+    @Test @LoopActor
+    func
+        `a host gets as many attempts at a time as the session allows, another host its own (S-19)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 3 }
+        let specs = try (0..<12).map {
+            try house.spec(.data, $0 < 8 ? "http://a.test/\($0)" : "http://b.test/\($0)")
+        }
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        await house.quiet()
+        #expect(house.network.running.count == 6)
+        var most = [String: Int]()
+        while let next = house.network.running.first {
+            for host in ["a.test", "b.test"] {
+                let count = house.network.running.count { $0.request.url.host == host }
+                most[host] = max(most[host] ?? 0, count)
+            }
+            next.answer()
+            await house.quiet()
+        }
+        #expect(most == ["a.test": 3, "b.test": 3])
+        for task in tasks { try await house.recorder.end(of: task) }
+        #expect(house.network.attempts.count == 12)
+    }
+
+    @Test @LoopActor
+    func `the most urgent goes first, among equals the oldest, also after a change (S-43)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let priorities = [0.5, 0.5, 0.1, 0.9, 0.5, 0.2]
+        let specs = try priorities.enumerated().map { index, priority in
+            try house.spec(.data, "http://a.test/\(index)") { $0.priority = priority }
+        }
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        var change = TaskChange()
+        change.priority = 1  // the last of all becomes the first
+        _ = try await house.gateway.change(tasks[5], of: house.tenant, change)
+        change.priority = 0  // and the most urgent the last
+        _ = try await house.gateway.change(tasks[3], of: house.tenant, change)
+        for number in 0..<6 { try await house.network.attempt(number).answer() }
+        for task in tasks { try await house.recorder.end(of: task) }
+        #expect(
+            house.network.attempts.map(\.request.url.path) == ["/0", "/5", "/1", "/4", "/2", "/3"])
+        #expect(try await house.task(tasks[5]).options.priority == 1)
+    }
+
+    @Test @LoopActor
+    func `a change of priority that is taken back leaves the place in the line (S-43)`() {
+        let line = Line(limit: 1)
+        let holders = (0..<3).map { line.holder($0) }
+        for holder in holders { line.queue.enter(holder) }
+        for priority in [0.9, 0.1, 0.5, 0.5] {
+            holders[2].priority = priority
+            line.queue.reorder(holders[2])
+        }
+        for holder in holders { line.queue.free(holder.destination) }
+        #expect(line.granted == [0, 1, 2])
+    }
+
+    @Test @LoopActor
+    func `who has left a line is not held by it for ever`() {
+        let line = Line(limit: 1)
+        let first = line.holder(0)
+        line.queue.enter(first)
+        var gone: [WeakHolder] = []
+        for number in 1...1000 {
+            let holder = line.holder(number)
+            line.queue.enter(holder)
+            line.queue.leave(holder)
+            gone.append(WeakHolder(holder))
+        }
+        #expect(gone.count { $0.holder != nil } < 200)
+        let last = line.holder(1001)
+        line.queue.enter(last)
+        for number in 0..<1000 {
+            last.priority = Double(number % 2)
+            line.queue.reorder(last)
+        }
+        line.queue.free(first.destination)
+        #expect(line.granted == [0, 1001])
+        line.queue.free(last.destination)
+        #expect(line.granted == [0, 1001])
+    }
+
+    @Test @LoopActor
+    func `a slot of the gateway goes to a line that can use it`() {
+        let budget = AttemptBudget(limit: 1)
+        let lines = (0..<3).map { Line(limit: 1, host: "h\($0).test", budget: budget) }
+        let holders = lines.enumerated().map { $1.holder($0) }
+        for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
+        #expect(lines.map(\.granted) == [[0], [], []])
+        // The next in turn does not want it any more; the one behind it must not sleep on.
+        lines[1].queue.leave(holders[1])
+        lines[0].queue.free(holders[0].destination)
+        #expect(lines.map(\.granted) == [[0], [], [2]])
+        lines[2].queue.free(holders[2].destination)
+        lines[1].queue.enter(holders[1])
+        #expect(lines.map(\.granted) == [[0], [1], [2]])
+    }
+
+    @Test @LoopActor
+    func `all sessions together stay within the gateway's attempts`() async throws {
+        var limits = Gateway.Limits()
+        limits.attempts = 5
+        let house = try await House.open(limits: limits)
+        var tasks: [TaskID] = []
+        for number in 0..<4 {
+            let session = try await house.session()
+            let specs = try (0..<6).map {
+                try house.spec(.data, "http://h\(number % 2).test/\($0)")
+            }
+            tasks += try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+                .map(\.record.id)
+        }
+        await house.quiet()
+        while let next = house.network.running.first {
+            #expect(house.network.running.count <= 5)
+            next.answer()
+            await house.quiet()
+        }
+        for task in tasks { #expect(try await house.recorder.end(of: task) == nil) }
+    }
+}
+
+/// One host's line, with a log of who got a slot.
+@LoopActor
+private final class Line {
+    final class Holder: SlotHolder {
+        let destination: WebURL.Origin
+        var priority = 0.5
+        private let grant: @LoopActor () -> Void
+
+        init(_ destination: WebURL.Origin, grant: @escaping @LoopActor () -> Void) {
+            self.destination = destination
+            self.grant = grant
+        }
+
+        func slotGranted() { grant() }
+    }
+
+    let queue: SlotQueue
+    private(set) var granted: [Int] = []
+    private let origin: WebURL.Origin
+
+    init(limit: Int, host: String = "a.test", budget: AttemptBudget = AttemptBudget(limit: 10)) {
+        queue = SlotQueue(limitPerHost: limit, budget: budget)
+        origin =
+            WebURL(string: "http://\(host)/", scheme: "http", host: host, port: 80, path: "/")
+            .origin
+    }
+
+    func holder(_ number: Int) -> Holder {
+        Holder(origin) { [unowned self] in granted.append(number) }
+    }
+}
+
+private struct WeakHolder {
+    weak var holder: Line.Holder?
+    init(_ holder: Line.Holder) { self.holder = holder }
+}
