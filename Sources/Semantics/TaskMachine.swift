@@ -68,6 +68,14 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
+    /// Whether an exchange has begun whose end is not known: what an interruption ends (S-56).
+    public var hasLiveAttempt: Bool {
+        switch phase {
+        case .attempting, .held, .finishing: true
+        case .suspended, .waitingForBeginDate, .waitingForSlot, .completed: false
+        }
+    }
+
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate
@@ -98,7 +106,7 @@ public struct TaskMachine: Equatable, Sendable {
             return go(to: .held, .holdAttempt, .save)
 
         case (.attempting, .redirected):
-            return go(to: .waitingForSlot, .freeSlot, .enterQueue)
+            return go(to: .waitingForSlot, .freeSlot, .save, .enterQueue)
         case (.held, .redirected):
             return go(to: .suspended, .freeSlot, .save)
         case (.attempting, .answered), (.held, .answered):

@@ -9,14 +9,14 @@ import Testing
 @Suite(.onLoop)
 struct TaskOutcomeTests {
     @Test @LoopActor
-    func `a small body is kept in the store, and its events come in their order (S-57)`()
+    func `a small body is kept in the store, and its events come in their order (S-29, S-57)`()
         async throws
     {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(
-            200, ["Content-Type": "text/plain"], Array("hello".utf8))
+        try await house.network.attempt(0)
+            .answer(200, ["Content-Type": "text/plain"], Array("hello".utf8))
         let record = try await house.finished(task)
         #expect(record.state == .completed && record.error == nil)
         #expect(record.content?.place == .store && record.content?.length == 5)
@@ -26,5 +26,282 @@ struct TaskOutcomeTests {
                 "didCreate", "didReceiveResponse", "didReceiveData", "didFinishCollectingMetrics",
                 "didComplete",
             ])
+        #expect(try house.files().isEmpty)
+    }
+
+    @Test(arguments: [SessionType.default, .ephemeral]) @LoopActor
+    func `a download of 3 MB arrives byte by byte as it was sent (S-29, S-60)`(
+        type: SessionType
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(type)
+        let task = try await house.create(try house.spec(.download), in: session)
+        let bytes = Pattern.bytes(count: 3_000_001)
+        try await house.network.attempt(0).answer(200, [:], bytes)
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.content?.place == .file)
+        #expect(record.content?.length == 3_000_001 && record.content?.lengthVerified == true)
+        #expect(record.countOfBytesReceived == 3_000_001 && record.progress == 1)
+        #expect(try await house.read(task) == bytes)
+        #expect(
+            try await house.read(task, 1_048_570..<1_048_590) == Array(bytes[1_048_570..<1_048_590])
+        )
+        // S-2: what an ephemeral session fetches has no name on the disk.
+        #expect(try house.files().count { !$0.hasSuffix(".part") } == (type == .ephemeral ? 0 : 1))
+        #expect(
+            house.recorder.story(of: task) == [
+                "didCreate", "didReceiveResponse", "didWriteData", "didFinishDownloading",
+                "didFinishCollectingMetrics", "didComplete",
+            ])
+    }
+
+    @Test @LoopActor
+    func `a task is created suspended and starts with resume (S-30)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(resume: false), in: session)
+        await house.quiet()
+        #expect(house.network.attempts.isEmpty)
+        #expect(try await house.state(task) == .suspended)
+        #expect(try await house.task(task).startedAt == nil)
+        let view = try await house.gateway.resume(task, of: house.tenant)
+        #expect(view.record.state == .running && view.record.startedAt == house.clock.now)
+        try await house.network.attempt(0).answer()
+        #expect(try await house.finished(task).error == nil)
+    }
+
+    @Test @LoopActor
+    func `nothing leaves completed (S-31)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer()
+        let record = try await house.finished(task)
+        for view in [
+            try await house.gateway.suspend(task, of: house.tenant),
+            try await house.gateway.resume(task, of: house.tenant),
+            try await house.gateway.cancel(task, of: house.tenant),
+        ] { #expect(view.record == record) }
+        await house.quiet()
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test(arguments: [200, 404, 503]) @LoopActor
+    func `a status is a response and never an error (S-49)`(status: Int) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(status, [:], Array("no".utf8))
+        let record = try await house.finished(task)
+        #expect(record.response?.status == status && record.error == nil)
+        #expect(try await house.read(task) == Array("no".utf8))
+    }
+
+    @Test @LoopActor
+    func `an informational answer is an event of its own (S-48)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.informational(103, ["Link": "</a.css>"])
+        attempt.answer()
+        try await house.recorder.end(of: task)
+        #expect(
+            house.recorder.events(of: task).contains {
+                $0.body
+                    == .didReceiveInformationalResponse(status: 103, headers: ["Link": "</a.css>"])
+            })
+    }
+
+    @Test @LoopActor
+    func `the network's failure is the task's error, with its URL and without content (S-61)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, ["Content-Length": "200000"])
+        attempt.body(Pattern.bytes(count: 100_000))
+        attempt.end(.url(.networkConnectionLost))
+        let record = try await house.finished(task)
+        #expect(record.error?.code == -1005)
+        #expect(record.error?.failingURL == "http://origin.test/a")
+        #expect(record.content == nil && record.state == .completed)
+        #expect(!house.recorder.story(of: task).contains("didFinishDownloading"))
+        await #expect(throws: GatewayError.noContent) { try await house.read(task) }
+        try await eventually("the part to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `cancel ends a task with -999 wherever it is (S-33)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let running = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 200_000))
+        let waiting = try await house.create(try house.spec(), in: session)
+        let suspended = try await house.create(try house.spec(resume: false), in: session)
+        let later = try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 60_000)
+            }, in: session)
+        for task in [waiting, suspended, later, running] {
+            let view = try await house.gateway.cancel(task, of: house.tenant)
+            #expect(view.record.error?.code == -999 && view.record.state == .completed)
+            try await house.recorder.end(of: task)
+        }
+        #expect(attempt.isCancelled && house.network.attempts.count == 1)
+        #expect(house.gateway.runners.isEmpty)
+        try await eventually("the part to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `an answer to HEAD has a length and no content`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(method: "HEAD"), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, ["Content-Length": "1000"])
+        attempt.end()
+        let record = try await house.finished(task)
+        #expect(record.response?.expectedContentLength == 1000)
+        #expect(record.content == nil && record.error == nil && record.progress == 1)
+    }
+
+    @Test @LoopActor
+    func `counters tell what is known, and -1 for what is not (S-42)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(
+            try house.spec(method: "POST", body: Array("body".utf8)), in: session)
+        let attempt = try await house.network.attempt(0)
+        #expect(try await house.task(task).countOfBytesExpectedToReceive == -1)
+        #expect(try await house.task(task).countOfBytesExpectedToSend == 4)
+        attempt.sent(4)
+        attempt.head(200)
+        attempt.body(Array("abc".utf8))
+        var record = try await house.task(task)
+        #expect(record.countOfBytesSent == 4 && record.countOfBytesReceived == 3)
+        #expect(record.countOfBytesExpectedToReceive == -1 && record.progress == nil)
+        attempt.end(lengthVerified: false)
+        record = try await house.finished(task)
+        #expect(record.content?.lengthVerified == false)
+        #expect(record.progress == 1)
+    }
+
+    @Test @LoopActor
+    func `metrics have a transaction for each exchange, also one that was cut short (S-47)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/b"])
+        _ = try await house.network.attempt(1)
+        _ = try await house.gateway.cancel(task, of: house.tenant)
+        try await house.recorder.end(of: task)
+        let metrics = try await house.task(task).metrics
+        #expect(metrics.redirectCount == 1)
+        #expect(
+            metrics.transactions.map(\.url) == ["http://origin.test/a", "http://origin.test/b"])
+        #expect(
+            house.recorder.events(of: task).contains {
+                $0.body == .didFinishCollectingMetrics(metrics)
+            })
+    }
+
+    @Test(arguments: [
+        (TaskType.data, HeaderList(), "gzip, deflate, br", true),
+        (.download, HeaderList(), "identity", false),
+        (.data, HeaderList([HeaderField("accept-encoding", "zstd")]), "zstd", false),
+    ]) @LoopActor
+    func `the content coding follows the task's type, or the client's own header (S-76)`(
+        type: TaskType, headers: HeaderList, sent: String, decodes: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(type, headers: headers), in: session)
+        let attempt = try await house.network.attempt(0)
+        #expect(attempt.request.headers.values(of: "Accept-Encoding") == [sent])
+        #expect(attempt.request.decodesContent == decodes)
+        attempt.head(200, ["Content-Encoding": "gzip", "Content-Length": "10"])
+        attempt.body(Array("0123456789".utf8))
+        attempt.end()
+        let record = try await house.finished(task)
+        #expect(record.response?.expectedContentLength == (decodes ? -1 : 10))
+        #expect(record.response?.headers.first("Content-Encoding") == "gzip")
+    }
+
+    @Test(arguments: [100, 200_000], [DigestAlgorithm.sha256, .sha512]) @LoopActor
+    func `a content with the expected digest is kept, and shows it`(
+        count: Int, algorithm: DigestAlgorithm
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let bytes = Pattern.bytes(count: count)
+        let digest = try #require(SumDigests.digest(bytes, algorithm))
+        let task = try await house.create(
+            try house.spec(.download) { $0.expectedDigest = digest }, in: session)
+        try await house.network.attempt(0).answer(200, [:], bytes)
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.content?.digest == digest.description)
+        #expect(try await house.read(task) == bytes)
+    }
+
+    @Test(arguments: [100, 200_000]) @LoopActor
+    func `another digest than the expected one ends the task without content`(
+        count: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let expected = try #require(SumDigests.digest(Array("other".utf8)))
+        let task = try await house.create(
+            try house.spec(.download) { $0.expectedDigest = expected }, in: session)
+        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: count))
+        let record = try await house.finished(task)
+        #expect(record.error?.domain == "FerryErrorDomain" && record.error?.code == 2)
+        #expect(record.content == nil)
+        await #expect(throws: GatewayError.noContent) { try await house.read(task) }
+        #expect(!house.recorder.story(of: task).contains("didFinishDownloading"))
+        try await eventually("the file to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `a digest is computed when it is asked for, and only then`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let bytes = Pattern.bytes(count: 70_000)
+        for (asked, number) in [(true, 0), (false, 1)] {
+            let task = try await house.create(
+                try house.spec { $0.computeDigest = asked }, in: session)
+            try await house.network.attempt(number).answer(200, [:], bytes)
+            let record = try await house.finished(task)
+            #expect(record.content?.digest == (asked ? SumDigests.digest(bytes)?.description : nil))
+        }
+    }
+
+    @Test(arguments: [10, 100_000]) @LoopActor
+    func `a completed task can be forgotten with its content, a running one cannot (S-60)`(
+        count: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        await #expect(throws: GatewayError.taskIsRunning) {
+            try await house.gateway.delete(task, of: house.tenant)
+        }
+        attempt.answer(200, [:], Pattern.bytes(count: count))
+        try await house.recorder.end(of: task)
+        await #expect(throws: GatewayError.noSuchTask) {
+            try await house.gateway.delete(task, of: TenantID(rawValue: 2))
+        }
+        try await house.gateway.delete(task, of: house.tenant)
+        await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }
+        #expect(try await house.store.disk.content(of: task) == nil)
+        try await eventually("the file to go") { try house.files().isEmpty }
     }
 }

@@ -71,7 +71,9 @@ final class ContentFile: Sendable {
     /// - Returns: the digest, if one was asked for.
     func finish(length: Int64) throws -> [UInt8]? {
         let (descriptor, digest) = state.withLock { ($0.writing, $0.digest?.value()) }
-        guard ftruncate(descriptor, off_t(length)) == 0 else { throw FileError("ftruncate", code: errno) }
+        guard ftruncate(descriptor, off_t(length)) == 0 else {
+            throw FileError("ftruncate", code: errno)
+        }
         guard case .named(let folder, let task) = place else { return digest }
         guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
         let path = folder.path(of: task)

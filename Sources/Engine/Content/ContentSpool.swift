@@ -47,7 +47,8 @@ final class ContentSpool {
 
     /// - Parameter digest: taken of the bytes as they come, and told by `finish`.
     init(
-        at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads, clock: any Clock
+        at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
+        clock: any Clock
     ) {
         self.file = ContentFile(at: place, digest: digest)
         self.digest = digest

@@ -27,7 +27,7 @@ extension Gateway {
             return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
                 guard range == nil else { throw .notComplete }
                 return ContentStream(
-                    .spool(spool, failed: { runner.record.error != nil }), files: files)
+                    .spool(spool, failed: { runner.hasBrokenOff }), files: files)
             }
         case .pipe(let pipe):
             guard !pipe.hasReader else { throw .alreadyRead }

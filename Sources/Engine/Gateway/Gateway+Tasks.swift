@@ -134,7 +134,10 @@ extension Gateway {
 
     /// Lets go of a runner that has nothing to do.
     func settle(_ runner: TaskRunner) {
-        guard runner.isAtRest || runner.record.state == .completed else { return }
+        // Who waited for long may hold a runner that has been let go, and the task may have a new one.
+        guard runners[runner.record.id] === runner,
+            runner.isAtRest || runner.record.state == .completed
+        else { return }
         runners[runner.record.id] = nil
         runner.session.runners[runner.record.id] = nil
         cache[runner.record.id] = runner.record

@@ -94,6 +94,7 @@ public final class Gateway {
             journal.onFailure = { [unowned self] error in onStoreFailure?(error) }
         }
         services.onCompletion = { [unowned self] in completed($0) }
+        services.onRest = { [unowned self] in settle($0) }
         recall(contents)
     }
 

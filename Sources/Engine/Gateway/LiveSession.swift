@@ -11,6 +11,8 @@ final class LiveSession {
     var runners: [TaskID: TaskRunner] = [:]
     /// Contents of an ephemeral session that are too large for memory: open files without a name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
+    /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
+    var resourceTimeLeft: [TaskID: Duration] = [:]
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 

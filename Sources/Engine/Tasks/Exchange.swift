@@ -44,10 +44,8 @@ struct Exchange {
         isOpen = true
     }
 
-    /// Whether the attempt of that number has its slot, but has not been opened.
-    func isWaitingToStart(_ number: Int) -> Bool {
-        self.number == number && isOpen && attempt == nil
-    }
+    /// Whether the attempt has its slot, but has not been opened.
+    var isWaitingToStart: Bool { isOpen && attempt == nil }
 
     mutating func opened(_ attempt: any Attempt) {
         self.attempt = attempt
@@ -79,8 +77,7 @@ struct Exchange {
     mutating func ended() {
         attempt = nil
         isOpen = false
-        pauses.remove(.sink)
-        pauses.remove(.journal)
+        pauses = []
     }
 
     /// Ends the attempt.

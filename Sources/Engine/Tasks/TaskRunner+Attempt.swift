@@ -40,7 +40,7 @@ extension TaskRunner: AttemptObserver {
         if isInline, mustWaitForJournal() { return .pause }
         guard take(bytes) else {
             exchange.notePause(.sink)
-            if case .pipe(let pipe) = sink, pipe.hasReader { setIdleTimer(runs: false) }
+            updateIdleTimer()
             return .pause
         }
         let offset = record.countOfBytesReceived
@@ -68,6 +68,7 @@ extension TaskRunner: AttemptObserver {
             record.currentRequest = request
             record.metrics.redirectCount += 1
             send(.redirected)
+            if isAtRest { services.onRest?(self) }
         case .fail(let error):
             send(.failed(error))
         case nil:
@@ -84,7 +85,8 @@ extension TaskRunner: AttemptObserver {
         return Redirection.decide(
             status: head.status, target: target(of: head, from: request.url),
             source: Redirection.Source(
-                url: request.url, method: request.method, headers: request.headers,
+                url: request.url, method: request.method,
+                headers: record.headers(in: session.record),
                 sensitiveHeaders: request.sensitiveHeaders),
             count: record.metrics.redirectCount)
     }
@@ -105,6 +107,7 @@ extension TaskRunner: AttemptObserver {
         record.response = response
         record.countOfBytesExpectedToReceive = response.expectedContentLength
         openSink(expecting: response)
+        showProgress()  // what was sent is told before what was answered (§5)
         services.hub.publish(.didReceiveResponse(response), of: record.id, in: session)
         wakeContentWaiters()
     }

@@ -55,18 +55,23 @@ extension TaskRunner {
     }
 
     private func sinkHasRoom() {
-        if case .pipe = sink { setIdleTimer(runs: true) }
-        exchange.unpause(.sink)?.resume()
+        let attempt = exchange.unpause(.sink)
+        updateIdleTimer()
+        attempt?.resume()
     }
 
     /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes on by itself.
     func mustWaitForJournal() -> Bool {
         guard uncommittedBytes > TaskRunner.uncommittedLimit else { return false }
         exchange.notePause(.journal)
+        updateIdleTimer()
+        let journal = session.journal
         Task { @LoopActor in
-            await session.journal.durable()
+            await journal.durable()
             uncommittedBytes = 0
-            exchange.unpause(.journal)?.resume()
+            let attempt = exchange.unpause(.journal)
+            updateIdleTimer()
+            attempt?.resume()
         }
         return true
     }
@@ -77,14 +82,16 @@ extension TaskRunner {
         switch sink {
         case .spool(let spool): Task.immediate { @LoopActor in await keep(spool) }
         case .pipe(let pipe): drain(pipe)
-        case nil: send(.contentKept)
+        case nil:
+            record.countOfBytesExpectedToReceive = record.countOfBytesReceived
+            send(.contentKept)
         }
     }
 
     private func keep(_ spool: ContentSpool) async {
         do {
             let (bytes, digest) = try await spool.finish()
-            guard record.state != .completed else { return }  // cancelled meanwhile
+            guard record.state != .completed, !hasBrokenOff else { return }  // cancelled meanwhile
             if let error = digestError(digest) {
                 send(.failed(error))
                 return
@@ -112,22 +119,26 @@ extension TaskRunner {
             send(.contentKept)
         } else {
             pipe.onDrained = { [weak self] in self?.send(.contentKept) }
-            if !pipe.hasReader { setIdleTimer(runs: true) }
+            if !pipe.hasReader { limitWaitForReader() }
         }
     }
 
     func dropContent() {
+        closeSink()
+        guard case .spool(let spool) = sink, session.record.isPersistent, spool.length > 0 else {
+            return
+        }
+        let (folder, task) = (services.folder, record.id)
+        // Behind what the lane still writes; a file that stays is swept up later.
+        spool.afterWrites { try? folder.remove(task) }
+    }
+
+    /// Nothing more comes: who follows the content learns that it is not whole.
+    func closeSink() {
         switch sink {
-        case .spool(let spool):
-            spool.close()
-            guard session.record.isPersistent, spool.length > 0 else { return }
-            let (folder, task) = (services.folder, record.id)
-            // Behind what the lane still writes; a file that stays is swept up later.
-            spool.afterWrites { try? folder.remove(task) }
-        case .pipe(let pipe):
-            pipe.finish(.failure(.taskFailed))
-        case nil:
-            break
+        case .spool(let spool): spool.close()
+        case .pipe(let pipe): pipe.finish(.failure(.taskFailed))
+        case nil: break
         }
     }
 

@@ -24,7 +24,9 @@ final class TaskRunner {
 
     private var timeouts: TimeoutClock
     private lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
-    private lazy var beginTimer = LoopTimer { [unowned self] in send(.beginDateReached) }
+    private lazy var beginTimer = LoopTimer { [unowned self] in checkBeginDate() }
+    /// When the wait for the begin date is over, on the monotonic clock.
+    private var beginsAt = Duration.zero
 
     /// A runner for a task as it was created, or as the store has it (suspended, or waiting).
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
@@ -37,11 +39,17 @@ final class TaskRunner {
         self.timeouts = TimeoutClock(
             request: .seconds(
                 record.originalRequest.timeoutInterval ?? configuration.timeoutIntervalForRequest),
-            resource: .seconds(configuration.timeoutIntervalForResource))
+            resource: session.resourceTimeLeft[record.id]
+                ?? .seconds(configuration.timeoutIntervalForResource))
     }
 
     var waitReason: WaitReason? { machine.waitReason }
-    var isAtRest: Bool { machine.phase == .suspended && waiters.isEmpty }
+    /// Whether nothing is lost when the runner is let go.
+    var isAtRest: Bool {
+        machine.phase == .suspended && waiters.isEmpty && contentWaiters.isEmpty
+    }
+    /// Whether the content ended before its end.
+    var hasBrokenOff: Bool { record.error != nil || isAbandoned }
 
     // MARK: Inputs
 
@@ -60,11 +68,20 @@ final class TaskRunner {
         beginTimer.cancel()
         _ = exchange.stop()
         isAbandoned = true
+        closeSink()
+        endWaits()
     }
 
     /// A streamed content is being read: now it is the reader's pace that counts.
     func readerAttached() {
-        if exchange.isPaused(for: .sink) { setIdleTimer(runs: false) }
+        if machine.phase == .finishing { timeouts.attemptEnded(at: services.clock.uptime) }
+        updateIdleTimer()
+    }
+
+    /// A streamed content is whole but has no reader: it waits for one as long as an attempt waits for a byte.
+    func limitWaitForReader() {
+        timeouts.attemptBegan(at: services.clock.uptime)
+        armTimeouts()
     }
 
     /// The attempt is alive (S-16).
@@ -82,14 +99,14 @@ final class TaskRunner {
     func setEarliestBeginDate(_ date: Timestamp?) {
         record.options.earliestBeginDate = date
         guard machine.phase == .waitingForBeginDate else { return }
-        beginTimer.arm(after: beginDelay)
+        waitForBeginDate()
     }
 
     // MARK: Orders
 
     private func perform(_ order: TaskMachine.Order) {
         switch order {
-        case .waitForBeginDate: beginTimer.arm(after: beginDelay)
+        case .waitForBeginDate: waitForBeginDate()
         case .stopWaitingForBeginDate: beginTimer.cancel()
         case .enterQueue: session.queue.enter(self)
         case .leaveQueue: session.queue.leave(self)
@@ -107,12 +124,16 @@ final class TaskRunner {
 
     private func save() {
         record.state = machine.state
+        record.hasLiveAttempt = machine.hasLiveAttempt
         let uptime = services.clock.uptime
         if record.state == .running {
             if record.startedAt == nil { record.startedAt = services.clock.now }
             timeouts.resume(at: uptime)
         } else {
             timeouts.suspend(at: uptime)
+            if record.startedAt != nil {
+                session.resourceTimeLeft[record.id] = timeouts.remaining(.resource, at: uptime)
+            }
         }
         armTimeouts()
         session.journal.save(record)
@@ -120,23 +141,25 @@ final class TaskRunner {
 
     private func startAttempt() {
         exchange.begin(to: record.currentRequest.url.origin)
-        record.hasLiveAttempt = true
-        session.journal.save(record)
-        timeouts.attemptBegan(at: services.clock.uptime)
-        armTimeouts()
-        guard record.currentRequest.isSafe else {
-            // Sent only once the store knows of it, so that a crash never sends it twice.
-            let number = exchange.number
-            Task { @LoopActor in
-                await session.journal.durable()
-                if exchange.isWaitingToStart(number) { openExchange() }
-            }
-            return
+        save()
+        if record.currentRequest.isSafe { openExchange() } else { openExchangeWhenDurable() }
+    }
+
+    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice, and
+    /// only if the task has not been suspended meanwhile.
+    private func openExchangeWhenDurable() {
+        let (journal, number) = (session.journal, exchange.number)
+        Task { @LoopActor in
+            await journal.durable()
+            guard exchange.number == number, exchange.isWaitingToStart, machine.phase == .attempting
+            else { return }
+            openExchange()
         }
-        openExchange()
     }
 
     private func openExchange() {
+        timeouts.attemptBegan(at: services.clock.uptime)
+        armTimeouts()
         let request = AttemptRequest(record, in: session.record)
         exchange.opened(session.pool.start(request, observer: self))
     }
@@ -148,7 +171,8 @@ final class TaskRunner {
 
     private func releaseAttempt() {
         timeouts.resume(at: services.clock.uptime)
-        exchange.unpause(.client)?.resume()
+        let attempt = exchange.unpause(.client)
+        if exchange.isWaitingToStart { openExchangeWhenDurable() } else { attempt?.resume() }
     }
 
     private func stopAttempt() {
@@ -167,9 +191,12 @@ final class TaskRunner {
         record.state = .completed
         record.hasLiveAttempt = false
         record.completedAt = services.clock.now
-        record.error = error.map { $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0 }
+        record.error = error.map {
+            $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
+        }
         timeoutTimer.cancel()
         beginTimer.cancel()
+        session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
         showProgress()
         session.journal.save(record)
@@ -179,9 +206,7 @@ final class TaskRunner {
         }
         hub.publish(.didFinishCollectingMetrics(record.metrics), of: record.id, in: session)
         hub.publish(.didComplete(record.error), of: record.id, in: session)
-        for waiter in waiters { waiter.end() }
-        waiters = []
-        wakeContentWaiters()
+        endWaits()
         services.onCompletion?(self)
     }
 
@@ -192,10 +217,31 @@ final class TaskRunner {
         return .milliseconds(date.milliseconds - services.clock.now.milliseconds)
     }
 
-    /// The idle timer stands still while it is not the network that is slow.
-    func setIdleTimer(runs: Bool) {
+    private func waitForBeginDate() {
+        beginsAt = services.clock.uptime + beginDelay
+        beginTimer.arm(after: beginDelay)
+    }
+
+    private func checkBeginDate() {
+        let left = beginsAt - services.clock.uptime
+        if left > .zero { beginTimer.arm(after: left) } else { send(.beginDateReached) }
+    }
+
+    /// The idle timer stands still while it is not the network that is slow, but the store, the disk or a reader
+    /// (S-18). A streamed content that nobody reads does not stop it.
+    func updateIdleTimer() {
+        let waitsForSink: Bool
+        if case .pipe(let pipe) = sink, !pipe.hasReader {
+            waitsForSink = false
+        } else {
+            waitsForSink = exchange.isPaused(for: .sink)
+        }
         let uptime = services.clock.uptime
-        if runs { timeouts.attemptReleased(at: uptime) } else { timeouts.attemptHeld(at: uptime) }
+        if waitsForSink || exchange.isPaused(for: .journal) {
+            timeouts.attemptHeld(at: uptime)
+        } else {
+            timeouts.attemptReleased(at: uptime)
+        }
         armTimeouts()
     }
 
@@ -221,6 +267,12 @@ final class TaskRunner {
     func contentBegun() async {
         guard sink == nil, record.state != .completed else { return }
         await withCheckedContinuation { contentWaiters.append($0) }
+    }
+
+    private func endWaits() {
+        for waiter in waiters { waiter.end() }
+        waiters = []
+        wakeContentWaiters()
     }
 
     func wakeContentWaiters() {

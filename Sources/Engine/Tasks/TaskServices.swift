@@ -13,6 +13,8 @@ final class TaskServices {
     let progress: ProgressTicker
     /// Called with every task that has completed, after its last event.
     var onCompletion: (@LoopActor (TaskRunner) -> Void)?
+    /// Called with a task that has nothing to do any more, but was suspended before its attempt ended.
+    var onRest: (@LoopActor (TaskRunner) -> Void)?
 
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,

@@ -4,8 +4,7 @@ internal import Semantics
 extension AttemptRequest {
     init(_ record: TaskRecord, in session: SessionRecord) {
         let request = record.currentRequest
-        var headers = request.headers.merging(
-            additional: session.configuration.httpAdditionalHeaders)
+        var headers = record.headers(in: session)
         let coding = ContentCoding(for: record.type, headers: headers)
         if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
         self.init(
@@ -18,10 +17,7 @@ extension AttemptRequest {
 extension ResponseRecord {
     init(_ head: ResponseHead, to record: TaskRecord, in session: SessionRecord) {
         let request = record.currentRequest
-        let coding = ContentCoding(
-            for: record.type,
-            headers: request.headers.merging(
-                additional: session.configuration.httpAdditionalHeaders))
+        let coding = ContentCoding(for: record.type, headers: record.headers(in: session))
         let type = head.headers.first("Content-Type").flatMap(MediaType.init(parsing:))
         // Contradicting lengths have failed the attempt before its head came here.
         let length = (try? ContentLength.parse(head.headers.values(of: "Content-Length"))) ?? nil
@@ -35,6 +31,18 @@ extension ResponseRecord {
             suggestedFilename: SuggestedFilename.choose(
                 contentDisposition: head.headers.first("Content-Disposition"), url: request.url,
                 mimeType: type?.mimeType))
+    }
+}
+
+extension TaskRecord {
+    /// The headers that the client has a say in, as they are sent.
+    ///
+    /// The session's join the first request only (S-20): a redirect goes on from what was sent, so that what it
+    /// left behind at the border of an origin does not come back (S-69).
+    func headers(in session: SessionRecord) -> HeaderList {
+        guard metrics.redirectCount == 0 else { return currentRequest.headers }
+        return currentRequest.headers.merging(
+            additional: session.configuration.httpAdditionalHeaders)
     }
 }
 

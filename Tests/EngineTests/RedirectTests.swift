@@ -1,0 +1,172 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Redirects by the default rule, in the runner (S-62, S-69).
+@Suite(.onLoop)
+struct RedirectTests {
+    @Test(arguments: [
+        (301, "POST", "GET", true), (302, "POST", "GET", true), (303, "PUT", "GET", true),
+        (303, "HEAD", "HEAD", false), (307, "POST", "POST", false), (308, "PUT", "PUT", false),
+    ]) @LoopActor
+    func `the method and the body follow the status (S-69)`(
+        status: Int, method: String, next: String, dropsBody: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let body = method == "HEAD" ? nil : Array("body".utf8)
+        let task = try await house.create(
+            try house.spec(method: method, headers: ["Content-Type": "text/plain"], body: body),
+            in: session)
+        try await house.network.attempt(0).answer(status, ["Location": "/next?q=1"])
+        let second = try await house.network.attempt(1)
+        #expect(second.request.url.string == "http://origin.test/next?q=1")
+        #expect(second.request.method == next)
+        #expect(second.request.body == (dropsBody ? nil : body))
+        #expect(second.request.headers.contains("Content-Type") == !dropsBody)
+        second.answer()
+        let record = try await house.finished(task)
+        #expect(record.currentRequest.url.string == "http://origin.test/next?q=1")
+        #expect(record.currentRequest.method == next)
+        #expect(record.originalRequest.method == method)
+        #expect(record.metrics.redirectCount == 1 && record.response?.status == 200)
+    }
+
+    @Test @LoopActor
+    func
+        `secrets stay at the border of an origin, also the session's, and do not come back (S-69)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session {
+            $0.httpAdditionalHeaders = [
+                "Authorization": "Bearer session", "User-Agent": "mirror/1",
+            ]
+        }
+        var spec = try house.spec(headers: ["Cookie": "a=b", "X-Key": "secret", "Accept": "*/*"])
+        spec.request.sensitiveHeaders = ["x-key"]
+        let task = try await house.create(spec, in: session)
+        let first = try await house.network.attempt(0)
+        #expect(first.request.headers.first("Authorization") == "Bearer session")
+        #expect(first.request.headers.first("X-Key") == "secret")
+        first.answer(307, ["Location": "/same"])
+        let same = try await house.network.attempt(1)
+        #expect(same.request.headers.first("Authorization") == "Bearer session")
+        same.answer(307, ["Location": "http://other.test/"])
+        let other = try await house.network.attempt(2)
+        other.answer(307, ["Location": "http://origin.test/back"])
+        let back = try await house.network.attempt(3)
+        for attempt in [other, back] {
+            for name in ["Authorization", "Cookie", "X-Key"] {
+                #expect(!attempt.request.headers.contains(name), "\(name)")
+            }
+            #expect(attempt.request.headers.values(of: "User-Agent") == ["mirror/1"])
+            #expect(attempt.request.headers.values(of: "Accept") == ["*/*"])
+            #expect(attempt.request.headers.values(of: "Accept-Encoding").count == 1)
+        }
+        back.answer()
+        #expect(try await house.finished(task).error == nil)
+    }
+
+    @Test @LoopActor
+    func `a request's own header wins over the session's (S-20)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session {
+            $0.httpAdditionalHeaders = ["USER-AGENT": "session", "X-More": "1"]
+        }
+        let task = try await house.create(
+            try house.spec(headers: ["User-Agent": "task"]), in: session)
+        let attempt = try await house.network.attempt(0)
+        #expect(attempt.request.headers.values(of: "User-Agent") == ["task"])
+        #expect(attempt.request.headers.first("X-More") == "1")
+        attempt.answer()
+        try await house.recorder.end(of: task)
+    }
+
+    @Test @LoopActor
+    func `the twenty-first redirect ends the task with -1007 (S-62)`() async throws {
+        let house = try await House.open()
+        house.network.onStart = { $0.answer(302, ["Location": "/again"]) }
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let record = try await house.finished(task)
+        #expect(record.error?.code == -1007)
+        #expect(record.metrics.redirectCount == 20 && house.network.attempts.count == 21)
+        #expect(record.response == nil && record.content == nil)
+    }
+
+    @Test(arguments: [
+        ("http://origin.test/a", "gopher://origin.test/", -1002),
+        ("http://origin.test/a", "file:///etc/passwd", -1002),
+        ("https://origin.test/a", "http://origin.test/a", -1022),
+    ]) @LoopActor
+    func `a redirect to a place that is not allowed ends the task (S-69, X-3)`(
+        url: String, location: String, code: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.data, url), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(302, ["Location": location])
+        let record = try await house.finished(task)
+        #expect(record.error?.code == code)
+        #expect(attempt.isOver && house.network.attempts.count == 1)
+    }
+
+    @Test(arguments: [300, 304, 302]) @LoopActor
+    func `300, 304 and a redirect without a target are results (S-69)`(status: Int) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0)
+            .answer(status, status == 302 ? [:] : ["Location": "/elsewhere"])
+        let record = try await house.finished(task)
+        #expect(record.response?.status == status && record.error == nil)
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `a redirect's body is thrown away, and a long one is not read to its end`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let first = try await house.network.attempt(0)
+        first.head(302, ["Location": "/b"])
+        first.body(Pattern.bytes(count: 1_000_000))
+        let second = try await house.network.attempt(1)
+        #expect(first.deliveredCount <= 96 << 10)
+        second.answer(200, [:], Array("end".utf8))
+        let record = try await house.finished(task)
+        #expect(record.countOfBytesReceived == 3)
+        #expect(try await house.read(task) == Array("end".utf8))
+    }
+
+    @Test @LoopActor
+    func `a redirect to another host waits for that host's slot, and gives its own back (S-19)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let other = try await house.create(try house.spec(.data, "http://b.test/1"), in: session)
+        let moving = try await house.create(try house.spec(.data, "http://a.test/1"), in: session)
+        let behind = try await house.create(try house.spec(.data, "http://a.test/2"), in: session)
+        try await house.network.attempt(1).answer(302, ["Location": "http://b.test/2"])
+        #expect(try await house.network.attempt(2).request.url.string == "http://a.test/2")
+        await house.quiet()
+        let view = try await house.gateway.task(moving, of: house.tenant)
+        #expect(view.waitingFor == .slot && house.network.attempts.count == 3)
+        // S-56: nothing of it is on the wire, and a restart would go on from here.
+        let stored = try #require(try await house.store.disk.task(moving, of: house.tenant))
+        #expect(!stored.hasLiveAttempt && stored.currentRequest.url.string == "http://b.test/2")
+        try await house.network.attempt(0).answer()
+        #expect(try await house.network.attempt(3).request.url.string == "http://b.test/2")
+        try await house.network.attempt(2).answer()
+        try await house.network.attempt(3).answer()
+        for task in [other, moving, behind] {
+            #expect(try await house.recorder.end(of: task) == nil)
+        }
+    }
+}

@@ -1,0 +1,246 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// The two time-outs of a task. The clock is set by hand; timers look at it in short, real intervals.
+@Suite(.onLoop)
+struct TimeoutTests {
+    /// A house whose tasks may be silent for 20 ms, and a session for them.
+    @LoopActor
+    private func open(
+        request: Double = 0.02, resource: Double = 100, delegate: DelegateOptions? = nil
+    ) async throws -> (House, SessionID) {
+        let house = try await House.open()
+        let session = try await house.session(delegate: delegate) {
+            $0.timeoutIntervalForRequest = request
+            $0.timeoutIntervalForResource = resource
+            $0.httpMaximumConnectionsPerHost = 100
+        }
+        return (house, session)
+    }
+
+    /// Lets time go by, and returns when every time-out that is due by then has been noticed: that of a task which
+    /// began later and was given no byte is among them.
+    @LoopActor
+    private func pass(
+        _ duration: Duration, in house: House, noticedBy session: SessionID
+    ) async throws {
+        let number = house.network.attempts.count
+        let witness = try await house.create(
+            try house.spec(.data, "http://witness.test/"), in: session)
+        _ = try await house.network.attempt(number)
+        house.clock.advance(by: duration)
+        #expect(try await house.recorder.end(of: witness)?.code == -1001)
+    }
+
+    @Test @LoopActor
+    func `silence ends a task with -1001, every sign of life begins it anew (S-16)`() async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(
+            try house.spec(method: "POST", body: [1, 2]), in: session)
+        let attempt = try await house.network.attempt(0)
+        let signs: [@LoopActor () -> Void] = [
+            { attempt.move() }, { attempt.sent(2) }, { attempt.informational(103) },
+            { attempt.head(200) }, { attempt.body([1]) }, { attempt.body([2]) },
+        ]
+        for sign in signs {
+            house.clock.advance(by: .milliseconds(19))
+            sign()
+        }
+        // A task of the same age without a sign of life is long over.
+        try await pass(.milliseconds(20), in: house, noticedBy: session)
+        let record = try await house.finished(task)
+        #expect(record.error?.code == -1001 && record.countOfBytesReceived == 2)
+        #expect(attempt.isCancelled)
+    }
+
+    @Test @LoopActor
+    func `the request's own interval wins over the session's (S-16)`() async throws {
+        let (house, session) = try await open()
+        var spec = try house.spec()
+        spec.request.timeoutInterval = 0.05
+        let task = try await house.create(spec, in: session)
+        let attempt = try await house.network.attempt(0)
+        try await pass(.milliseconds(40), in: house, noticedBy: session)
+        #expect(try await house.state(task) == .running && !attempt.isOver)
+        house.clock.advance(by: .milliseconds(10))
+        #expect(try await house.recorder.end(of: task)?.code == -1001)
+    }
+
+    @Test @LoopActor
+    func `the whole task has its own limit, whatever it receives (S-17)`() async throws {
+        let (house, session) = try await open(request: 100, resource: 0.03)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200)
+        for byte in UInt8(0)..<3 {
+            house.clock.advance(by: .milliseconds(10))
+            attempt.body([byte])
+        }
+        let record = try await house.finished(task)
+        #expect(record.error?.code == -1001)
+        #expect(record.error?.message.contains("whole task") == true)
+    }
+
+    @Test @LoopActor
+    func `both timers stand while a task is suspended, and go on with what was left (S-18)`()
+        async throws
+    {
+        let (house, session) = try await open(request: 0.02, resource: 0.05)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        house.clock.advance(by: .milliseconds(15))
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await pass(.seconds(1000), in: house, noticedBy: session)
+        #expect(try await house.state(task) == .suspended && !attempt.isOver)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        house.clock.advance(by: .milliseconds(4))
+        attempt.move()  // 1 ms was left of the silence
+        for _ in 0..<3 {
+            house.clock.advance(by: .milliseconds(10))
+            attempt.move()
+        }
+        #expect(try await house.state(task) == .running)  // 49 ms of 50
+        house.clock.advance(by: .milliseconds(1))
+        let error = try await house.recorder.end(of: task)
+        #expect(error?.code == -1001 && error?.message.contains("whole task") == true)
+    }
+
+    @Test @LoopActor
+    func `what is left of the whole time outlives the rest of a suspended task (S-17, S-18)`()
+        async throws
+    {
+        let (house, session) = try await open(request: 100, resource: 0.05)
+        let other = try await house.session { $0.timeoutIntervalForRequest = 0.02 }
+        let task = try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(milliseconds: house.clock.now.milliseconds + 5_000)
+            }, in: session)
+        house.clock.advance(by: .milliseconds(40))
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        #expect(house.gateway.runners[task] == nil)
+        try await pass(.seconds(10), in: house, noticedBy: other)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        let attempt = try await house.network.attempt(1)
+        house.clock.advance(by: .milliseconds(9))
+        attempt.move()
+        #expect(try await house.state(task) == .running)
+        house.clock.advance(by: .milliseconds(1))
+        #expect(try await house.recorder.end(of: task)?.code == -1001)
+        #expect(house.gateway.sessions[session]?.resourceTimeLeft.isEmpty == true)
+    }
+
+    @Test @LoopActor
+    func `the idle timer stands while a task waits for a slot or its begin date (S-18)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session {
+            $0.timeoutIntervalForRequest = 0.02
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        var spec = try house.spec()
+        spec.request.timeoutInterval = 100
+        let first = try await house.create(spec, in: session)
+        let waiting = try await house.create(try house.spec(), in: session)
+        let later = try await house.create(
+            try house.spec(.data, "http://later.test/") {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 60_000)
+            }, in: session)
+        try await pass(.seconds(50), in: house, noticedBy: session)
+        #expect(try await house.gateway.task(waiting, of: house.tenant).waitingFor == .slot)
+        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        for task in [waiting, later] {
+            _ = try await house.gateway.cancel(task, of: house.tenant)
+        }
+        try await house.network.attempt(0).answer()
+        #expect(try await house.recorder.end(of: first) == nil)
+    }
+
+    @Test @LoopActor
+    func `the whole task's timer runs while it waits for a slot (S-17, S-18)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session {
+            $0.timeoutIntervalForResource = 0.02
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        let first = try await house.create(try house.spec(), in: session)
+        let waiting = try await house.create(try house.spec(), in: session)
+        house.clock.advance(by: .milliseconds(20))
+        #expect(try await house.recorder.end(of: first)?.code == -1001)
+        #expect(try await house.recorder.end(of: waiting)?.code == -1001)
+    }
+
+    @Test @LoopActor
+    func `a jump of the wall clock moves no timer (R-14)`() async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        let later = try await house.create(
+            try house.spec(.data, "http://later.test/") {
+                $0.earliestBeginDate = Timestamp(milliseconds: house.clock.now.milliseconds + 20)
+            }, in: session)
+        let attempt = try await house.network.attempt(0)
+        house.clock.jump(by: .seconds(86_400))
+        try await pass(
+            .milliseconds(19), in: house,
+            noticedBy: try await house.session {
+                $0.timeoutIntervalForRequest = 0.01
+            })
+        #expect(!attempt.isOver)
+        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        house.clock.jump(by: .seconds(-2 * 86_400))
+        house.clock.advance(by: .milliseconds(1))
+        #expect(try await house.recorder.end(of: task)?.code == -1001)
+        try await house.network.attempt(2).answer()
+        #expect(try await house.recorder.end(of: later) == nil)
+    }
+
+    @Test @LoopActor
+    func `a task begins at its date, or when the date is taken away (S-44)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let date = Timestamp(milliseconds: house.clock.now.milliseconds + 20)
+        let specs = try (0..<2).map { number in
+            try house.spec(.data, "http://origin.test/\(number)") { $0.earliestBeginDate = date }
+        }
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        #expect(tasks.allSatisfy { $0.waitingFor == .beginDate && $0.record.state == .running })
+        var change = TaskChange()
+        change.earliestBeginDate = .some(nil)
+        _ = try await house.gateway.change(tasks[1].record.id, of: house.tenant, change)
+        #expect(try await house.network.attempt(0).request.url.path == "/1")
+        #expect(house.network.attempts.count == 1)
+        house.clock.advance(by: .milliseconds(20))
+        #expect(try await house.network.attempt(1).request.url.path == "/0")
+        for attempt in house.network.attempts { attempt.answer() }
+        for task in tasks { #expect(try await house.recorder.end(of: task.record.id) == nil) }
+    }
+
+    @Test @LoopActor
+    func `the idle timer stands while the store holds an inline transfer up (S-18, R-5)`()
+        async throws
+    {
+        var delegate = DelegateOptions()
+        delegate.data = .inline
+        let (house, session) = try await open(delegate: delegate)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        house.store.hold()
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 2 << 20))
+        #expect(attempt.isPaused)
+        let volatile = try await house.session(.ephemeral) { $0.timeoutIntervalForRequest = 0.02 }
+        let witness = try await house.create(try house.spec(), in: volatile)
+        house.clock.advance(by: .seconds(1))
+        try await eventually("the witness's end") { try await house.state(witness) == .completed }
+        #expect(!attempt.isOver)
+        house.store.release()
+        try await eventually("the rest") { attempt.deliveredCount == 2 << 20 }
+        attempt.end()
+        #expect(try await house.recorder.end(of: task) == nil)
+    }
+}
