@@ -1,0 +1,199 @@
+import TestSupport
+import Testing
+
+/// Sessions: what they are made of, what can change, and how they end (S-4, S-5, S-9…S-11, S-28).
+@Suite(.sharedGateway)
+struct SessionTests {
+    private let origin: ScriptedOrigin
+    private let client: TestClient
+
+    init() throws {
+        origin = try ScriptedOrigin()
+        client = try RunningGateway.shared.client
+        origin.on("/quick", .fixed(200, [:], "done"))
+        origin.on("/stuck", .stall())
+    }
+
+    // MARK: Configuration
+
+    @Test func `the echoed configuration makes an equal, independent session (S-5)`() async throws {
+        let configuration: TestJSON = [
+            "timeoutIntervalForRequest": 12.5, "timeoutIntervalForResource": 100,
+            "httpMaximumConnectionsPerHost": 2,
+            "httpAdditionalHeaders": ["X-One": "1", "X-Two": ["a", "b"]],
+            "tlsMinimumSupportedProtocolVersion": "1.3", "allowsCellularAccess": false,
+            "networkServiceType": "video",
+        ]
+        let first = try await client.createSession(
+            "default", ["configuration": configuration, "delegate": ["decisionTimeout": 30]])
+        let echoed = first.json["configuration"]
+        for (name, value) in configuration.object ?? [:] { #expect(echoed[name] == value) }
+        let second = try await client.createSession("default", ["configuration": echoed])
+        #expect(second.json["configuration"] == echoed)
+        #expect(second.id != first.id)
+        #expect(first.json["delegate"]["decisionTimeout"].double == 30)
+        #expect(second.json["delegate"].isNull)
+    }
+
+    @Test func `what has no effect is named (S-28)`() async throws {
+        let session = try await client.createSession()
+        let noEffect = session.json["noEffect"].array?.compactMap(\.string) ?? []
+        let byNature: Set = [
+            "httpShouldUsePipelining", "allowsCellularAccess", "allowsExpensiveNetworkAccess",
+            "allowsConstrainedNetworkAccess", "multipathServiceType", "networkServiceType",
+        ]
+        #expect(byNature.isSubset(of: noEffect))
+        let members = Set(session.json["configuration"].object?.keys.map { $0 } ?? [])
+        #expect(Set(noEffect).isSubset(of: members))
+        for inForce in ["timeoutIntervalForRequest", "httpAdditionalHeaders"] {
+            #expect(!noEffect.contains(inForce))
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("requestCachePolicy", "reloadIgnoringLocalCacheData"),
+            ("urlCache", ["memoryCapacity": 0]), ("httpCookieAcceptPolicy", "never"),
+            ("httpShouldSetCookies", false), ("httpCookieStorage", nil),
+            ("urlCredentialStorage", nil),
+            (
+                "connectionProxyDictionary",
+                ["HTTPEnable": true, "HTTPProxy": "proxy", "HTTPPort": 1]
+            ),
+            ("waitsForConnectivity", true), ("isDiscretionary", true),
+        ] as [(String, TestJSON)])
+    func `a property whose time has not come is taken at its default only`(
+        name: String, value: TestJSON
+    ) async throws {
+        let refused = try await client.post(
+            "/v1/sessions", ["type": "default", "configuration": .object([name: value])])
+        #expect(refused.status == 422 && refused.problem == "not-yet-supported")
+        #expect(refused.json["pointer"].string == "/configuration/\(name)")
+        let plain = try await client.createSession().json["configuration"][name]
+        let session = try await client.createSession(
+            "default", ["configuration": .object([name: plain])])
+        #expect(session.json["noEffect"].array?.contains(.string(name)) == true)
+    }
+
+    @Test(
+        arguments: [
+            ("/type", ["type": "background", "identifier": "mirror"]),
+            ("/delegate/handles", ["type": "default", "delegate": ["handles": ["redirect"]]]),
+        ] as [(String, TestJSON)])
+    func `sessions of later times are refused`(pointer: String, spec: TestJSON) async throws {
+        var spec = spec
+        if case .object(var members) = spec, members["identifier"] != nil {
+            members["identifier"] = nil
+            spec = .object(members)
+        }
+        let refused = try await client.post("/v1/sessions", spec)
+        #expect(refused.status == 422 && refused.problem == "not-yet-supported")
+        #expect(refused.json["pointer"].string == pointer)
+    }
+
+    @Test(
+        arguments: [
+            ("/type", ["type": "upload"]), ("/resumeData", ["resumeData": "AAAA"]),
+            ("/body/file", ["body": ["file": "fil_1"]]),
+            ("/body/task", ["body": ["task": "tsk_1"]]),
+            ("/body/stream", ["body": ["stream": ["contentLength": -1]]]),
+            ("/request/cachePolicy", ["request": ["cachePolicy": "returnCacheDataDontLoad"]]),
+        ] as [(String, [String: TestJSON])])
+    func `tasks of later times are refused`(
+        pointer: String, members: [String: TestJSON]
+    ) async throws {
+        let request: TestJSON = .object(
+            ["url": .string(origin.url("/quick")), "method": "POST"]
+                .merging(members["request"]?.object ?? [:]) { $1 })
+        let spec = ["type": "data"].merging(members) { $1 }.merging(["request": request]) { $1 }
+        let refused = try await client.post("/v1/sessions/shared/tasks", .object(spec))
+        #expect(refused.status == 422 && refused.problem == "not-yet-supported")
+        #expect(refused.json["pointer"].string == pointer)
+        #expect(origin.requests.isEmpty)
+    }
+
+    // MARK: Change
+
+    @Test func `the description can change, nothing else (S-5)`() async throws {
+        let session = try await client.createSession("default", ["description": "old"])
+        #expect(session.json["description"].string == "old")
+        let changed = try await client.patch(session.path, ["description": "new"])
+        #expect(changed.status == 200 && changed.json["description"].string == "new")
+        for member in ["configuration", "type", "delegate"] {
+            let answer = try await client.patch(session.path, .object([member: [:]]))
+            #expect(answer.status == 409 && answer.problem == "session-immutable")
+            #expect(answer.json["pointer"].string == "/\(member)")
+        }
+        let rate = try await client.patch(session.path, ["maximumBytesPerSecond": 1])
+        #expect(rate.status == 422 && rate.problem == "not-yet-supported")
+        #expect(try await session.now()["description"].string == "new")
+    }
+
+    // MARK: End
+
+    @Test(arguments: ["default", "ephemeral"])
+    func `finishTasks lets the running ones finish, and then says so last (S-9, S-11)`(
+        type: String
+    ) async throws {
+        let gate = Gate()
+        origin.on("/gated", .stall(after: 3, of: 6, until: gate))
+        let session = try await client.createSession(type)
+        let events = try await session.allEvents()
+        let id = try await session.start("data", origin.url("/gated"))
+        try await session.invalidate("finishTasks")
+        #expect(try await session.now()["state"].string == "invalidating")
+
+        let spec = TestSession.spec("data", origin.url("/quick"))
+        let refused = try await client.post(session.path + "/tasks", spec)
+        #expect(refused.status == 410 && refused.problem == "session-invalidated")
+        let change = try await client.patch(session.path, ["description": "x"])
+        #expect(change.status == 410 && change.problem == "session-invalidated")
+        _ = try await client.tell(id, "suspend")
+        _ = try await client.tell(id, "resume")
+        try await session.invalidate("finishTasks")
+
+        gate.open()
+        #expect(try await client.completedTask(id)["error"].isNull)
+        let names = try await events.waitForEnd().map(\.event)
+        #expect(names.suffix(2) == ["task.didComplete", "session.didBecomeInvalid"])
+        #expect(names.count { $0 == "session.didBecomeInvalid" } == 1)
+        #expect(events.events.last?.json["error"].isNull == true)
+        #expect(try await session.now()["state"].string == "invalid")
+        #expect(try await client.content(id).count == 6)
+        #expect(try await client.delete("/v1/tasks/\(id)").status == 204)
+        try await session.invalidate("cancelTasks")
+    }
+
+    @Test func `cancelTasks ends every outstanding task with -999 (S-10)`() async throws {
+        let session = try await client.createSession()
+        let events = try await session.allEvents()
+        var ids: [String] = []
+        for _ in 0..<3 { ids.append(try await session.start("download", origin.url("/stuck"))) }
+        for _ in 0..<3 { ids.append(try await session.create("data", origin.url("/quick")).id) }
+        try await session.invalidate("finishTasks")
+        #expect(try await session.now()["state"].string == "invalidating")
+        try await session.invalidate("cancelTasks")
+        for id in ids { #expect(try await client.completedTask(id).errorCode == -999) }
+        let all = try await events.waitForEnd()
+        #expect(all.last?.event == "session.didBecomeInvalid")
+        let ended = all.filter { $0.event == "task.didComplete" }.map { $0.json["task"].string }
+        #expect(Set(ended) == Set(ids) && ended.count == ids.count)
+    }
+
+    @Test func `a session without tasks ends at once`() async throws {
+        let session = try await client.createSession()
+        let events = try await session.allEvents()
+        try await session.invalidate("finishTasks")
+        #expect(try await events.waitForEnd().map(\.event) == ["session.didBecomeInvalid"])
+        #expect(events.endedProperly)
+    }
+
+    @Test func `the shared session cannot be invalidated (S-4)`() async throws {
+        let shared = client.sharedSession
+        try await shared.invalidate("cancelTasks")
+        #expect(try await shared.now()["state"].string == "active")
+        #expect(try await shared.now()["id"].string == "shared")
+        let task = try await shared.run("data", origin.url("/quick"))
+        #expect(task["error"].isNull && task["session"].string == "shared")
+    }
+}

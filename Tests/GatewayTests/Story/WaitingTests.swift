@@ -1,0 +1,104 @@
+import TestSupport
+import Testing
+
+/// Completion-handler style (S-45): one call that waits for the end.
+@Suite(.sharedGateway)
+struct WaitingTests {
+    private let origin: ScriptedOrigin
+    private let client: TestClient
+
+    init() throws {
+        origin = try ScriptedOrigin()
+        client = try RunningGateway.shared.client
+        origin.on("/quick", .fixed(200, ["Content-Type": "text/plain"], "done"))
+        origin.on("/stuck", .stall())
+    }
+
+    @Test func `creation waits for the end and stays 201`() async throws {
+        let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
+        let session = try await client.createSession()
+        let answer = try await client.post(session.path + "/tasks", spec, ["Prefer": "wait=20"])
+        #expect(answer.status == 201)
+        #expect(answer.headers["Preference-Applied"] == "wait=20")
+        #expect(answer.json["state"].string == "completed")
+        #expect(answer.headers["Location"] == "/v1/tasks/\(answer.json.id)")
+        #expect(try await client.content(answer.json.id) == Array("done".utf8))
+    }
+
+    @Test func `a wait that is over shows the state as it is then`() async throws {
+        let session = try await client.createSession()
+        let spec = TestSession.spec("data", origin.url("/stuck"), ["resume": true])
+        let created = try await client.post(session.path + "/tasks", spec, ["Prefer": "wait=0"])
+        #expect(created.status == 201 && created.json["state"].string == "running")
+        let path = "/v1/tasks/\(created.json.id)"
+        let shown = try await client.get(path, ["Prefer": "respond-async, wait=1"])
+        #expect(shown.status == 200 && shown.json["state"].string == "running")
+        #expect(shown.headers["Preference-Applied"] == "wait=1")
+        // More than a minute is cut to one, as the answer says at once where nothing is awaited.
+        _ = try await client.tell(created.json.id, "cancel")
+        let cut = try await client.get(path, ["Prefer": "wait=3600"])
+        #expect(cut.headers["Preference-Applied"] == "wait=60")
+        #expect(cut.json.errorCode == -999)
+    }
+
+    @Test func `a waiting client that leaves ends nothing`() async throws {
+        let gate = Gate()
+        origin.on("/gated", .stall(after: 4, of: 8, until: gate))
+        let session = try await client.createSession()
+        let id = try await session.start("data", origin.url("/gated"))
+        let visitor = try await client.connect()
+        let head = client.requestHead("GET", "/v1/tasks/\(id)", ["Prefer": "wait=60"])
+        try await visitor.send(head)
+        try await origin.waitForRequests(1, for: "/gated")
+        visitor.reset()
+        gate.open()
+        #expect(try await client.completedTask(id)["error"].isNull)
+    }
+
+    @Test func `the content itself is the answer`() async throws {
+        let session = try await client.createSession("ephemeral")
+        let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
+        let answer = try await client.post(session.path + "/tasks?answer=content", spec)
+        #expect(answer.status == 200)
+        #expect(answer.text == "done")
+        #expect(answer.headers["Content-Type"] == "text/plain")
+        let id = try #require(answer.headers["Ferry-Task"])
+        #expect(try await client.task(id)["state"].string == "completed")
+        #expect(try await client.content(id) == Array("done".utf8))
+    }
+
+    @Test func `an answer without a body is an empty answer`() async throws {
+        origin.on("/nothing", .fixed(204))
+        let spec = TestSession.spec("data", origin.url("/nothing"), ["resume": true])
+        let answer = try await client.post("/v1/sessions/shared/tasks?answer=content", spec)
+        #expect(answer.status == 200 && answer.body.isEmpty)
+        #expect(answer.headers["Ferry-Task"] != nil)
+    }
+
+    @Test func `a failed transfer is 502 with the NSURLError (S-61)`() async throws {
+        origin.on("/cut", .reset())
+        let session = try await client.createSession()
+        let spec = TestSession.spec("data", origin.url("/cut"), ["resume": true])
+        let answer = try await client.post(session.path + "/tasks?answer=content", spec)
+        #expect(answer.status == 502 && answer.problem == "transfer-failed")
+        #expect(answer.json["nsurlError"]["code"].int == -1005)
+        #expect(answer.json["nsurlError"]["failingURL"].string == origin.url("/cut"))
+        let id = try #require(answer.headers["Ferry-Task"])
+        #expect(try await client.task(id).errorCode == -1005)
+    }
+
+    @Test(
+        arguments: [
+            ("download", ["resume": true]), ("data", ["resume": false]),
+            ("data", ["resume": true, "delivery": "stream"]),
+        ] as [(String, [String: TestJSON])])
+    func `only a data task that is collected and resumed can be the answer`(
+        type: String, members: [String: TestJSON]
+    ) async throws {
+        let session = try await client.createSession()
+        let spec = TestSession.spec(type, origin.url("/quick"), members)
+        let answer = try await client.post(session.path + "/tasks?answer=content", spec)
+        #expect(answer.status == 422 && answer.problem == "invalid-value")
+        #expect(try await client.get(session.path + "/tasks?state=all").json["tasks"] == [])
+    }
+}

@@ -1,0 +1,137 @@
+import REST
+import Semantics
+import TestSupport
+import Testing
+
+/// who may not, may not, at every operation of the contract.
+struct AccessTests {
+    private static let owner = AccessToken.make()
+    private static let stranger = AccessToken.make()
+    private static let home = TenantID(rawValue: 1)
+
+    /// The owner and a stranger with every scope, and for each scope a token that lacks just this one.
+    private static let lacking = Scope.allCases.map { ($0, AccessToken.make()) }
+
+    private static var principals: [(AccessToken, Principal)] {
+        let all = Set(Scope.allCases)
+        let full = [
+            (owner, Principal(tenant: home, scopes: all)),
+            (stranger, Principal(tenant: TenantID(rawValue: 2), scopes: all)),
+        ]
+        return full
+            + lacking.map { ($1, Principal(tenant: home, scopes: all.subtracting([$0]))) }
+    }
+
+    /// A gateway with a session and a task of the owner's.
+    private func withHome(
+        _ body: (InProcessGateway, _ session: String, _ task: String) async throws -> Void
+    ) async throws {
+        try await InProcessGateway.run(Self.principals) { gateway in
+            let client = TestClient(gateway.endpoint, token: Self.owner.text)
+            let session = try await client.createSession("ephemeral")
+            let task = try await session.create("data", "http://192.0.2.1/")
+            try await body(gateway, session.id, task.id)
+        }
+    }
+
+    private func send(
+        _ operation: Contract.Operation, _ token: String?, _ gateway: InProcessGateway,
+        _ session: String, _ task: String
+    ) async throws -> TestResponse {
+        let client = TestClient(gateway.endpoint, token: token)
+        return try await client.send(
+            operation.method, operation.path(session: session, task: task),
+            operation.body == nil ? [:] : ["Content-Type": "application/json"],
+            body: operation.body.map { Array($0.utf8) })
+    }
+
+    @Test func `without a token, or with a wrong one, every operation is 401 (X-13)`() async throws
+    {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            for operation in contract.operations where operation.scope != "none" {
+                for token in [nil, AccessToken.make().text, "fry_", "x"] {
+                    let answer = try await send(operation, token, gateway, session, task)
+                    #expect(answer.status == 401, "\(operation)")
+                    #expect(answer.headers["WWW-Authenticate"] != nil, "\(operation)")
+                }
+            }
+            #expect(!contract.operations.isEmpty)
+        }
+    }
+
+    @Test func `an open operation asks for no token`() async throws {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            for operation in contract.operations where operation.scope == "none" {
+                let answer = try await send(operation, nil, gateway, session, task)
+                #expect(answer.status == 200, "\(operation)")
+            }
+        }
+    }
+
+    @Test func `without its scope every operation is 403 (X-13)`() async throws {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            for (scope, token) in Self.lacking {
+                for operation in contract.operations where operation.scope == scope.rawValue {
+                    let answer = try await send(operation, token.text, gateway, session, task)
+                    #expect(answer.status == 403, "\(operation)")
+                    if operation.method != "HEAD" { #expect(answer.problem == "forbidden") }
+                }
+            }
+            // Nothing was done by any of them.
+            let client = TestClient(gateway.endpoint, token: Self.owner.text)
+            #expect(try await client.task(task)["state"].string == "suspended")
+        }
+    }
+
+    @Test func `another tenant finds nothing at any operation (X-13)`() async throws {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            for operation in contract.operations where operation.path.contains("{") {
+                let answer = try await send(
+                    operation, Self.stranger.text, gateway, session, task)
+                #expect(answer.status == 404, "\(operation): \(answer.text)")
+                if operation.method != "HEAD" { #expect(answer.problem == "not-found") }
+            }
+            let client = TestClient(gateway.endpoint, token: Self.stranger.text)
+            let sessions = try await client.get("/v1/sessions").json["sessions"].array ?? []
+            #expect(sessions.map(\.id) == ["shared"])
+            #expect(try await client.get("/v1/tasks?state=all").json["tasks"] == [])
+        }
+    }
+
+    @Test func `another tenant hears nothing and replays nothing`() async throws {
+        try await withHome { gateway, session, task in
+            let client = TestClient(gateway.endpoint, token: Self.stranger.text)
+            let events = try await client.events("/v1/events?replay=all")
+            let own = try await client.createSession("ephemeral")
+            let mine = try await own.create("data", "http://192.0.2.1/")
+            let first = try await events.next()
+            #expect(first.json["task"].string == mine.id)
+            // An id of the other's stream is none of this one.
+            let home = TestClient(gateway.endpoint, token: Self.owner.text)
+            let theirs = try await home.events("/v1/sessions/\(session)/events?replay=all").next()
+            let reset = try await client.events(own.path + "/events", lastEventID: theirs.id)
+            let told = try await reset.next()
+            #expect(told.event == "reset" && told.json["reason"].string == "unknown")
+            #expect(!told.data.contains(task))
+        }
+    }
+
+    @Test func `a right token on one connection does not open it for a wrong one`() async throws {
+        try await withHome { gateway, _, _ in
+            let client = TestClient(gateway.endpoint)
+            let connection = try await client.connect()
+            let tokens = [Self.owner, AccessToken.make(), Self.owner]
+            var statuses: [Int] = []
+            for token in tokens.map(\.text) + [nil] {
+                let sender = client.with(token: token)
+                try await connection.send(sender.requestHead("GET", "/v1/tasks"))
+                statuses.append(try await connection.response().status)
+            }
+            #expect(statuses == [200, 401, 200, 401])
+        }
+    }
+}

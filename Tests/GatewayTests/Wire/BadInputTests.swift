@@ -1,0 +1,84 @@
+import TestSupport
+import Testing
+
+/// What is wrong is refused with its own code and the place of the mistake; nothing of it reaches an
+/// origin (X-7, X-10, X-11).
+@Suite(.sharedGateway)
+struct BadInputTests {
+    @Test(arguments: BadInput.all)
+    func `each mistake has its problem`(input: BadInput) async throws {
+        let client = try RunningGateway.shared.client
+        let decoy = try Decoy()
+        let body = input.body?.replacing("ORIGIN", with: decoy.url("/x"))
+        let answer = try await client.send(
+            input.method, input.path, input.headers, body: body.map { Array($0.utf8) })
+        #expect(answer.status == input.status, "\(answer.text)")
+        #expect(answer.headers["Content-Type"] == "application/problem+json")
+        let problem = answer.json
+        #expect(problem["code"].string == input.code)
+        #expect(problem["type"].string == "/problems/\(input.code)")
+        #expect(problem["status"].int == input.status)
+        #expect(problem["title"].string?.isEmpty == false)
+        #expect(problem["pointer"].string == input.pointer)
+        #expect(decoy.acceptCount == 0)
+    }
+
+    @Test func `a method that a path does not have is told the others`() async throws {
+        let client = try RunningGateway.shared.client
+        let answer = try await client.send("PUT", "/v1/sessions/shared")
+        let allowed = answer.headers["Allow"]?.split(separator: ", ").map(String.init) ?? []
+        #expect(Set(allowed) == ["GET", "HEAD", "OPTIONS", "PATCH"])
+    }
+
+    @Test(arguments: ["resume", "suspend"])
+    func `an operation without a description takes none`(verb: String) async throws {
+        let client = try RunningGateway.shared.client
+        let id = try await client.sharedSession.create("data", "http://127.0.0.1:9/").id
+        let plain = try await client.post("/v1/tasks/\(id)/suspend", [:])
+        #expect(plain.status == 200)
+        let answer = try await client.post("/v1/tasks/\(id)/\(verb)", ["now": true])
+        #expect(answer.status == 422 && answer.problem == "unknown-member")
+        #expect(try await client.task(id)["state"].string == "suspended")
+    }
+
+    @Test func `cancelling for resume data comes later`() async throws {
+        let client = try RunningGateway.shared.client
+        let id = try await client.sharedSession.create("data", "http://127.0.0.1:9/").id
+        let path = "/v1/tasks/\(id)/cancel"
+        let answer = try await client.post(path, ["producingResumeData": true])
+        #expect(answer.status == 422 && answer.problem == "not-yet-supported")
+        #expect(answer.json["pointer"].string == "/producingResumeData")
+        #expect(try await client.task(id)["state"].string == "suspended")
+        #expect(try await client.post(path, ["producingResumeData": false]).status == 200)
+    }
+
+    @Test func `the largest body that is taken is 1 MiB`() async throws {
+        let client = try RunningGateway.shared.client
+        let frame =
+            #"{"type":"data","request":{"url":"http://127.0.0.1:9/","method":"PUT"},"body":{"text":""}}"#
+        let fill = String(repeating: "x", count: (1 << 20) - frame.utf8.count)
+        let whole = frame.replacing(#""text":"""#, with: #""text":"\#(fill)""#)
+        #expect(whole.utf8.count == 1 << 20)
+        let headers: HeaderLines = ["Content-Type": "application/json"]
+        let path = "/v1/sessions/shared/tasks"
+        let taken = try await client.send("POST", path, headers, body: Array(whole.utf8))
+        #expect(taken.status == 201)
+        let over = try await client.send("POST", path, headers, body: Array(whole.utf8) + [0x20])
+        #expect(over.status == 413 && over.problem == "body-too-large")
+    }
+
+    @Test func `no token and a wrong token are 401 and say how (RFC 6750)`() async throws {
+        let gateway = try RunningGateway.shared
+        let none = try await gateway.client.with(token: nil).get("/v1/tasks")
+        #expect(none.status == 401 && none.problem == "unauthenticated")
+        #expect(none.headers["WWW-Authenticate"] == #"Bearer realm="ferry""#)
+        for token in ["fry_wrong", String(gateway.token.dropLast()) + "!", ""] {
+            let wrong = try await gateway.client.with(token: token).get("/v1/tasks")
+            #expect(wrong.status == 401 && wrong.problem == "unauthenticated")
+            #expect(wrong.headers["WWW-Authenticate"]?.contains("invalid_token") == true)
+        }
+        let basic = try await gateway.client.with(token: nil)
+            .get("/v1/tasks", ["Authorization": "Basic eDp5"])
+        #expect(basic.status == 401)
+    }
+}
