@@ -70,12 +70,13 @@ import Testing
             probe.onBody = { _ in .pause }
         }
         try await eventually { probe.offeredHeads.count == 1 && origin.bytesSent > 100_000 }
-        // The origin has stopped when two looks in a row see no more bytes.
+        // The origin has stopped when many looks in a row see no more bytes.
         var last: UInt64 = 0
+        var quietLooks = 0
         try await eventually("the origin to stop") {
-            defer { last = origin.bytesSent }
-            try await Task.sleep(for: .milliseconds(50))
-            return origin.bytesSent == last
+            quietLooks = origin.bytesSent == last ? quietLooks + 1 : 0
+            last = origin.bytesSent
+            return quietLooks == 10
         }
         #expect(origin.bytesSent < 16 << 20)
         #expect(probe.bodyByteCount == 0)
@@ -110,7 +111,8 @@ import Testing
     @Test func `pausing is heeded whenever it comes, and twice is once`() async throws {
         let origin = try ScriptedOrigin()
         origin.on("/", .large(100_000))
-        let probe = try Network().start(origin.url())
+        let network = Network()
+        let probe = try network.start(origin.url())
         // Nothing is connected yet.
         probe.attempt?.pause()
         probe.attempt?.pause()
@@ -118,8 +120,8 @@ import Testing
         probe.attempt?.pause()
         try await origin.waitForRequests(1)
         try await origin.waitUntilIdle()
-        // What is on the way has time to arrive, and may not be delivered.
-        try await Task.sleep(for: .milliseconds(50))
+        // What was sent before this second fetch has arrived when it ends, and may not be delivered.
+        try await network.fetch(origin.url())
         #expect(probe.offeredHeads.isEmpty && probe.body.isEmpty)
         probe.attempt?.resume()
         probe.attempt?.resume()
@@ -149,9 +151,14 @@ import Testing
     @Test func `stopping while resuming ends the attempt too`() async throws {
         let origin = try ScriptedOrigin()
         origin.on("/", .stall(after: 10, of: 1000))
-        let probe = try Network().start(origin.url()) { $0.onBody = { _ in .pause } }
-        try await eventually { probe.offeredHeads.count == 1 }
-        try await Task.sleep(for: .milliseconds(20))
+        var wasOffered = false
+        let probe = try Network().start(origin.url()) { probe in
+            probe.onBody = { _ in
+                wasOffered = true
+                return .pause
+            }
+        }
+        try await eventually { wasOffered }
         probe.onBody = { _ in .stop }
         probe.attempt?.resume()
         try await probe.end()
