@@ -1,0 +1,160 @@
+import Semantics
+import Testing
+
+/// The life of a task as a table: what every input leads to in every phase.
+struct TaskMachineTests {
+    typealias Phase = TaskMachine.Phase
+    typealias Input = TaskMachine.Input
+    typealias Order = TaskMachine.Order
+
+    /// One line of the table; a pair that is not in it changes nothing.
+    struct Step: Sendable {
+        let phase: Phase
+        let input: Input
+        let next: Phase
+        let orders: [Order]
+
+        init(_ phase: Phase, _ input: Input, _ next: Phase, _ orders: [Order]) {
+            self.phase = phase
+            self.input = input
+            self.next = next
+            self.orders = orders
+        }
+    }
+
+    static let error = TransferError.url(.networkConnectionLost)
+
+    static let table: [Step] = [
+        Step(.suspended, .resume(beginsLater: false), .waitingForSlot, [.save, .enterQueue]),
+        Step(.suspended, .resume(beginsLater: true), .waitingForBeginDate, [.save, .waitForBeginDate]),
+        Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
+        Step(.suspended, .failed(error), .completed, [.dropContent, .complete(error)]),
+
+        Step(.waitingForBeginDate, .beginDateReached, .waitingForSlot, [.enterQueue]),
+        Step(.waitingForBeginDate, .suspend, .suspended, [.stopWaitingForBeginDate, .save]),
+        Step(
+            .waitingForBeginDate, .cancel, .completed,
+            [.stopWaitingForBeginDate, .dropContent, .complete(.cancelled)]),
+        Step(
+            .waitingForBeginDate, .failed(error), .completed,
+            [.stopWaitingForBeginDate, .dropContent, .complete(error)]),
+
+        Step(.waitingForSlot, .slotGranted, .attempting, [.startAttempt]),
+        Step(.waitingForSlot, .suspend, .suspended, [.leaveQueue, .save]),
+        Step(.waitingForSlot, .cancel, .completed, [.leaveQueue, .dropContent, .complete(.cancelled)]),
+        Step(.waitingForSlot, .failed(error), .completed, [.leaveQueue, .dropContent, .complete(error)]),
+
+        Step(.attempting, .suspend, .held, [.holdAttempt, .save]),
+        Step(.attempting, .redirected, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
+        Step(.attempting, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(
+            .attempting, .cancel, .completed,
+            [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
+        Step(
+            .attempting, .failed(error), .completed,
+            [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
+
+        Step(.held, .resume(beginsLater: false), .attempting, [.save, .releaseAttempt]),
+        Step(.held, .resume(beginsLater: true), .attempting, [.save, .releaseAttempt]),
+        Step(.held, .redirected, .suspended, [.freeSlot, .save]),
+        Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(.held, .cancel, .completed, [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
+        Step(.held, .failed(error), .completed, [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
+
+        Step(.finishing, .contentKept, .completed, [.complete(nil)]),
+        Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
+        Step(.finishing, .failed(error), .completed, [.dropContent, .complete(error)]),
+    ]
+
+    static let phases: [Phase] = [
+        .suspended, .waitingForBeginDate, .waitingForSlot, .attempting, .held, .finishing, .completed,
+    ]
+
+    static let inputs: [Input] = [
+        .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
+        .beginDateReached, .slotGranted, .redirected, .answered, .failed(error), .contentKept,
+    ]
+
+    @Test(arguments: phases, inputs)
+    func `every input in every phase gives the orders of the table, or none (S-29 to S-33)`(
+        phase: Phase, input: Input
+    ) {
+        var machine = TaskMachine(phase: phase)
+        let step = Self.table.first { $0.phase == phase && $0.input == input }
+        #expect(machine.handle(input) == step?.orders ?? [])
+        #expect(machine.phase == step?.next ?? phase)
+    }
+
+    @Test(arguments: [
+        (Phase.suspended, TaskState.suspended, WaitReason?.none, false),
+        (.waitingForBeginDate, .running, .beginDate, false),
+        (.waitingForSlot, .running, .slot, false),
+        (.attempting, .running, nil, true),
+        (.held, .suspended, nil, true),
+        (.finishing, .running, nil, true),
+        (.completed, .completed, nil, false),
+    ])
+    func `a phase shows as a state, a reason to wait, and what an interruption ends (S-31, S-56)`(
+        phase: Phase, state: TaskState, reason: WaitReason?, isLive: Bool
+    ) {
+        let machine = TaskMachine(phase: phase)
+        #expect(machine.state == state)
+        #expect(machine.waitReason == reason)
+        #expect(machine.hasLiveAttempt == isLive)
+    }
+
+    /// What an order takes, and what gives it back.
+    @Test(arguments: 0..<200)
+    func `whatever comes, in whatever order, every slot, wait and attempt is given back once`(
+        seed: UInt64
+    ) {
+        var random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
+        var machine = TaskMachine()
+        var (hasSlot, isInLine, waitsForDate, isAttempting, ends) = (false, false, false, false, 0)
+        for step in 0..<60 {
+            random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            var input = Self.inputs[Int(random >> 33) % Self.inputs.count]
+            if step == 59 { input = .cancel }
+            // These come only from what is going on.
+            switch input {
+            case .slotGranted where !isInLine, .beginDateReached where !waitsForDate: continue
+            case .redirected where !isAttempting, .answered where !isAttempting: continue
+            case .slotGranted: (hasSlot, isInLine) = (true, false)
+            case .beginDateReached: waitsForDate = false
+            case .redirected, .answered: isAttempting = false
+            default: break
+            }
+            for order in machine.handle(input) {
+                #expect(ends == 0, "\(order) after the end")
+                switch order {
+                case .enterQueue:
+                    #expect(!isInLine && !hasSlot)
+                    isInLine = true
+                case .leaveQueue:
+                    #expect(isInLine)
+                    isInLine = false
+                case .waitForBeginDate:
+                    #expect(!waitsForDate)
+                    waitsForDate = true
+                case .stopWaitingForBeginDate:
+                    #expect(waitsForDate)
+                    waitsForDate = false
+                case .startAttempt:
+                    #expect(hasSlot && !isAttempting)
+                    isAttempting = true
+                case .stopAttempt:
+                    #expect(isAttempting)
+                    isAttempting = false
+                case .freeSlot:
+                    #expect(hasSlot && !isAttempting)
+                    hasSlot = false
+                case .complete:
+                    #expect(!hasSlot && !isInLine && !waitsForDate && !isAttempting)
+                    ends += 1
+                default: break
+                }
+            }
+        }
+        #expect(ends == 1 && machine.phase == .completed)
+    }
+}
