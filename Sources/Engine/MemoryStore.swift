@@ -122,7 +122,9 @@ extension State {
     }
 
     private mutating func change(_ task: TaskRecord) {
-        guard let old = tasks.updateValue(task, forKey: task.id), old.state != task.state else { return }
+        guard let old = tasks.updateValue(task, forKey: task.id), old.state != task.state else {
+            return
+        }
         sessions[task.session]?.counts[old.state, default: 0] -= 1
         sessions[task.session]?.counts[task.state, default: 0] += 1
     }
@@ -169,7 +171,9 @@ extension State {
         }
         sessions[task.session]?.counts[task.state, default: 0] -= 1
         sessions[task.session]?.removedCount += 1
-        guard let kept = sessions[task.session], kept.removedCount > kept.tasks.count / 4 else { return }
+        guard let kept = sessions[task.session], kept.removedCount > kept.tasks.count / 4 else {
+            return
+        }
         sessions[task.session]?.tasks.removeAll { tasks[$0] == nil }
         sessions[task.session]?.removedCount = 0
     }
@@ -213,7 +217,9 @@ extension State {
 extension State {
     func tasks(_ query: TaskQuery) -> [TaskRecord] {
         if let session = query.session { return sessions[session].map { page($0, query) } ?? [] }
-        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap { page($0, query) }
+        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap {
+            page($0, query)
+        }
         return Array(pages.sorted { $0.id < $1.id }.prefix(query.limit))
     }
 

@@ -31,6 +31,7 @@ public final class DurableStore: Store {
     public init(folder: String, sealer: any Sealer) throws(StoreError) {
         let path = try DatabaseFile.prepare(in: folder)
         do {
+            try KeyCheck.verify(path, sealer: sealer)
             pool = try DatabasePool(path: path, configuration: Self.configuration)
             self.sealer = sealer
             try pool.writeWithoutTransaction { database in
@@ -39,7 +40,6 @@ public final class DurableStore: Store {
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
                 try database.execute(sql: "PRAGMA journal_size_limit = \(Self.logByteLimit)")
                 try database.execute(sql: "PRAGMA cache_size = -8192")
-                try KeyCheck.verify(database, sealer: sealer)
             }
             try Schema.migrate(pool)
             try pool.write { try KeyCheck.make($0, sealer: sealer) }
@@ -156,7 +156,9 @@ public final class DurableStore: Store {
     private func transaction<Value>(
         _ database: Database, _ body: (Database) throws -> Value
     ) -> Result<Value, StoreError> {
-        if let failure = failure.withLock({ $0 }) ?? checkpointer.failure { return .failure(failure) }
+        if let failure = failure.withLock({ $0 }) ?? checkpointer.failure {
+            return .failure(failure)
+        }
         let result = Result {
             var value: Value?
             try database.inTransaction(.immediate) {

@@ -16,7 +16,9 @@ extension DurableStore {
         return files
     }
 
-    private func purgeEvents(of session: SessionID, _ limits: RetentionLimits) async throws(StoreError) {
+    private func purgeEvents(of session: SessionID, _ limits: RetentionLimits)
+        async throws(StoreError)
+    {
         let sealer = sealer
         while true {
             let packs = try await reading {
@@ -65,7 +67,9 @@ private struct Retention {
     }
 
     func sessions() throws -> [SessionID] {
-        try PreparedStatement(database, "SELECT id FROM session").all { SessionID(rawValue: $0.int64(0)) }
+        try PreparedStatement(database, "SELECT id FROM session").all {
+            SessionID(rawValue: $0.int64(0))
+        }
     }
 
     /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the wall clock did.

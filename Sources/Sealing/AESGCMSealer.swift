@@ -39,7 +39,8 @@ public struct AESGCMSealer: Sealer {
         guard sealed.first == Self.version else { throw .notAuthentic }
         do {
             let box = try AES.GCM.SealedBox(combined: sealed.dropFirst())
-            return Array(try AES.GCM.open(box, using: key, authenticating: Self.associatedData(context)))
+            return Array(
+                try AES.GCM.open(box, using: key, authenticating: Self.associatedData(context)))
         } catch {
             throw .notAuthentic
         }

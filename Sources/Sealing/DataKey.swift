@@ -43,11 +43,15 @@ public struct DataKey: Sendable {
         }
         defer { close(descriptor) }
         var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .system(path: path, call: "fstat", errno: errno) }
+        guard fstat(descriptor, &status) == 0 else {
+            throw .system(path: path, call: "fstat", errno: errno)
+        }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notAFile(path: path) }
         let mode = status.st_mode & 0o7777
         guard mode & ~0o600 == 0 else { throw .tooOpen(path: path, mode: UInt32(mode)) }
-        guard status.st_size == byteCount else { throw .wrongSize(path: path, found: Int(status.st_size)) }
+        guard status.st_size == byteCount else {
+            throw .wrongSize(path: path, found: Int(status.st_size))
+        }
         var bytes = [UInt8](repeating: 0, count: byteCount)
         let count = read(descriptor, &bytes, byteCount)
         guard count >= 0 else { throw .system(path: path, call: "read", errno: errno) }
@@ -61,17 +65,22 @@ public struct DataKey: Sendable {
     private func create(at path: String) throws(DataKeyError) -> Bool {
         let draft = "\(path).\(getpid()).new"
         unlink(draft)
-        let descriptor = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        let descriptor = Glibc.open(
+            draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system(path: draft, call: "open", errno: errno) }
         defer {
             close(descriptor)
             unlink(draft)
         }
-        guard fchmod(descriptor, 0o600) == 0 else { throw .system(path: draft, call: "fchmod", errno: errno) }
+        guard fchmod(descriptor, 0o600) == 0 else {
+            throw .system(path: draft, call: "fchmod", errno: errno)
+        }
         guard write(descriptor, bytes, bytes.count) == bytes.count else {
             throw .system(path: draft, call: "write", errno: errno)
         }
-        guard fsync(descriptor) == 0 else { throw .system(path: draft, call: "fsync", errno: errno) }
+        guard fsync(descriptor) == 0 else {
+            throw .system(path: draft, call: "fsync", errno: errno)
+        }
         guard link(draft, path) == 0 else {
             if errno == EEXIST { return false }
             throw .system(path: path, call: "link", errno: errno)
@@ -90,7 +99,9 @@ public struct DataKey: Sendable {
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .system(path: folder, call: "open", errno: errno) }
         defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw .system(path: folder, call: "fsync", errno: errno) }
+        guard fsync(descriptor) == 0 else {
+            throw .system(path: folder, call: "fsync", errno: errno)
+        }
     }
 }
 

@@ -8,11 +8,20 @@ enum KeyCheck {
     private static let context = SealContext(
         tenant: TenantID(rawValue: 0), owner: 0, field: "key check")
 
-    /// Refuses a key that is not the database's.
-    static func verify(_ database: Database, sealer: any Sealer) throws {
-        guard try database.tableExists("gateway") else { return }
-        let statement = try PreparedStatement(database, "SELECT keyCheck FROM gateway")
-        guard let sealed = try statement.first({ $0.bytes(0) }) else { return }
+    /// Refuses a key that is not the database's, on a connection that cannot write.
+    static func verify(_ path: String, sealer: any Sealer) throws {
+        var configuration = Configuration()
+        configuration.readonly = true
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
+        let sealed = try queue.read { database -> [UInt8]? in
+            guard try database.tableExists("gateway") else { return nil }
+            return try PreparedStatement(database, "SELECT keyCheck FROM gateway").first {
+                $0.bytes(0)
+            }
+        }
+        try queue.close()
+        // A new database has none.
+        guard let sealed else { return }
         guard let opened = try? sealer.open(sealed, for: context), opened == words else {
             throw StoreError.damaged(
                 "The key is not the one that the database was made with. Nothing has been changed.")

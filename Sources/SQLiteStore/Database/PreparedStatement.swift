@@ -61,7 +61,6 @@ struct PreparedStatement {
     private static let copied = unsafeBitCast(
         OpaquePointer(bitPattern: -1), to: sqlite3_destructor_type?.self)
 
-
     // MARK: Running
 
     /// Runs a statement that has no rows.
@@ -115,7 +114,9 @@ struct PreparedStatement {
     }
 
     /// Reads the first row; nil when there is none.
-    func first<Value>(_ body: (PreparedRow) throws(StoreError) -> Value) throws(StoreError) -> Value? {
+    func first<Value>(_ body: (PreparedRow) throws(StoreError) -> Value) throws(StoreError)
+        -> Value?
+    {
         var value: Value?
         try forEachRow { row throws(StoreError) in
             value = try body(row)
@@ -125,7 +126,8 @@ struct PreparedStatement {
     }
 
     /// Reads every row.
-    func all<Value>(_ body: (PreparedRow) throws(StoreError) -> Value) throws(StoreError) -> [Value] {
+    func all<Value>(_ body: (PreparedRow) throws(StoreError) -> Value) throws(StoreError) -> [Value]
+    {
         var values: [Value] = []
         try forEachRow { row throws(StoreError) in
             values.append(try body(row))
@@ -179,6 +181,7 @@ struct PreparedRow {
     /// The bytes; none for NULL.
     func bytes(_ column: Int32) -> [UInt8] {
         guard let bytes = sqlite3_column_blob(handle, column) else { return [] }
-        return Array(UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
+        return Array(
+            UnsafeRawBufferPointer(start: bytes, count: Int(sqlite3_column_bytes(handle, column))))
     }
 }

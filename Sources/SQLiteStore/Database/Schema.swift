@@ -52,7 +52,7 @@ enum Schema {
             secret BLOB
         );
         -- Written once, but for state, hasLiveAttempt and startedAt, which leave the row's size as it is: so it is
-        -- overwritten in its place. firstEvent: the session's sequence of the task's first event.
+        -- overwritten in its place. firstEvent: none of the task's events has a lower sequence.
         CREATE TABLE task (
             id INTEGER PRIMARY KEY,
             tenant INTEGER NOT NULL,

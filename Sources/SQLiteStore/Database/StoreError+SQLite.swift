@@ -25,7 +25,8 @@ extension StoreError {
             self.init(
                 code: error.extendedResultCode.rawValue, words: error.message ?? "unknown error")
         case SealError.notAuthentic:
-            self = .damaged("A sealed value does not open: it is damaged, or was sealed with another key.")
+            self = .damaged(
+                "A sealed value does not open: it is damaged, or was sealed with another key.")
         case SealError.failed(let words): self = .failed(words)
         default: self = .failed("\(error)")
         }

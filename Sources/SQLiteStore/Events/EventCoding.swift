@@ -66,7 +66,9 @@ enum EventCoding {
         }
     }
 
-    private static func informationalResponse(_ reader: RecordReader) throws(StoreError) -> EventBody {
+    private static func informationalResponse(_ reader: RecordReader) throws(StoreError)
+        -> EventBody
+    {
         var reader = reader
         var status = 0
         var headers = HeaderList()

@@ -34,7 +34,8 @@ struct EventPackWriter {
     mutating func append(_ event: Event, _ payload: EventPayload) {
         let kind = EventKind(event.body)
         writer.varint(
-            UInt64(kind.rawValue) << 3 | (event.task == nil ? 0 : 1) << 2 | UInt64(payload.form.rawValue))
+            UInt64(kind.rawValue) << 3 | (event.task == nil ? 0 : 1) << 2
+                | UInt64(payload.form.rawValue))
         writer.varint(zigzag: event.sequence &- lastSequence)
         writer.varint(zigzag: event.tenantSequence &- tenantSequence)
         writer.varint(zigzag: event.at.milliseconds &- at)

@@ -100,7 +100,8 @@ struct EventReader {
     }
 
     /// The session's packs are read from the task's first event to its last.
-    private func find(of task: TaskID, in session: SessionID, _ query: EventQuery) throws -> [Found] {
+    private func find(of task: TaskID, in session: SessionID, _ query: EventQuery) throws -> [Found]
+    {
         guard let first = try firstEvent(of: task) else { return [] }
         return try find(
             of: session, after: max(query.after, first - 1), limit: query.limit, only: task)
@@ -146,7 +147,8 @@ struct EventReader {
         }
     }
 
-    private func body(of found: Found, _ outcomes: inout [TaskID: TaskOutcome]) throws -> EventBody {
+    private func body(of found: Found, _ outcomes: inout [TaskID: TaskOutcome]) throws -> EventBody
+    {
         let event = found.event
         switch event.payload {
         case .none: return try EventCoding.body(event.kind, payload: [])

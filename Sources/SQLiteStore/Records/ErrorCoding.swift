@@ -75,9 +75,11 @@ extension TransferError {
         }
         let kind: Kind? =
             isFerry
-            ? FerryErrorCode(rawValue: code).map(Kind.ferry) : URLErrorCode(rawValue: code).map(Kind.url)
+            ? FerryErrorCode(rawValue: code).map(Kind.ferry)
+            : URLErrorCode(rawValue: code).map(Kind.url)
         guard let kind else { throw .damagedRecord }
-        self.init(kind, at: failingURL, message: message, underlying: underlying, userInfo: userInfo)
+        self.init(
+            kind, at: failingURL, message: message, underlying: underlying, userInfo: userInfo)
     }
 
     private static func userInfo(

@@ -5,10 +5,12 @@ extension RecordWriter {
     /// Puts each field of a list as one packed field: name and value, each behind its length.
     mutating func put(_ field: UInt8, _ headers: HeaderList) {
         for header in headers.fields {
-            put(field, record: { writer in
-                writer.text(header.name)
-                writer.text(header.value)
-            })
+            put(
+                field,
+                record: { writer in
+                    writer.text(header.name)
+                    writer.text(header.value)
+                })
         }
     }
 }

@@ -116,7 +116,8 @@ extension TransactionMetrics {
             case Field.domainLookupEnd: domainLookupEnd = fetchStart &+ (try reader.int64())
             case Field.connectStart: connectStart = fetchStart &+ (try reader.int64())
             case Field.connectEnd: connectEnd = fetchStart &+ (try reader.int64())
-            case Field.secureConnectionStart: secureConnectionStart = fetchStart &+ (try reader.int64())
+            case Field.secureConnectionStart:
+                secureConnectionStart = fetchStart &+ (try reader.int64())
             case Field.secureConnectionEnd: secureConnectionEnd = fetchStart &+ (try reader.int64())
             case Field.requestStart: requestStart = fetchStart &+ (try reader.int64())
             case Field.requestEnd: requestEnd = fetchStart &+ (try reader.int64())

@@ -27,7 +27,9 @@ extension RequestRecord {
     func write(to parts: inout RecordParts, original: RequestRecord? = nil) {
         write(url, to: &parts.clear)
         if method != "GET" { parts.clear.put(Field.method, method) }
-        if headers.fields.contains(where: { HeaderRules.isSensitive($0.name, marked: sensitiveHeaders) }) {
+        if headers.fields.contains(where: {
+            HeaderRules.isSensitive($0.name, marked: sensitiveHeaders)
+        }) {
             parts.secret.put(Field.header, headers)
         } else {
             parts.clear.put(Field.header, headers)
@@ -113,7 +115,8 @@ extension RequestRecord {
             }
         }
         if let pathLength {
-            guard let end = URLEnd(of: text, pathLength: pathLength, queryLength: queryLength) else {
+            guard let end = URLEnd(of: text, pathLength: pathLength, queryLength: queryLength)
+            else {
                 throw .damagedRecord
             }
             path = end.path
@@ -132,7 +135,8 @@ private struct URLEnd {
 
     init?(of text: String, pathLength: Int, queryLength: Int?) {
         let bytes = text.utf8
-        guard (0...bytes.count).contains(pathLength), (0...bytes.count).contains(queryLength ?? 0) else {
+        guard (0...bytes.count).contains(pathLength), (0...bytes.count).contains(queryLength ?? 0)
+        else {
             return nil
         }
         let length = pathLength + (queryLength.map { $0 + 1 } ?? 0)

@@ -63,7 +63,9 @@ extension SessionConfiguration {
     /// Writes every property, so that a default may change in a later version and a session does not (S-5). The
     /// additional headers are secret when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
-        if httpAdditionalHeaders.fields.contains(where: { HeaderRules.isSensitive($0.name, marked: []) }) {
+        if httpAdditionalHeaders.fields.contains(where: {
+            HeaderRules.isSensitive($0.name, marked: [])
+        }) {
             parts.secret.put(Field.httpAdditionalHeader, httpAdditionalHeaders)
         } else {
             parts.clear.put(Field.httpAdditionalHeader, httpAdditionalHeaders)
@@ -99,7 +101,8 @@ extension SessionConfiguration {
             switch field {
             case Field.timeoutIntervalForRequest: timeoutIntervalForRequest = try reader.double()
             case Field.timeoutIntervalForResource: timeoutIntervalForResource = try reader.double()
-            case Field.httpMaximumConnectionsPerHost: httpMaximumConnectionsPerHost = try reader.int()
+            case Field.httpMaximumConnectionsPerHost:
+                httpMaximumConnectionsPerHost = try reader.int()
             case Field.httpAdditionalHeader: try reader.header(into: &httpAdditionalHeaders)
             case Field.tlsMinimum: tlsMinimumSupportedProtocolVersion = try reader.raw()
             case Field.tlsMaximum: tlsMaximumSupportedProtocolVersion = try reader.raw()
@@ -112,7 +115,8 @@ extension SessionConfiguration {
             case Field.isDiscretionary: isDiscretionary = try reader.bool()
             case Field.httpShouldUsePipelining: httpShouldUsePipelining = try reader.bool()
             case Field.allowsCellularAccess: allowsCellularAccess = try reader.bool()
-            case Field.allowsExpensiveNetworkAccess: allowsExpensiveNetworkAccess = try reader.bool()
+            case Field.allowsExpensiveNetworkAccess:
+                allowsExpensiveNetworkAccess = try reader.bool()
             case Field.allowsConstrainedNetworkAccess:
                 allowsConstrainedNetworkAccess = try reader.bool()
             case Field.multipathServiceType: multipathServiceType = try reader.string()

@@ -27,7 +27,9 @@ enum TaskStatus {
         if task.countOfBytesExpectedToReceive != unknownSize {
             parts.clear.put(Field.countOfBytesExpectedToReceive, task.countOfBytesExpectedToReceive)
         }
-        if task.countOfBytesSent != 0 { parts.clear.put(Field.countOfBytesSent, task.countOfBytesSent) }
+        if task.countOfBytesSent != 0 {
+            parts.clear.put(Field.countOfBytesSent, task.countOfBytesSent)
+        }
         if task.countOfBytesExpectedToSend != task.initialCountToSend {
             parts.clear.put(Field.countOfBytesExpectedToSend, task.countOfBytesExpectedToSend)
         }
@@ -58,7 +60,9 @@ enum TaskStatus {
     }
 
     /// Reads a status into a task that is as it was created.
-    static func read(clear: [UInt8], secret: [UInt8]?, into task: inout TaskRecord) throws(StoreError) {
+    static func read(clear: [UInt8], secret: [UInt8]?, into task: inout TaskRecord)
+        throws(StoreError)
+    {
         var reader = RecordReader(clear)
         var currentRequest: RecordReader?
         while let field = try reader.next() {
@@ -68,7 +72,8 @@ enum TaskStatus {
             case Field.countOfBytesExpectedToReceive:
                 task.countOfBytesExpectedToReceive = try reader.int64()
             case Field.countOfBytesSent: task.countOfBytesSent = try reader.int64()
-            case Field.countOfBytesExpectedToSend: task.countOfBytesExpectedToSend = try reader.int64()
+            case Field.countOfBytesExpectedToSend:
+                task.countOfBytesExpectedToSend = try reader.int64()
             case Field.currentRequest: currentRequest = try reader.record()
             case Field.content: task.content = try ContentRecord(try reader.record())
             default: try reader.skip()
@@ -96,7 +101,8 @@ enum TaskStatus {
             switch field {
             case Field.response:
                 outcome.response = try ResponseRecord(
-                    clear: try reader.record(), secret: try part(Field.response, of: secret), base: base)
+                    clear: try reader.record(), secret: try part(Field.response, of: secret),
+                    base: base)
             case Field.error: outcome.error = try TransferError(try reader.record())
             case Field.metrics: outcome.metrics = try TaskMetrics(try reader.record(), base: base)
             default: try reader.skip()
@@ -109,14 +115,18 @@ enum TaskStatus {
     static func contentPlace(in clear: [UInt8]) throws(StoreError) -> ContentRecord.Place? {
         var reader = RecordReader(clear)
         while let field = try reader.next() {
-            guard field != Field.content else { return try ContentRecord(try reader.record()).place }
+            guard field != Field.content else {
+                return try ContentRecord(try reader.record()).place
+            }
             try reader.skip()
         }
         return nil
     }
 
     /// The secret half of a record inside the record.
-    private static func part(_ wanted: UInt8, of secret: [UInt8]?) throws(StoreError) -> RecordReader? {
+    private static func part(_ wanted: UInt8, of secret: [UInt8]?) throws(StoreError)
+        -> RecordReader?
+    {
         guard let secret else { return nil }
         var reader = RecordReader(secret)
         while let field = try reader.next() {

@@ -19,6 +19,7 @@ struct BatchWriter {
     func write(_ batch: StoreBatch) throws {
         var packer = EventPacker(batch, sealer: sealer)
         try packer.pack(batch.events)
+        packer.completeMarks(from: batch.sessions)
         try writeTenants(batch, packer)
         try writeSessions(batch.sessions)
         var tasks = parts
@@ -107,7 +108,9 @@ struct BatchWriter {
         for content in batch.contents {
             tenant.bind(1, content.task.rawValue)
             // The task is gone already: so is its content.
-            guard let owner = try tenant.first({ TenantID(rawValue: $0.int64(0)) }) else { continue }
+            guard let owner = try tenant.first({ TenantID(rawValue: $0.int64(0)) }) else {
+                continue
+            }
             insert.bind(1, content.task.rawValue)
             try insert.run(
                 2, try sealer.seal(content.bytes, for: .content(of: content.task, tenant: owner)))
@@ -138,12 +141,14 @@ struct BatchWriter {
 
 extension Sealer {
     /// The part sealed; nil when nothing is in it.
-    func sealIfPresent(_ part: RecordWriter, for context: SealContext) throws(SealError) -> [UInt8]? {
+    func sealIfPresent(_ part: RecordWriter, for context: SealContext) throws(SealError) -> [UInt8]?
+    {
         part.isEmpty ? nil : try seal(part.bytes, for: context)
     }
 
     /// What was sealed; nil for nil.
-    func openIfPresent(_ sealed: [UInt8]?, for context: SealContext) throws(StoreError) -> [UInt8]? {
+    func openIfPresent(_ sealed: [UInt8]?, for context: SealContext) throws(StoreError) -> [UInt8]?
+    {
         guard let sealed else { return nil }
         do {
             return try open(sealed, for: context)

@@ -5,6 +5,7 @@ internal import Semantics
 struct EventPacker {
     /// The session's sequences of a task's events in this batch; 0 where there is none.
     struct Marks {
+        /// Of a created task, no event has a lower one.
         var first: Int64 = 0
         /// Of the task's terminal event.
         var last: Int64 = 0
@@ -55,6 +56,14 @@ struct EventPacker {
                 if event.body.isTerminal { marks[place].last = event.sequence }
             }
             try append(event, task: place)
+        }
+    }
+
+    /// Where a created task's events begin at the earliest, for one that has none in this batch.
+    mutating func completeMarks(from sessions: [SessionRecord]) {
+        for index in created.indices where marks[index].first == 0 {
+            let session = sessions.first { $0.id == created[index].session }
+            marks[index].first = session.map { $0.lastSequence + 1 } ?? 0
         }
     }
 

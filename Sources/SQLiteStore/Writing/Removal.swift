@@ -87,7 +87,8 @@ struct Removal {
         let base = try RequestRecord.url(in: row.request)
         let context = SealContext.status(of: task, tenant: row.tenant)
         let outcome = try TaskStatus.outcome(
-            clear: row.status, secret: try sealer.openIfPresent(row.secret, for: context), base: base)
+            clear: row.status, secret: try sealer.openIfPresent(row.secret, for: context),
+            base: base)
         var parts = RecordParts()
         TaskStatus.write(outcome, to: &parts, base: "")
         let status = try PreparedStatement(
@@ -98,7 +99,8 @@ struct Removal {
             """)
         status.bind(1, task.rawValue)
         status.bind(2, lastEvent)
-        try status.run(3, parts.clear.bytes, 4, try sealer.sealIfPresent(parts.secret, for: context))
+        try status.run(
+            3, parts.clear.bytes, 4, try sealer.sealIfPresent(parts.secret, for: context))
         let update = try PreparedStatement(
             database, "UPDATE task SET state = ?2, request = x'' WHERE id = ?1")
         update.bind(1, task.rawValue)
@@ -119,7 +121,8 @@ struct Removal {
         statement.bind(2, StoredState.removed.rawValue)
         return try statement.first { row in
             Row(
-                tenant: TenantID(rawValue: row.int64(0)), session: SessionID(rawValue: row.int64(1)),
+                tenant: TenantID(rawValue: row.int64(0)),
+                session: SessionID(rawValue: row.int64(1)),
                 request: row.bytes(2), lastEvent: row.int64OrNil(3), status: row.bytes(4),
                 secret: row.bytesOrNil(5), lastSequence: row.int64(6))
         }
@@ -128,7 +131,8 @@ struct Removal {
     /// Keeps the greatest identifier that no row has any more: it is not given again.
     private func note(forgotten identifier: Int64) throws {
         try run(
-            "UPDATE gateway SET lastForgottenIdentifier = max(lastForgottenIdentifier, ?1)", identifier)
+            "UPDATE gateway SET lastForgottenIdentifier = max(lastForgottenIdentifier, ?1)",
+            identifier)
     }
 
     private func run(_ sql: String, _ parameter: Int64) throws {

@@ -24,7 +24,8 @@ struct TaskWriter {
         insertSecret = try PreparedStatement(
             database, "INSERT INTO task_secret (task, secret) VALUES (?1, ?2)")
         update = try PreparedStatement(
-            database, "UPDATE task SET state = ?2, hasLiveAttempt = ?3, startedAt = ?4 WHERE id = ?1")
+            database,
+            "UPDATE task SET state = ?2, hasLiveAttempt = ?3, startedAt = ?4 WHERE id = ?1")
         putStatus = try PreparedStatement(
             database,
             """

@@ -1,0 +1,99 @@
+import Engine
+import GRDB
+import Semantics
+import Testing
+
+@testable import SQLiteStore
+
+/// Nothing that is read from the disk can stop the process.
+@Suite struct DamageTests {
+    @Test func `a record that is cut or changed is read or refused, never trapped on`() throws {
+        var world = World()
+        let session = world.makeSession(delegate: DelegateOptions())
+        for (created, changed) in world.variety(in: session) {
+            for task in [created, changed] {
+                var parts = RecordParts()
+                task.originalRequest.write(to: &parts)
+                try bend(parts.clear.bytes) { bytes throws(StoreError) in
+                    _ = try RequestRecord(clear: RecordReader(bytes), secret: nil)
+                }
+                parts.reset()
+                TaskStatus.write(task, to: &parts)
+                try bend(parts.clear.bytes) { bytes throws(StoreError) in
+                    var task = created
+                    try TaskStatus.read(clear: bytes, secret: bytes, into: &task)
+                }
+            }
+        }
+        var parts = RecordParts()
+        SessionConstants.write(world.session(session), to: &parts)
+        try bend(parts.clear.bytes) { bytes throws(StoreError) in
+            _ = try SessionConstants.read(clear: bytes, secret: bytes)
+        }
+    }
+
+    @Test func `a pack that is cut or changed is read or refused, never trapped on`() throws {
+        let events = History().events
+        var pack = EventPackWriter(startingAt: events[0])
+        for event in events {
+            var parts = RecordParts()
+            EventCoding.write(event.body, to: &parts)
+            pack.append(event, .clear(parts.clear.bytes))
+        }
+        try bend(pack.bytes) { bytes throws(StoreError) in
+            var reader = try EventPackReader(bytes)
+            while let event = try reader.next() {
+                if case .clear(let payload) = event.payload {
+                    _ = try EventCoding.body(event.kind, payload: payload)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        "UPDATE task SET request = x'FFFF'", "UPDATE task_status SET status = x'0A7F'",
+        "UPDATE task SET type = 9", "UPDATE event_pack SET events = x'01FF'",
+        "UPDATE event_pack SET events = x'02'", "DELETE FROM task_status",
+        "UPDATE session SET state = 'odd'", "UPDATE session SET constants = x'0AFF01'",
+        "UPDATE task SET state = 77",
+    ])
+    func `a damaged row is told`(sql: String) async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            let history = History()
+            for batch in history.batches { try await store.commit(batch) }
+            try await store.pool.write { try $0.execute(sql: sql) }
+            let error = await #expect(throws: StoreError.self) {
+                _ = try await store.load()
+                for task in history.tasks { _ = try await store.task(task.id, of: task.tenant) }
+                for stream in history.streams {
+                    _ = try await store.events(EventQuery(stream: stream, after: 0, limit: 1000))
+                }
+            }
+            guard case .damaged = error else {
+                Issue.record("\(String(describing: error))")
+                return
+            }
+        }
+    }
+
+    /// Gives every prefix of the bytes, and the bytes with each one changed in several ways, to a reader that may throw.
+    private func bend(
+        _ bytes: [UInt8], _ read: ([UInt8]) throws(StoreError) -> Void
+    ) throws {
+        try read(bytes)
+        var refused = 0
+        func attempt(_ bytes: [UInt8]) {
+            do throws(StoreError) { try read(bytes) } catch { refused += 1 }
+        }
+        for index in bytes.indices {
+            attempt(Array(bytes[..<index]))
+            for change: UInt8 in [0x01, 0x07, 0x80, 0xFF] {
+                var changed = bytes
+                changed[index] ^= change
+                attempt(changed)
+            }
+        }
+        #expect(bytes.isEmpty || refused > 0)
+    }
+}

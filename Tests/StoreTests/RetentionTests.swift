@@ -1,0 +1,164 @@
+import Engine
+import Semantics
+import Testing
+
+/// What is forgotten, and when (R-8, S-60).
+@Suite struct RetentionTests {
+    @Test(arguments: StoreKind.allCases)
+    func `old tasks are forgotten, and those with files are named (S-60)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            for index in 0..<30 {
+                var task = world.makeTask(in: session)
+                if index % 3 != 2 {
+                    task = task.completed(at: Timestamp(milliseconds: Int64(index)))
+                }
+                if index % 2 == 1 { task.content?.place = .file }
+                batch.createdTasks.append(task)
+            }
+            try await store.commit(batch)
+            var limits = RetentionLimits.none
+            limits.tasksCompletedBefore = Timestamp(milliseconds: 20)
+            let files = try await store.purge(limits)
+            let isOld = { (task: TaskRecord) in (task.completedAt?.milliseconds ?? 20) < 20 }
+            #expect(
+                Set(files)
+                    == Set(
+                        batch.createdTasks.filter { isOld($0) && $0.content?.place == .file }.map(
+                            \.id)))
+            let all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases), limit: 500)
+            #expect(try await store.tasks(all) == batch.createdTasks.filter { !isOld($0) })
+            #expect(try await store.purge(limits).isEmpty)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `old events are forgotten from the oldest on, and the stream says so (R-8)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            let other = world.makeSession()
+            let early = world.makeTask(in: session)
+            let late = world.makeTask(in: session)
+            var events: [Event] = []
+            for index in 0..<20 {
+                world.tick(milliseconds: 10)
+                let task = index < 12 ? early : late
+                let event =
+                    index == 0
+                    ? world.event(.didBecomeInvalid(nil), of: nil, in: other)
+                    : world.event(.didFinishDownloading, of: task)
+                var batch = world.batch(session, other)
+                if index == 1 { batch.createdTasks = [early] }
+                if index == 12 { batch.createdTasks = [late] }
+                batch.events = [event]
+                events.append(event)
+                try await store.commit(batch)
+            }
+            var limits = RetentionLimits.none
+            limits.eventsBefore = events[10].at
+            _ = try await store.purge(limits)
+            let stream = EventStreamKey.session(session)
+            #expect(try await store.oldestEvent(of: stream) == events[10].sequence)
+            let query = EventQuery(stream: stream, after: 0, limit: 100)
+            #expect(try await store.events(query) == Array(events[10...]))
+            // Its only event is gone: the stream goes on behind it.
+            #expect(try await store.oldestEvent(of: .session(other)) == 2)
+            #expect(
+                try await store.oldestEvent(of: .tenant(World.alice)) == events[10].tenantSequence)
+            #expect(
+                try await store.oldestEvent(of: .task(early.id, session: session))
+                    == events[10].sequence)
+            #expect(try await store.oldestEvent(of: .task(late.id, session: session)) == 1)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a session keeps at least as many of its newest events as it may (R-8)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            let task = world.makeTask(in: session)
+            for index in 0..<10 {
+                var batch = StoreBatch()
+                if index == 0 { batch.createdTasks = [task] }
+                batch.events = (0..<5).map { _ in world.event(.didFinishDownloading, of: task) }
+                batch.sessions = [world.session(session)]
+                try await store.commit(batch)
+            }
+            var limits = RetentionLimits.none
+            limits.eventsPerSession = 20
+            _ = try await store.purge(limits)
+            let query = EventQuery(stream: .session(session), after: 0, limit: 100)
+            #expect(try await store.events(query).map(\.sequence) == Array(31...50))
+            #expect(try await store.oldestEvent(of: .session(session)) == 31)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a session is forgotten when it is invalid and nothing of it is left`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            let task = world.makeTask(in: session)
+            var batch = StoreBatch()
+            batch.createdTasks = [task.completed(at: world.instant)]
+            batch.events = [
+                world.event(.didCreate, of: task),
+                world.event(.didBecomeInvalid(nil), of: nil, in: session),
+            ]
+            world.change(session) {
+                $0.state = .invalid
+                $0.invalidatedAt = Timestamp(milliseconds: World.start)
+            }
+            batch.sessions = [world.session(session)]
+            try await store.commit(batch)
+            var limits = RetentionLimits.none
+            limits.sessionsInvalidBefore = Timestamp(milliseconds: World.start + 1)
+            _ = try await store.purge(limits)
+            #expect(try await store.load().sessions.count == 1)
+            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            _ = try await store.purge(limits)
+            #expect(try await store.load().sessions.count == 1)
+            limits.eventsBefore = Timestamp(milliseconds: .max)
+            _ = try await store.purge(limits)
+            #expect(try await store.load().sessions.isEmpty)
+            #expect(try await store.load().lastIdentifier == task.id.rawValue)
+        }
+    }
+
+    @Test func `memory keeps the newest 100,000 events of a session`() async throws {
+        let store = MemoryStore()
+        var world = World()
+        let session = world.makeSession()
+        let task = world.makeTask(in: session)
+        var batch = StoreBatch()
+        batch.createdTasks = [task]
+        for _ in 0..<MemoryStore.eventLimit + 5 {
+            batch.events.append(world.event(.didFinishDownloading, of: task))
+        }
+        batch.sessions = [world.session(session)]
+        try await store.commit(batch)
+        #expect(try await store.oldestEvent(of: .session(session)) == 6)
+        #expect(try await store.oldestEvent(of: .tenant(World.alice)) == 6)
+        let query = EventQuery(stream: .session(session), after: 0, limit: .max)
+        #expect(try await store.events(query).count == MemoryStore.eventLimit)
+    }
+}
+
+extension RetentionLimits {
+    /// Forgets nothing.
+    static let none = RetentionLimits(
+        tasksCompletedBefore: Timestamp(milliseconds: 0), eventsBefore: Timestamp(milliseconds: 0),
+        eventsPerSession: .max, sessionsInvalidBefore: Timestamp(milliseconds: 0))
+}

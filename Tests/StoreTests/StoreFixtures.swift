@@ -1,0 +1,171 @@
+import Engine
+import Foundation
+import SQLiteStore
+import Sealing
+import Semantics
+import Testing
+
+/// The stores that must behave alike.
+enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
+    case memory, durable
+
+    var testDescription: String { rawValue }
+
+    /// A new, empty store in a folder of its own, removed afterwards.
+    func withStore(_ body: (any Store) async throws -> Void) async throws {
+        switch self {
+        case .memory: try await body(MemoryStore())
+        case .durable:
+            try await TemporaryFolder.with { folder in
+                let store = try DurableStore(folder: folder, sealer: AESGCMSealer(key: DataKey()))
+                try await body(store)
+                try store.close()
+            }
+        }
+    }
+}
+
+enum TemporaryFolder {
+    /// Runs the body with the path of a folder that does not exist yet.
+    static func with(_ body: (String) async throws -> Void) async throws {
+        let folder = FileManager.default.temporaryDirectory
+            .appendingPathComponent("ferry-store-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        try await body(folder)
+    }
+}
+
+/// Makes records and events with ids and sequences in the engine's way.
+struct World {
+    static let start: Int64 = 1_790_000_000_000
+
+    private(set) var sessions: [SessionID: SessionRecord] = [:]
+    private(set) var tenantSequences: [TenantID: Int64] = [:]
+    private var lastIdentifier: Int64 = start * 1000
+    private var now: Int64 = start
+
+    static let alice = TenantID(rawValue: 1)
+    static let bob = TenantID(rawValue: 2)
+
+    mutating func nextIdentifier() -> Int64 {
+        lastIdentifier += 7
+        return lastIdentifier
+    }
+
+    mutating func tick(milliseconds: Int64 = 1) { now += milliseconds }
+
+    var instant: Timestamp { Timestamp(milliseconds: now) }
+
+    mutating func makeSession(
+        of tenant: TenantID = alice, configuration: SessionConfiguration = SessionConfiguration(),
+        delegate: DelegateOptions? = nil
+    ) -> SessionID {
+        let id = SessionID(rawValue: nextIdentifier())
+        sessions[id] = SessionRecord(
+            id: id, tenant: tenant, type: .default, description: nil, configuration: configuration,
+            delegate: delegate, createdAt: instant)
+        return id
+    }
+
+    func session(_ id: SessionID) -> SessionRecord {
+        guard let session = sessions[id] else { preconditionFailure("no such session") }
+        return session
+    }
+
+    mutating func change(_ id: SessionID, _ body: (inout SessionRecord) -> Void) {
+        var session = session(id)
+        body(&session)
+        sessions[id] = session
+    }
+
+    mutating func makeTask(
+        in session: SessionID, request: RequestRecord = .plain,
+        options: TaskOptions = TaskOptions(),
+        type: TaskType = .data
+    ) -> TaskRecord {
+        tick()
+        let number = self.session(session).lastTaskNumber + 1
+        change(session) { $0.lastTaskNumber = number }
+        return TaskRecord(
+            id: TaskID(rawValue: nextIdentifier()), tenant: self.session(session).tenant,
+            session: session, number: number, type: type, options: options, request: request,
+            createdAt: instant)
+    }
+
+    mutating func event(
+        _ body: EventBody, of task: TaskRecord
+    ) -> Event {
+        event(body, of: task.id, in: task.session)
+    }
+
+    mutating func event(_ body: EventBody, of task: TaskID?, in session: SessionID) -> Event {
+        let tenant = self.session(session).tenant
+        let sequence = self.session(session).lastSequence + 1
+        change(session) { $0.lastSequence = sequence }
+        tenantSequences[tenant, default: 0] += 1
+        return Event(
+            tenant: tenant, session: session, sequence: sequence,
+            tenantSequence: tenantSequences[tenant] ?? 0, task: task, at: instant, body: body)
+    }
+
+    /// A batch with the records of these sessions as they are now.
+    func batch(_ sessions: SessionID...) -> StoreBatch {
+        var batch = StoreBatch()
+        batch.sessions = sessions.map(session)
+        batch.tenantSequences = tenantSequences
+        return batch
+    }
+}
+
+extension TaskRecord {
+    /// The task as it is at the end of a plain transfer.
+    func completed(at instant: Timestamp, error: TransferError? = nil) -> TaskRecord {
+        var task = self
+        task.state = .completed
+        task.startedAt = createdAt
+        task.completedAt = instant
+        task.hasLiveAttempt = false
+        task.response = .plain
+        task.error = error
+        task.metrics = .plain
+        task.countOfBytesReceived = 12
+        task.countOfBytesExpectedToReceive = 12
+        task.content = ContentRecord(length: 12, place: .store, digest: nil, lengthVerified: true)
+        return task
+    }
+}
+
+extension WebURL {
+    static let plain = WebURL(
+        string: "https://example.com/a/b?c=d", scheme: "https", host: "example.com", port: 443,
+        path: "/a/b", query: "c=d")
+}
+
+extension RequestRecord {
+    static let plain = RequestRecord(url: .plain, headers: ["Accept": "*/*"])
+}
+
+extension ResponseRecord {
+    static let plain = ResponseRecord(
+        url: WebURL.plain.string, status: 200, httpVersion: "1.1",
+        headers: ["Content-Type": "text/plain", "Content-Length": "12"], expectedContentLength: 12,
+        mimeType: "text/plain", textEncodingName: "utf-8", suggestedFilename: "b.txt")
+}
+
+extension TaskMetrics {
+    static let plain: TaskMetrics = {
+        var transaction = TransactionMetrics()
+        transaction.url = WebURL.plain.string
+        transaction.method = "GET"
+        transaction.status = 200
+        transaction.fetchStart = World.start * 1000
+        transaction.domainLookupStart = World.start * 1000 + 5
+        transaction.responseEnd = World.start * 1000 + 4000
+        transaction.networkProtocolName = "http/1.1"
+        transaction.remoteAddress = "192.0.2.1"
+        transaction.remotePort = 443
+        var metrics = TaskMetrics()
+        metrics.transactions = [transaction]
+        return metrics
+    }()
+}
