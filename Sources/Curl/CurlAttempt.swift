@@ -11,6 +11,7 @@ internal import Semantics
 final class CurlAttempt: Attempt {
     private let request: AttemptRequest
     private let gate: EgressGate
+    private let share: FairShare
     /// Holds the pool until the end.
     private var pool: CurlPool?
     /// Nil once the attempt has ended or was cancelled.
@@ -22,6 +23,8 @@ final class CurlAttempt: Attempt {
     private var reader = ResponseHeadReader()
     private var headIsTaken = false
     private var isPaused = false
+    /// Paused for the rest of this turn of the loop, so that others get theirs.
+    private var isYielding = false
     private var sentByteCount: Int64 = 0
 
     // Why a callback ended the transfer, if one did.
@@ -30,9 +33,10 @@ final class CurlAttempt: Attempt {
     private var fault: String?
 
     init(
-        _ request: AttemptRequest, pool: CurlPool, gate: EgressGate,
+        _ request: AttemptRequest, pool: CurlPool, gate: EgressGate, share: FairShare,
         observer: any AttemptObserver
     ) {
+        self.share = share
         self.request = request
         self.pool = pool
         self.gate = gate
@@ -56,8 +60,19 @@ final class CurlAttempt: Attempt {
 
     func resume() {
         precondition(pool?.isActing != true, "an attempt is resumed from inside libcurl")
-        guard let easy, isPaused else { return }
+        guard easy != nil, isPaused else { return }
         isPaused = false
+        unpause()
+    }
+
+    /// The next turn of the loop has come.
+    func goOn() {
+        isYielding = false
+        unpause()
+    }
+
+    private func unpause() {
+        guard let easy, !isPaused, !isYielding else { return }
         let code = pool?.pause(easy, CURLPAUSE_CONT) ?? CURLE_OK
         // Bytes that were held are delivered by that call, and where a callback then ends the transfer, libcurl
         // tells it here only. Without a connection there is nothing to unpause.
@@ -105,7 +120,11 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_WRITEFUNCTION: bytes of the body.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer else { return .stop }
-        guard !isPaused else { return .pause }
+        guard !isPaused, !isYielding else { return .pause }
+        guard share.take(bytes.count, for: self) else {
+            isYielding = true
+            return .pause
+        }
         return obey(observer.attemptDidReceive(bytes))
     }
 

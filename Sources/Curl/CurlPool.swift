@@ -20,7 +20,10 @@ final class CurlPool: ConnectionPool {
     private var idleTimer: LoopTimer?
     private var wasUsed = false
 
-    init(_ settings: PoolSettings, _ common: CurlSettings) {
+    private let share: FairShare
+
+    init(_ settings: PoolSettings, _ common: CurlSettings, share: FairShare) {
+        self.share = share
         self.settings = settings
         self.common = common
         self.gate = EgressGate(common.egress)
@@ -28,7 +31,8 @@ final class CurlPool: ConnectionPool {
 
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
         precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
-        let attempt = CurlAttempt(request, pool: self, gate: gate, observer: observer)
+        let attempt = CurlAttempt(
+            request, pool: self, gate: gate, share: share, observer: observer)
         if let refusal = refusal(of: request) {
             attempt.endSoon(refusal)
             return attempt

@@ -9,6 +9,7 @@ public import Semantics
 @LoopActor
 public final class CurlTransport: Transport {
     private let settings: CurlSettings
+    private lazy var share = FairShare()
 
     /// Prepares libcurl and the process for it.
     ///
@@ -39,6 +40,6 @@ public final class CurlTransport: Transport {
 
     /// Makes a pool. It costs nothing until its first attempt.
     public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
-        CurlPool(settings, self.settings)
+        CurlPool(settings, self.settings, share: share)
     }
 }

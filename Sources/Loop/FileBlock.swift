@@ -1,4 +1,4 @@
-internal import Glibc
+internal import Synchronization
 
 /// A piece of memory aligned for O_DIRECT, filled on the loop and then written by a file thread.
 ///
@@ -20,10 +20,12 @@ public final class FileBlock: @unchecked Sendable {
     public init(capacity: Int) {
         precondition(capacity > 0 && capacity.isMultiple(of: FileBlock.alignment))
         self.capacity = capacity
-        start = .allocate(byteCount: capacity, alignment: FileBlock.alignment)
+        start = SpareBlocks.take(capacity) ?? .allocate(byteCount: capacity, alignment: FileBlock.alignment)
     }
 
-    deinit { start.deallocate() }
+    deinit {
+        if !SpareBlocks.keep(start, capacity) { start.deallocate() }
+    }
 
     /// Bytes that still fit.
     public var room: Int { capacity - count }
@@ -48,5 +50,27 @@ public final class FileBlock: @unchecked Sendable {
         let padded = (count + FileBlock.alignment - 1) / FileBlock.alignment * FileBlock.alignment
         (start + count).initializeMemory(as: UInt8.self, repeating: 0, count: padded - count)
         return try body(UnsafeRawBufferPointer(start: start, count: padded))
+    }
+}
+
+/// Memory of large blocks that is between two uses: fresh pages cost more than the copy into them.
+private enum SpareBlocks {
+    private static let capacity = 1 << 20
+    private static let limit = 16
+    private static let spare = Mutex<[UInt]>([])
+
+    static func take(_ capacity: Int) -> UnsafeMutableRawPointer? {
+        guard capacity == SpareBlocks.capacity else { return nil }
+        return spare.withLock { $0.popLast() }.flatMap(UnsafeMutableRawPointer.init(bitPattern:))
+    }
+
+    /// - Returns: false where it is not kept, and the caller frees it.
+    static func keep(_ start: UnsafeMutableRawPointer, _ capacity: Int) -> Bool {
+        guard capacity == SpareBlocks.capacity else { return false }
+        return spare.withLock { spare in
+            guard spare.count < limit else { return false }
+            spare.append(UInt(bitPattern: start))
+            return true
+        }
     }
 }

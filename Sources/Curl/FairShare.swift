@@ -1,0 +1,41 @@
+internal import Loop
+
+/// What all transfers together may take in one turn of the loop, so that whoever else is on it is not kept waiting.
+///
+/// libcurl reads up to a hundred buffers from a socket before it returns (measured: 6.6 MB, several milliseconds of
+/// copying), for every socket that is ready. An attempt that finds the share used up pauses, and goes on in the next
+/// turn, in the order of asking.
+@LoopActor
+final class FairShare {
+    /// A quarter of a millisecond of copying, or less.
+    private static let bytesPerTurn = 256 << 10
+
+    private var left = FairShare.bytesPerTurn
+    private var isRefillDue = false
+    private var waiting: [CurlAttempt] = []
+    private lazy var nextTurn = LoopTimer { [unowned self] in refill() }
+
+    /// Takes bytes from the share of this turn.
+    /// - Returns: false when it is used up: the attempt is told by `goOn()`, in another turn.
+    func take(_ byteCount: Int, for attempt: CurlAttempt) -> Bool {
+        guard left > 0 else {
+            waiting.append(attempt)
+            return false
+        }
+        left -= byteCount
+        if !isRefillDue {
+            // A timer, and not `later`: the sockets of everybody are looked at before it fires.
+            isRefillDue = true
+            nextTurn.arm(after: .zero)
+        }
+        return true
+    }
+
+    private func refill() {
+        isRefillDue = false
+        left = FairShare.bytesPerTurn
+        let attempts = waiting
+        waiting = []
+        for attempt in attempts { attempt.goOn() }
+    }
+}
