@@ -4,8 +4,9 @@ internal import Synchronization
 
 /// A store in memory: where ephemeral sessions live (S-2). Nothing of it reaches a disk.
 ///
-/// Never fails. A session keeps its newest 100,000 events; `oldestEvent` tells when older ones have been dropped.
-/// A page of a tenant's stream costs a look at each of its sessions for every event; all else is a look-up.
+/// Never fails. A session keeps its newest 100,000 events; `oldestEvent` tells when older ones have
+/// been dropped. A page of a tenant's stream costs a look at each of its sessions for every event;
+/// all else is a look-up.
 public final class MemoryStore: Store {
     /// How many events of one session are kept.
     public static let eventLimit = 100_000
@@ -15,44 +16,55 @@ public final class MemoryStore: Store {
     /// An empty store.
     public init() {}
 
+    /// The sessions and tasks as they are now.
     public func load() async throws(StoreError) -> StoreContents {
         state.withLock { $0.contents }
     }
 
+    /// Takes the batch whole, at about a microsecond a record.
     public func commit(_ batch: StoreBatch) async throws(StoreError) {
         state.withLock { $0.apply(batch) }
     }
 
+    /// One look-up.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         state.withLock { state in
             state.tasks[id].flatMap { $0.tenant == tenant ? $0 : nil }
         }
     }
 
+    /// One look-up.
     public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
         state.withLock { $0.tasks[id] != nil }
     }
 
+    /// Searches the session's tasks from `after` on; without a session, those of each of the
+    /// tenant's.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
         state.withLock { $0.tasks(query) }
     }
 
+    /// Counted as tasks change.
     public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
         state.withLock { $0.counts(of: session) }
     }
 
+    /// The bytes as they were given.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         state.withLock { $0.stored[task] }
     }
 
+    /// A task's stream is searched in its session's from the task's first event on.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         state.withLock { $0.events(query) }
     }
 
+    /// One look-up.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
         state.withLock { $0.oldest(of: stream) }
     }
 
+    /// Looks at every task once.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
         state.withLock { $0.purge(limits) }
     }
@@ -298,7 +310,8 @@ extension Int64 {
 }
 
 extension RandomAccessCollection where Index == Int {
-    /// The first index from which on the predicate holds, where it holds for no element before one for which it does not.
+    /// The first index from which on the predicate holds, where it holds for no element before one
+    /// for which it does not.
     fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
         var low = startIndex
         var high = endIndex

@@ -5,9 +5,9 @@ internal import Synchronization
 
 /// A store on SQLite: what is acknowledged survives kill -9 and power loss.
 ///
-/// One connection writes, on a queue of its own: a batch is one transaction and one sync of the write-ahead log.
-/// Reads have connections of their own and wait for no writer. Sensitive headers, request bodies and contents are
-/// sealed. All files have mode 0600.
+/// One connection writes, on a queue of its own: a batch is one transaction and one sync of the
+/// write-ahead log. Reads have connections of their own and wait for no writer. Sensitive headers,
+/// request bodies and contents are sealed. All files have mode 0600.
 public final class DurableStore: Store {
     /// The database's name in its folder; SQLite adds `-wal` and `-shm`.
     public static let fileName = "ferry.sqlite"
@@ -26,8 +26,8 @@ public final class DurableStore: Store {
     /// - Parameters:
     ///   - folder: is given mode 0700.
     ///   - sealer: must have the key that the database was made with.
-    /// - Throws: `damaged` when the key is another one (nothing is changed then) or the file is not a database,
-    ///   `full`, or `failed`.
+    /// - Throws: `damaged` when the key is another one (nothing is changed then) or the file is not
+    ///   a database, `full`, or `failed`.
     public init(folder: String, sealer: any Sealer) throws(StoreError) {
         let path = try DatabaseFile.prepare(in: folder)
         do {
@@ -74,6 +74,11 @@ public final class DurableStore: Store {
 
     // MARK: Store
 
+    /// One transaction and one sync: about 10 µs of the writer's time for each task that is created
+    /// and completed with five events, in batches of hundreds.
+    ///
+    /// - Throws: `full` when nothing was written for want of room, and the batch may come again;
+    ///   `failed` for good: it is told to every later commit.
     public func commit(_ batch: StoreBatch) async throws(StoreError) {
         guard !batch.isEmpty else { return }
         let sealer = sealer
@@ -82,20 +87,25 @@ public final class DurableStore: Store {
         }
     }
 
+    /// Reads sessions and active tasks only, so that a start does not wait for history.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
         return try await reading { try Loading(database: $0, sealer: sealer).contents() }
     }
 
+    /// About 10 µs.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let sealer = sealer
         return try await reading { try TaskReader($0, sealer: sealer).task(id, of: tenant) }
     }
 
+    /// One look at the primary key.
     public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
         try await reading { try TaskIndex(database: $0).knows(id) }
     }
 
+    /// Reads as many index entries as the page has for each state; history without a session is
+    /// searched from `after` on.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
         let sealer = sealer
         return try await reading { database in
@@ -106,20 +116,25 @@ public final class DurableStore: Store {
         }
     }
 
+    /// Reads one index entry for each of the session's tasks: 5 ms for 60,000.
     public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
         try await reading { try TaskIndex(database: $0).counts(of: session) }
     }
 
+    /// The bytes, opened.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         let sealer = sealer
         return try await reading { try TaskReader($0, sealer: sealer).content(of: task) }
     }
 
+    /// Reads whole packs: the events of a session in one commit, of a tenant in one commit. A
+    /// task's stream reads its session's packs between its first event and its last.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         let sealer = sealer
         return try await reading { try EventReader($0, sealer: sealer).events(query) }
     }
 
+    /// One look at an index.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
         let sealer = sealer
         return try await reading { try EventReader($0, sealer: sealer).oldest(of: stream) }
@@ -168,7 +183,7 @@ public final class DurableStore: Store {
             guard let value else { throw StoreError.failed("The transaction did not run.") }
             return value
         }.mapError(StoreError.init)
-        if case .failure(let error) = result, error != .full { failure.withLock { $0 = error } }
+        if case .failure(.failed(let words)) = result { failure.withLock { $0 = .failed(words) } }
         return result
     }
 }

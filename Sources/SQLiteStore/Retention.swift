@@ -3,9 +3,13 @@ internal import GRDB
 public import Semantics
 
 extension DurableStore {
-    /// How many tasks or packs one transaction forgets: commits wait for it, so it is short (about 20 ms).
+    /// How many tasks or packs one transaction forgets: commits wait for it, so it is short (about
+    /// 20 ms).
     private static let stepSize = 1000
 
+    /// In steps of 1,000 tasks or packs, between which commits go on.
+    ///
+    /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
         for session in try await reading({ try Retention(database: $0).sessions() }) {
             try await purgeEvents(of: session, limits)
@@ -48,7 +52,9 @@ extension DurableStore {
                 let tasks = try Retention(database: database).expiredTasks(
                     limits, limit: Self.stepSize)
                 let removal = try Removal(database, sealer: sealer)
-                return (tasks.count, try tasks.filter { try removal.forget($0) == .file })
+                return (
+                    tasks.count, try tasks.filter { try removal.forgetEvenDamaged($0) == .file }
+                )
             }
             files += found
             guard seen == Self.stepSize else { return files }
@@ -72,7 +78,8 @@ private struct Retention {
         }
     }
 
-    /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the wall clock did.
+    /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the
+    /// wall clock did.
     func expiredPacks(
         of session: SessionID, _ limits: RetentionLimits, limit: Int
     ) throws -> [Pack] {
@@ -119,7 +126,8 @@ private struct Retention {
             """
             SELECT task.id FROM task JOIN task_status ON task_status.task = task.id
             WHERE session = ?1 AND state = ?2 AND lastEvent < coalesce(
-                (SELECT firstSequence FROM event_pack WHERE session = ?1 ORDER BY lastSequence LIMIT 1),
+                (SELECT firstSequence FROM event_pack WHERE session = ?1
+                    ORDER BY lastSequence LIMIT 1),
                 9223372036854775807)
             LIMIT ?3
             """)

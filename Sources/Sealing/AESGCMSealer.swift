@@ -5,9 +5,9 @@ internal import Semantics
 
 /// Seals with AES-256-GCM (NIST SP 800-38D) under one key.
 ///
-/// A sealed value is `version ‖ nonce ‖ ciphertext ‖ tag`: 1, 12, as many as the clear bytes, 16. Version, tenant,
-/// owner and field are authenticated with it. Nonces are random, so one key is good for 2^32 values (§8.3 there).
-/// Costs about 1.7 µs for a value of 1 KiB.
+/// A sealed value is `version ‖ nonce ‖ ciphertext ‖ tag`: 1, 12, as many as the clear bytes, 16.
+/// Version, tenant, owner and field are authenticated with it. Nonces are random, so one key is
+/// good for 2^32 values (§8.3 there). Costs about 1.7 µs for a value of 1 KiB.
 public struct AESGCMSealer: Sealer {
     /// The layout above.
     private static let version: UInt8 = 1
@@ -19,6 +19,9 @@ public struct AESGCMSealer: Sealer {
         self.key = SymmetricKey(data: key.bytes)
     }
 
+    /// The bytes with nonce and tag.
+    ///
+    /// - Throws: `failed` in the library's words.
     public func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {
         let box: AES.GCM.SealedBox
         do {
@@ -35,6 +38,9 @@ public struct AESGCMSealer: Sealer {
         return sealed
     }
 
+    /// What was sealed.
+    ///
+    /// - Throws: `notAuthentic`.
     public func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {
         guard sealed.first == Self.version else { throw .notAuthentic }
         do {

@@ -21,11 +21,12 @@ public struct DataKey: Sendable {
 
     /// Reads the key from a file, or makes both when there is none.
     ///
-    /// A new file has mode 0600. It appears under its name only when it is whole and on the disk, with its folder,
-    /// so that nothing is ever sealed under a key that a power cut takes away. Blocks.
+    /// A new file has mode 0600. It appears under its name only when it is whole and on the disk,
+    /// with its folder, so that nothing is ever sealed under a key that a power cut takes away.
+    /// Blocks.
     ///
-    /// - Throws: `DataKeyError`, when the file can be read or written by others, has not 32 bytes, or the
-    ///   system refuses.
+    /// - Throws: `DataKeyError`, when the file can be read or written by others, has not 32 bytes,
+    ///   or the system refuses.
     public static func loadOrCreate(at path: String) throws(DataKeyError) -> DataKey {
         if let key = try load(at: path) { return key }
         let key = DataKey()

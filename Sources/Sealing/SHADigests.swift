@@ -4,8 +4,10 @@ internal import Crypto
 
 /// Running digests by swift-crypto (FIPS 180-4).
 public struct SHADigests: Digests {
+    /// Digests of both algorithms.
     public init() {}
 
+    /// A digest over no bytes yet.
     public func start(_ algorithm: DigestAlgorithm) -> any RunningDigest {
         switch algorithm {
         case .sha256: SHADigest<SHA256>()

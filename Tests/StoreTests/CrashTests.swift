@@ -49,7 +49,8 @@ import Testing
         }
     }
 
-    /// How many batches are there; each of them must be there whole, and none after the first that is missing.
+    /// How many batches are there; each of them must be there whole, and none after the first that
+    /// is missing.
     private func wholeBatches(in store: DurableStore, of history: History) async throws -> Int {
         var events: [Event] = []
         for tenant in [World.alice, World.bob] {

@@ -77,7 +77,25 @@ import Testing
         }
     }
 
-    /// Gives every prefix of the bytes, and the bytes with each one changed in several ways, to a reader that may throw.
+    @Test func `a damaged task does not keep others from being forgotten`() async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            let history = History()
+            for batch in history.batches { try await store.commit(batch) }
+            try await store.pool.write { database in
+                try database.execute(
+                    sql: "UPDATE task_status SET status = x'0A7F' WHERE task = ?",
+                    arguments: [history.tasks[3].id.rawValue])
+            }
+            var limits = RetentionLimits.none
+            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            _ = try await store.purge(limits)
+            for task in history.tasks { #expect(try await !store.knows(task.id)) }
+        }
+    }
+
+    /// Gives every prefix of the bytes, and the bytes with each one changed in several ways, to a
+    /// reader that may throw.
     private func bend(
         _ bytes: [UInt8], _ read: ([UInt8]) throws(StoreError) -> Void
     ) throws {

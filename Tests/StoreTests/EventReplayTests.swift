@@ -139,7 +139,8 @@ struct History {
                 }
             }
         }
-        // Three stories at a time, so that tasks and sessions interleave; batches of one to seven steps.
+        // Three stories at a time, so that tasks and sessions interleave; batches of one to seven
+        // steps.
         let order = stride(from: 0, to: story.count, by: 9).flatMap { start in
             [0, 3, 6, 1, 4, 7, 2, 5, 8].map { start + $0 }
         }

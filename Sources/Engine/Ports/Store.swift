@@ -21,7 +21,9 @@ public protocol Store: Sendable {
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
     /// Numbered events in their order.
     func events(_ query: EventQuery) async throws(StoreError) -> [Event]
-    /// The oldest sequence that can still be replayed for the stream; nil when it has no event.
+    /// The position from which on the stream can be replayed whole: 1 until something of it has been
+    /// forgotten. So a reader who has seen everything up to `p` can go on when `p + 1` is not below it, and
+    /// of several stores that share a stream the greatest answer counts. Nil when the stream is not known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
     /// Removes what has outlived its time, and returns what lay in files (R-8, S-60).
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID]
@@ -51,7 +53,7 @@ public struct StoreBatch: Sendable {
     public var removedTasks: [TaskID] = []
     /// Bodies of contents whose place is `.store`.
     public var contents: [(task: TaskID, bytes: [UInt8])] = []
-    /// Numbered events, ascending within each session.
+    /// Numbered events, ascending within each session and each tenant, from batch to batch too.
     public var events: [Event] = []
     /// The newest tenant sequence of each tenant that has new events.
     public var tenantSequences: [TenantID: Int64] = [:]

@@ -2,11 +2,11 @@ internal import Engine
 internal import GRDB
 internal import GRDBSQLite
 
-/// A statement of one connection, kept prepared by GRDB, bound and stepped by SQLite's own functions: GRDB's binding
-/// by value costs more than many a row.
+/// A statement of one connection, kept prepared by GRDB, bound and stepped by SQLite's own
+/// functions: GRDB's binding by value costs more than many a row.
 ///
-/// Belongs to the connection's queue. One run at a time: a statement that is asked for again while its rows are being
-/// read is the same one.
+/// Belongs to the connection's queue. One run at a time: a statement that is asked for again while
+/// its rows are being read is the same one.
 struct PreparedStatement {
     private let statement: Statement
     private let handle: OpaquePointer
@@ -57,7 +57,8 @@ struct PreparedStatement {
         }
     }
 
-    /// SQLITE_TRANSIENT, a macro that Swift does not see: SQLite copies the bytes before it returns.
+    /// SQLITE_TRANSIENT, a macro that Swift does not see: SQLite copies the bytes before it
+    /// returns.
     private static let copied = unsafeBitCast(
         OpaquePointer(bitPattern: -1), to: sqlite3_destructor_type?.self)
 
@@ -68,7 +69,8 @@ struct PreparedStatement {
         try finish(sqlite3_step(handle))
     }
 
-    /// Runs a statement that has no rows with bytes as one of its parameters, which SQLite reads where they are.
+    /// Runs a statement that has no rows with bytes as one of its parameters, which SQLite reads
+    /// where they are.
     func run(_ index: Int32, _ bytes: [UInt8]) throws(StoreError) {
         let code = bytes.withUnsafeBufferPointer { bytes in
             bind(index, inPlace: bytes)

@@ -3,8 +3,8 @@ internal import GRDB
 
 /// The tables, by migration. A migration that has been released is never changed.
 ///
-/// Ids are unique over all tenants (they come from one source), and a row of a tenant carries the tenant, which every
-/// look-up by a client's id compares.
+/// Ids are unique over all tenants (they come from one source), and a row of a tenant carries the
+/// tenant, which every look-up by a client's id compares.
 enum Schema {
     /// Brings the tables to this version.
     ///
@@ -51,8 +51,9 @@ enum Schema {
             constants BLOB NOT NULL,
             secret BLOB
         );
-        -- Written once, but for state, hasLiveAttempt and startedAt, which leave the row's size as it is: so it is
-        -- overwritten in its place. firstEvent: none of the task's events has a lower sequence.
+        -- Written once, but for state, hasLiveAttempt and startedAt, which leave the row's size as
+        -- it is: so it is overwritten in its place. firstEvent: none of the task's events has a
+        -- lower sequence.
         CREATE TABLE task (
             id INTEGER PRIMARY KEY,
             tenant INTEGER NOT NULL,
@@ -68,8 +69,8 @@ enum Schema {
         );
         CREATE INDEX task_by_session ON task (session, state);
         CREATE INDEX task_outstanding ON task (state, tenant) WHERE state < 5;
-        -- What of a task changes; a task that is as it was created has no row. lastEvent: the session's sequence of
-        -- the task's last event, once it has completed.
+        -- What of a task changes; a task that is as it was created has no row. lastEvent: the
+        -- session's sequence of the task's last event, once it has completed.
         CREATE TABLE task_status (
             task INTEGER PRIMARY KEY,
             completedAt INTEGER,
@@ -77,7 +78,8 @@ enum Schema {
             status BLOB NOT NULL,
             secret BLOB
         );
-        CREATE INDEX task_status_completed ON task_status (completedAt) WHERE completedAt IS NOT NULL;
+        CREATE INDEX task_status_completed ON task_status (completedAt)
+            WHERE completedAt IS NOT NULL;
         -- Sealed: what is sensitive of the original request.
         CREATE TABLE task_secret (
             task INTEGER PRIMARY KEY,
@@ -88,7 +90,8 @@ enum Schema {
             task INTEGER PRIMARY KEY,
             bytes BLOB NOT NULL
         );
-        -- All events of one session in one commit. tenantThrough: the newest tenant sequence of that commit.
+        -- All events of one session in one commit. tenantThrough: the newest tenant sequence of
+        -- that commit.
         CREATE TABLE event_pack (
             id INTEGER PRIMARY KEY,
             tenant INTEGER NOT NULL,

@@ -14,10 +14,12 @@ extension StoreError {
         }
     }
 
-    /// SQLITE_IOERR_SHMSIZE: the index of the write-ahead log cannot grow, for which a full disk is the reason.
+    /// SQLITE_IOERR_SHMSIZE: the index of the write-ahead log cannot grow, for which a full disk is
+    /// the reason.
     private static let noRoomForIndex = SQLITE_IOERR | 19 << 8
 
-    /// The error as the port knows it. The statement and its values are left out: they may hold secrets.
+    /// The error as the port knows it. The statement and its values are left out: they may hold
+    /// secrets.
     init(_ error: any Error) {
         switch error {
         case let error as StoreError: self = error

@@ -3,8 +3,8 @@ internal import Semantics
 
 /// A task's state as a number.
 ///
-/// From 2 on, because 0 and 1 take no byte in a row and a change of state must not change the row's size. The
-/// partial index `task_outstanding` has those below `completed`.
+/// From 2 on, because 0 and 1 take no byte in a row and a change of state must not change the row's
+/// size. The partial index `task_outstanding` has those below `completed`.
 enum StoredState: Int64, CaseIterable {
     case suspended = 2
     case running = 3

@@ -10,7 +10,8 @@ enum EventCoding {
         static let length: UInt8 = 2
     }
 
-    /// Whether the body is told by the task that has completed: nothing of it changes any more (S-31).
+    /// Whether the body is told by the task that has completed: nothing of it changes any more
+    /// (S-31).
     static func isDerived(_ body: EventBody, from task: TaskRecord) -> Bool {
         guard task.state == .completed else { return false }
         return switch body {

@@ -3,8 +3,9 @@ internal import Semantics
 
 /// Packs the events of one session in one commit, at about six bytes each.
 ///
-/// A pack is a version and then, for each event, numbers as differences to the event before: a header (kind, whether
-/// there is a task, form of the payload), sequence, tenant sequence, instant, task, and the payload behind its length.
+/// A pack is a version and then, for each event, numbers as differences to the event before: a
+/// header (kind, whether there is a task, form of the payload), sequence, tenant sequence, instant,
+/// task, and the payload behind its length.
 struct EventPackWriter {
     static let version: UInt64 = 1
 

@@ -56,7 +56,8 @@ struct EventReader {
             database,
             """
             SELECT coalesce(
-                (SELECT firstSequence FROM event_pack WHERE session = ?1 ORDER BY lastSequence LIMIT 1),
+                (SELECT firstSequence FROM event_pack WHERE session = ?1
+                    ORDER BY lastSequence LIMIT 1),
                 lastSequence + 1)
             FROM session WHERE id = ?1
             """)
@@ -107,13 +108,14 @@ struct EventReader {
             of: session, after: max(query.after, first - 1), limit: query.limit, only: task)
     }
 
-    /// Packs of one commit have the same newest tenant sequence and are read together: their events interleave.
+    /// Packs of one commit have the same newest tenant sequence and are read together: their events
+    /// interleave.
     private func find(of tenant: TenantID, _ query: EventQuery) throws -> [Found] {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT session, events, tenantThrough FROM event_pack WHERE tenant = ?1 AND tenantThrough > ?2
-            ORDER BY tenantThrough
+            SELECT session, events, tenantThrough FROM event_pack
+            WHERE tenant = ?1 AND tenantThrough > ?2 ORDER BY tenantThrough
             """)
         statement.bind(1, tenant.rawValue)
         statement.bind(2, query.after)

@@ -53,7 +53,8 @@ struct Loading {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT max(coalesce((SELECT max(id) FROM session), 0), coalesce((SELECT max(id) FROM task), 0),
+            SELECT max(coalesce((SELECT max(id) FROM session), 0),
+                coalesce((SELECT max(id) FROM task), 0),
                 coalesce((SELECT lastForgottenIdentifier FROM gateway), 0))
             """)
         return try statement.first { $0.int64(0) } ?? 0

@@ -5,8 +5,8 @@ internal import Semantics
 /// Reads tasks and their contents from one state of the database.
 struct TaskReader {
     private static let columns = """
-        SELECT task.id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt, request,
-            task_secret.secret, completedAt, status, task_status.secret
+        SELECT task.id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt,
+            request, task_secret.secret, completedAt, status, task_status.secret
         FROM task LEFT JOIN task_status ON task_status.task = task.id
             LEFT JOIN task_secret ON task_secret.task = task.id
         """

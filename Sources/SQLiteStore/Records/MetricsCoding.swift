@@ -9,7 +9,7 @@ extension TaskMetrics {
 
     /// Writes the metrics.
     ///
-    /// - Parameter base: the task's URL, which need not be written again.
+    /// `base` is the task's URL, which need not be written again.
     func write(to writer: inout RecordWriter, base: String) {
         if redirectCount != 0 { writer.put(Field.redirectCount, redirectCount) }
         for transaction in transactions {

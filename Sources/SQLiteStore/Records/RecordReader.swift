@@ -1,6 +1,7 @@
 internal import Engine
 
-/// Reads what `RecordWriter` writes, field by field. Nothing in the bytes can trap: all damage is thrown.
+/// Reads what `RecordWriter` writes, field by field. Nothing in the bytes can trap: all damage is
+/// thrown.
 ///
 /// ```swift
 /// while let field = try reader.next() {

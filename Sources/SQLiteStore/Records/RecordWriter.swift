@@ -1,5 +1,6 @@
-/// Writes a record as numbered fields: the wire format of Protocol Buffers, so that a column can be looked into with
-/// `protoc --decode_raw`, and a later version can add fields that an earlier one passes over.
+/// Writes a record as numbered fields: the wire format of Protocol Buffers, so that a column can be
+/// looked into with `protoc --decode_raw`, and a later version can add fields that an earlier one
+/// passes over.
 /// <https://protobuf.dev/programming-guides/encoding/>
 ///
 /// Signed integers are zigzag. A field that has its default value is left out by the caller.
@@ -66,7 +67,8 @@ struct RecordWriter {
         return Mark(start: start, content: bytes.count)
     }
 
-    /// Ends the record that was begun at the mark. Its length is known only now: a long one is moved by a few bytes.
+    /// Ends the record that was begun at the mark. Its length is known only now: a long one is
+    /// moved by a few bytes.
     mutating func end(_ mark: Mark) {
         let length = bytes.count - mark.content
         if length < 0x80 {

@@ -23,7 +23,7 @@ extension RequestRecord {
 
     /// Writes the request. A body is always secret; the headers are when one of them is sensitive.
     ///
-    /// - Parameter original: the task's first request, whose body need not be written again.
+    /// `original` is the task's first request, whose body need not be written again.
     func write(to parts: inout RecordParts, original: RequestRecord? = nil) {
         write(url, to: &parts.clear)
         if method != "GET" { parts.clear.put(Field.method, method) }
@@ -45,7 +45,8 @@ extension RequestRecord {
         }
     }
 
-    /// Path and query are the end of the text; their lengths say where they begin, so that nothing is parsed.
+    /// Path and query are the end of the text; their lengths say where they begin, so that nothing
+    /// is parsed.
     private func write(_ url: WebURL, to writer: inout RecordWriter) {
         writer.put(Field.url, url.string)
         let pathLength = url.path.utf8.count

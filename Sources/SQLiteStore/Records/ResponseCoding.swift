@@ -15,7 +15,7 @@ extension ResponseRecord {
 
     /// Writes the response. Its headers are secret when they set cookies.
     ///
-    /// - Parameter base: the task's URL, which need not be written again.
+    /// `base` is the task's URL, which need not be written again.
     func write(to parts: inout RecordParts, base: String) {
         if url != base { parts.clear.put(Field.url, url) }
         parts.clear.put(Field.status, status)
@@ -55,7 +55,8 @@ extension ResponseRecord {
 }
 
 extension HeaderList {
-    /// Writes a response's headers to the part that they belong to: a cookie that is set is a secret.
+    /// Writes a response's headers to the part that they belong to: a cookie that is set is a
+    /// secret.
     func write(_ field: UInt8, to parts: inout RecordParts) {
         if contains("Set-Cookie") {
             parts.secret.put(field, self)

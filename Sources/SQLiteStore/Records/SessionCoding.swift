@@ -60,8 +60,8 @@ extension SessionConfiguration {
         static let networkServiceType: UInt8 = 19
     }
 
-    /// Writes every property, so that a default may change in a later version and a session does not (S-5). The
-    /// additional headers are secret when one of them is sensitive.
+    /// Writes every property, so that a default may change in a later version and a session does
+    /// not (S-5). The additional headers are secret when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
         if httpAdditionalHeaders.fields.contains(where: {
             HeaderRules.isSensitive($0.name, marked: [])

@@ -1,7 +1,8 @@
 internal import Engine
 internal import Semantics
 
-/// What of a task changes and has no column: its status. A task that is as it was created has an empty one.
+/// What of a task changes and has no column: its status. A task that is as it was created has an
+/// empty one.
 enum TaskStatus {
     private enum Field {
         static let options: UInt8 = 1
@@ -46,7 +47,7 @@ enum TaskStatus {
 
     /// Writes only what events are told from.
     ///
-    /// - Parameter base: the task's URL, where the reader will know it; else empty.
+    /// `base` is the task's URL, where the reader will know it; else empty.
     static func write(_ outcome: TaskOutcome, to parts: inout RecordParts, base: String) {
         if let response = outcome.response {
             parts.put(Field.response, record: { response.write(to: &$0, base: base) })

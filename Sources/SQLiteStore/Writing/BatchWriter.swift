@@ -4,7 +4,8 @@ internal import Semantics
 
 /// Writes one batch inside the transaction that its caller has begun.
 ///
-/// Costs about a microsecond a row. Events are encoded first, because a task's row names its events.
+/// Costs about a microsecond a row. Events are encoded first, because a task's row names its
+/// events.
 struct BatchWriter {
     private let database: Database
     private let sealer: any Sealer
@@ -23,7 +24,8 @@ struct BatchWriter {
         try writeTenants(batch, packer)
         try writeSessions(batch.sessions)
         var tasks = parts
-        // By index: an element of a loop would be copied, and a task has some forty references to count.
+        // By index: an element of a loop would be copied, and a task has some forty references to
+        // count.
         for index in batch.createdTasks.indices {
             try tasks.create(batch.createdTasks[index], events: packer.marks[index])
         }
@@ -80,8 +82,8 @@ struct BatchWriter {
         let insert = try PreparedStatement(
             database,
             """
-            INSERT INTO session (id, state, description, invalidatedAt, lastSequence, lastTaskNumber,
-                tenant, type, createdAt, constants, secret)
+            INSERT INTO session (id, state, description, invalidatedAt, lastSequence,
+                lastTaskNumber, tenant, type, createdAt, constants, secret)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """)
         var constants = RecordParts()
@@ -123,8 +125,8 @@ struct BatchWriter {
         let insert = try PreparedStatement(
             database,
             """
-            INSERT INTO event_pack (tenant, session, firstSequence, lastSequence, tenantThrough, newestAt,
-                events)
+            INSERT INTO event_pack (tenant, session, firstSequence, lastSequence, tenantThrough,
+                newestAt, events)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
             """)
         for pack in packer.packs {

@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Engine
 internal import GRDB
 internal import Semantics
@@ -6,6 +7,7 @@ internal import Semantics
 struct Removal {
     private let database: Database
     private let sealer: any Sealer
+    private let log = Log("store.removal")
 
     init(_ database: Database, sealer: any Sealer) throws {
         self.database = database
@@ -23,7 +25,8 @@ struct Removal {
         let lastSequence: Int64
     }
 
-    /// Forgets a task: content and secrets at once, the rest when no stored event is told from it any more (R-8).
+    /// Forgets a task: content and secrets at once, the rest when no stored event is told from it
+    /// any more (R-8).
     ///
     /// - Returns: Where its content was.
     func forget(_ task: TaskID) throws -> ContentRecord.Place? {
@@ -39,6 +42,20 @@ struct Removal {
             try erase(task)
         }
         return place
+    }
+
+    /// Forgets a task; one whose row is damaged goes altogether, so that it cannot stand in the way
+    /// of the others.
+    func forgetEvenDamaged(_ task: TaskID) throws -> ContentRecord.Place? {
+        do {
+            return try forget(task)
+        } catch StoreError.damaged(let words) {
+            log.write(
+                .error, "a damaged task was forgotten",
+                ["task": .name(task.description), "error": .words(words)])
+            try erase(task)
+            return nil
+        }
     }
 
     /// Takes away the last that is left of a task.
@@ -112,7 +129,8 @@ struct Removal {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT task.tenant, task.session, task.request, lastEvent, status, task_status.secret, lastSequence
+            SELECT task.tenant, task.session, task.request, lastEvent, status, task_status.secret,
+                lastSequence
             FROM task LEFT JOIN task_status ON task_status.task = task.id
                 LEFT JOIN session ON session.id = task.session
             WHERE task.id = ?1 AND task.state <> ?2

@@ -17,8 +17,8 @@ struct TaskWriter {
         insert = try PreparedStatement(
             database,
             """
-            INSERT INTO task (id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt,
-                firstEvent, request)
+            INSERT INTO task (id, tenant, session, number, type, state, hasLiveAttempt, createdAt,
+                startedAt, firstEvent, request)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
             """)
         insertSecret = try PreparedStatement(
