@@ -22,6 +22,7 @@ let argumentParser = Target.Dependency.product(
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -49,9 +50,9 @@ let package = Package(
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
         room("Engine", ["Semantics", "Loop", "Diagnostics", deque, heap]),
-        room("Curl", ["Engine", "Semantics", "Loop", "Diagnostics", "CCurl"]),
-        room("SQLiteStore", ["Engine", "Semantics", "JSON", "Diagnostics", grdb]),
-        room("Sealing", ["Engine", crypto]),
+        room("Curl", ["Engine", "Semantics", "Loop", "CCurl"]),
+        room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
+        room("Sealing", ["Engine", "Semantics", crypto]),
         .target(name: "CAssets"),
         room("REST", ["HTTP", "Engine", "Semantics", "JSON", "Loop", "Diagnostics", "CAssets"]),
         room("Client", ["JSON", "CCurl"]),
@@ -71,9 +72,17 @@ let package = Package(
         proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
         proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),
         proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
-        proof("StoreTests", ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport"]),
+        proof(
+            "StoreTests",
+            ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport", grdb]),
         proof("ClientTests", ["Client", "JSON", "TestSupport"]),
-        proof("GatewayTests", ["ferry", "REST", "HTTP", "JSON", "TestSupport", yams]),
+        proof(
+            "GatewayTests",
+            [
+                "ferry", "REST", "HTTP", "Engine", "Semantics", "Curl", "Sealing", "SQLiteStore",
+                "Loop",
+                "JSON", "TestSupport", yams,
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )
