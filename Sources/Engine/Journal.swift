@@ -18,15 +18,23 @@ final class Journal {
     private(set) var isStalled = false
     /// Called after each acknowledged batch.
     var onCommit: (@LoopActor () -> Void)?
+    /// Called when `isStalled` changes.
+    var onStall: (@LoopActor () -> Void)?
     /// Called when the store has failed for good: the process must end and recover from the store.
     var onFailure: (@LoopActor (StoreError) -> Void)?
 
     private var gathered = Gathered()
     private var inFlight: Gathered?
     private var isScheduled = false
-    private var waiters: [(generation: Int64, continuation: CheckedContinuation<Void, Never>)] = []
+    private var waiters: [Waiter] = []
     private lazy var retry = LoopTimer { [unowned self] in commit() }
     private let log = Log("engine.journal")
+
+    private struct Waiter {
+        let generation: Int64
+        let waitsWhileStalled: Bool
+        let continuation: CheckedContinuation<Void, Never>
+    }
 
     init(store: any Store) { self.store = store }
 
@@ -83,17 +91,30 @@ final class Journal {
     /// A content that is on its way to the store.
     func pendingContent(of task: TaskID) -> [UInt8]? {
         let isTask = { (content: (task: TaskID, bytes: [UInt8])) in content.task == task }
-        return (gathered.batch.contents.last(where: isTask)
+        return
+            (gathered.batch.contents.last(where: isTask)
             ?? inFlight?.batch.contents.last(where: isTask))?.bytes
     }
 
     // MARK: Commit
 
     /// Returns once everything that has been recorded by now is durable.
-    func durable() async {
+    func durable() async { await wait(whileStalled: true) }
+
+    /// As `durable`, but does not wait for room on a full disk: for reading and deleting, which go on meanwhile.
+    func caughtUp() async {
+        if !isStalled { await wait(whileStalled: false) }
+    }
+
+    private func wait(whileStalled: Bool) async {
         guard !gathered.batch.isEmpty || inFlight != nil else { return }
         let target = gathered.batch.isEmpty ? generation - 1 : generation
-        await withCheckedContinuation { waiters.append((target, $0)) }
+        await withCheckedContinuation { continuation in
+            waiters.append(
+                Waiter(
+                    generation: target, waitsWhileStalled: whileStalled, continuation: continuation)
+            )
+        }
     }
 
     private func schedule() {
@@ -128,21 +149,23 @@ final class Journal {
     private func committed() {
         inFlight = nil
         committedGeneration = generation - 1
-        if isStalled {
-            isStalled = false
-            log.write(.notice, "the store has room again")
-        }
+        let hadStalled = isStalled
+        isStalled = false
         onCommit?()
-        var remaining: [(generation: Int64, continuation: CheckedContinuation<Void, Never>)] = []
-        for waiter in waiters {
-            if waiter.generation <= committedGeneration {
-                waiter.continuation.resume()
-            } else {
-                remaining.append(waiter)
-            }
+        wake { $0.generation <= committedGeneration }
+        if hadStalled {
+            log.write(.notice, "the store has room again")
+            onStall?()
         }
-        waiters = remaining
         send()
+    }
+
+    private func wake(_ isOver: (Waiter) -> Bool) {
+        let waiting = waiters
+        waiters = []
+        for waiter in waiting {
+            if isOver(waiter) { waiter.continuation.resume() } else { waiters.append(waiter) }
+        }
     }
 
     private func refused(_ error: StoreError) {
@@ -154,6 +177,8 @@ final class Journal {
         if !isStalled {
             isStalled = true
             log.write(.error, "the disk is full: new work is refused until there is room")
+            wake { !$0.waitsWhileStalled }
+            onStall?()
         }
         retry.arm(after: .seconds(1))
     }

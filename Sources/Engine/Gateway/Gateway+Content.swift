@@ -97,7 +97,8 @@ extension Gateway {
             let stream = try await access.open(offset..<offset + Int64(count))
             while let more = try await stream.next() { bytes += more }
         } catch {
-            log.write(.info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
+            log.write(
+                .info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
         }
         return bytes
     }

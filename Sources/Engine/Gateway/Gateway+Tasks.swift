@@ -35,7 +35,14 @@ extension Gateway {
 
     /// One task as it is now.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if let view = knownTask(id), view.record.tenant == tenant { return view }
+        if let view = knownTask(id), view.record.tenant == tenant {
+            guard view.record.state == .completed, let journal = journal(thatOwes: id) else {
+                return view
+            }
+            // An end is shown when nothing can undo it.
+            await journal.caughtUp()
+            if let view = knownTask(id) { return view }
+        }
         return view(try await storedTask(id, tenant))
     }
 
@@ -48,7 +55,7 @@ extension Gateway {
         else { return current }
         let runner = runner(for: current.record, in: session)
         await runner.completion(within: limit)
-        await session.journal.durable()
+        await session.journal.caughtUp()
         let view = view(runner)
         settle(runner)
         return view
@@ -60,11 +67,12 @@ extension Gateway {
         var records: [TaskRecord] = []
         for journal in [durable, volatile] {
             if let id = query.session, sessions[id]?.journal !== journal { continue }
-            await journal.durable()
+            await journal.caughtUp()
             records += try await reading { () throws(StoreError) in
                 try await journal.store.tasks(query)
             }
         }
+        records.removeAll { deleted[$0.id] != nil }
         if query.session == nil { records.sort { $0.id < $1.id } }
         return records.prefix(query.limit).map { record in
             runners[record.id].map(view) ?? view(record)
@@ -105,14 +113,17 @@ extension Gateway {
     }
 
     /// Forgets a completed task and its content (S-60).
+    ///
+    /// While the disk is full the content goes at once and the row when there is room, which it makes.
     public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
         let task = try await task(id, of: tenant)
         guard task.record.state == .completed else { throw .taskIsRunning }
         let journal = sessions[task.record.session]?.journal ?? durable
         journal.remove(id)
-        sessions[task.record.session]?.unnamedFiles[id] = nil
-        await journal.durable()
+        deleted[id] = true
         cache[id] = nil
+        sessions[task.record.session]?.unnamedFiles[id] = nil
+        await journal.caughtUp()
         if task.record.content?.place == .file {
             let folder = parts.folder
             // What stays behind a failure is swept up by housekeeping.
@@ -175,18 +186,27 @@ extension Gateway {
     // MARK: Records
 
     /// A task that is in memory.
-    private func knownTask(_ id: TaskID) -> TaskView? {
+    func knownTask(_ id: TaskID) -> TaskView? {
+        guard deleted[id] == nil else { return nil }
         if let runner = runners[id] { return view(runner) }
         if let record = cache[id] { return view(record) }
         return (durable.pendingTask(id) ?? volatile.pendingTask(id)).map(view)
     }
 
-    private func storedTask(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskRecord {
+    /// The journal that has a change of the task which the store has not.
+    private func journal(thatOwes id: TaskID) -> Journal? {
+        [durable, volatile].first { $0.pendingTask(id) != nil }
+    }
+
+    private func storedTask(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError)
+        -> TaskRecord
+    {
         for journal in [durable, volatile] {
             let record = try await reading { () throws(StoreError) in
                 try await journal.store.task(id, of: tenant)
             }
             if let record {
+                guard deleted[id] == nil else { throw .noSuchTask }
                 // What came to life during the look-up is newer than what was found.
                 if let known = knownTask(id) { return known.record }
                 cache[record.id] = record

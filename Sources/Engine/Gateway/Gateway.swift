@@ -74,6 +74,8 @@ public final class Gateway {
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
+    /// Tasks that were deleted lately: a look-up in the store that began before may still find them.
+    var deleted = RecentCache<TaskID, Bool>(limit: 2048)
     let log = Log("engine")
 
     /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
@@ -90,11 +92,13 @@ public final class Gateway {
         budget = AttemptBudget(limit: limits.attempts)
         identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         for journal in [durable, volatile] {
-            journal.onCommit = { [unowned self] in hub.release() }
-            journal.onFailure = { [unowned self] error in onStoreFailure?(error) }
+            journal.onCommit = { [weak hub] in hub?.release() }
+            journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }
         }
-        services.onCompletion = { [unowned self] in completed($0) }
-        services.onRest = { [unowned self] in settle($0) }
+        // What ends while the disk is full stays in memory: nothing is added to it.
+        durable.onStall = { [budget, unowned durable] in budget.isClosed = durable.isStalled }
+        services.onCompletion = { [weak self] in self?.completed($0) }
+        services.onRest = { [weak self] in self?.settle($0) }
         recall(contents)
     }
 
@@ -224,7 +228,7 @@ public final class Gateway {
     }
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
-        await session.journal.durable()
+        await session.journal.caughtUp()
         let counts = try await reading { () throws(StoreError) in
             try await session.store.taskCounts(of: session.record.id)
         }

@@ -143,19 +143,27 @@ final class SlotQueue {
 final class AttemptBudget {
     private var left: Int
     private var waiting = Deque<@LoopActor () -> Void>()
+    /// While closed nothing is given, whatever is left.
+    var isClosed = false {
+        didSet { wakeWaiters() }
+    }
 
     init(limit: Int) { left = limit }
 
     func take() -> Bool {
-        guard left > 0 else { return false }
+        guard left > 0, !isClosed else { return false }
         left -= 1
         return true
     }
 
-    /// Wakes waiters until one takes what there is: a line may have emptied, or be full, since it began to wait.
     func giveBack() {
         left += 1
-        while left > 0, let action = waiting.popFirst() { action() }
+        wakeWaiters()
+    }
+
+    /// Goes on until nothing is left: a line may have emptied, or be full, since it began to wait.
+    private func wakeWaiters() {
+        while left > 0, !isClosed, let action = waiting.popFirst() { action() }
     }
 
     func wait(_ action: @escaping @LoopActor () -> Void) {

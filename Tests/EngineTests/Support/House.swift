@@ -45,8 +45,12 @@ final class House {
         store.refuse(with: nil)
         store.releaseReads()
         store.release()
-        await gateway.stop()
-        await quiet()
+        if store.hasFailed {
+            for runner in gateway.runners.values { runner.abandon() }
+        } else {
+            await gateway.stop()
+            await quiet()
+        }
     }
 
     /// A house whose gateway is at work.

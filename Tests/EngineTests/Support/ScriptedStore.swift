@@ -13,6 +13,7 @@ final class ScriptedStore: Store {
         var readers: [CheckedContinuation<Void, Never>] = []
         var holdsReads = false
         var newest: [SessionID: Int64] = [:]
+        var hasFailed = false
     }
 
     /// What a crash leaves.
@@ -27,6 +28,8 @@ final class ScriptedStore: Store {
     var batches: [StoreBatch] { state.withLock { $0.batches } }
     /// How often a batch was offered.
     var attemptCount: Int { state.withLock { $0.attemptCount } }
+    /// Whether it has failed for good: nothing that was offered then, or is now, is ever acknowledged.
+    var hasFailed: Bool { state.withLock { $0.hasFailed } }
     /// The sequence of the newest committed event of a session.
     func newestSequence(of session: SessionID) -> Int64 {
         state.withLock { $0.newest[session] ?? 0 }
@@ -75,7 +78,11 @@ final class ScriptedStore: Store {
             }
             if goesOn { continuation.resume() }
         }
-        if let error = state.withLock({ $0.refusal }) { throw error }
+        let refusal = state.withLock { state in
+            if let refusal = state.refusal, refusal != .full { state.hasFailed = true }
+            return state.refusal
+        }
+        if let refusal { throw refusal }
         try await disk.commit(batch)
         state.withLock { state in
             state.batches.append(batch)
