@@ -25,13 +25,15 @@ extension Gateway {
         of stream: EventStreamKey, after position: Int64
     ) async throws(GatewayError) -> EventStart {
         let newest = hub.newestPosition(of: stream)
-        guard position <= newest, position >= 0 else { return .reset(newest: newest, expired: false) }
-        let oldest = try await oldestPosition(of: stream)
-        guard let oldest else {
+        guard position <= newest, position >= 0 else {
+            return .reset(newest: newest, expired: false)
+        }
+        // It takes all stores to have a stream whole.
+        guard let oldest = try await oldestPositions(of: stream).max() else {
             // Nothing is kept: fine for one who has seen the newest, or where nothing ever was.
             return position == newest ? .after(position) : .reset(newest: newest, expired: true)
         }
-        guard position >= oldest - 1 || isTaskStream(stream) else {
+        guard position >= oldest - 1 else {
             return .reset(newest: newest, expired: true)
         }
         return .after(position)
@@ -40,15 +42,16 @@ extension Gateway {
     /// The position before the oldest event that can be replayed.
     public func firstPosition(of stream: EventStreamKey) async throws(GatewayError) -> Int64 {
         let newest = hub.newestPosition(of: stream)
-        guard let oldest = try await oldestPosition(of: stream) else { return newest }
+        guard let oldest = try await oldestPositions(of: stream).min() else { return newest }
         return min(oldest - 1, newest)
     }
 
     /// Returns when what has been published on the stream has been shown.
     public func shown(_ stream: EventStreamKey) async {
         switch stream {
-        case .session(let session), .task(_, let session): await sessions[session]?.journal.durable()
-        case .tenant: await durable.durable()
+        case .session(let session), .task(_, let session):
+            await sessions[session]?.journal.caughtUp()
+        case .tenant: await durable.caughtUp()
         }
     }
 
@@ -82,19 +85,18 @@ extension Gateway {
         }
     }
 
-    private func oldestPosition(of stream: EventStreamKey) async throws(GatewayError) -> Int64? {
-        var oldest: Int64?
+    /// From where on each store has its part of the stream whole; one that never had any is not among them.
+    private func oldestPositions(
+        of stream: EventStreamKey
+    ) async throws(GatewayError) -> [Int64] {
+        var positions: [Int64] = []
         for store in stores(of: stream) {
             let position = try await reading { () throws(StoreError) in
                 try await store.oldestEvent(of: stream)
             }
-            if let position { oldest = min(oldest ?? position, position) }
+            if let position { positions.append(position) }
         }
-        return oldest
-    }
-
-    private func isTaskStream(_ stream: EventStreamKey) -> Bool {
-        if case .task = stream { true } else { false }
+        return positions
     }
 
     private func stores(of stream: EventStreamKey) -> [any Store] {

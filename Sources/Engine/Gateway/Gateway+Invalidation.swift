@@ -18,14 +18,21 @@ extension Gateway {
     }
 
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
-        for runner in session.runners.values { runner.send(.cancel) }
+        // Those first that wait: the slots of the others would go to them.
+        let runners = session.runners.values
+        for runner in runners where runner.waitReason != nil { runner.send(.cancel) }
+        for runner in runners { runner.send(.cancel) }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
         while true {
             await session.journal.durable()
             let page = try await reading { [query] () throws(StoreError) in
                 try await session.store.tasks(query)
             }
-            for record in page { runner(for: record, in: session).send(.cancel) }
+            for record in page {
+                // It may have moved on, even to its end, while the page was read.
+                let record = knownTask(record.id)?.record ?? record
+                if record.state != .completed { runner(for: record, in: session).send(.cancel) }
+            }
             guard let last = page.last else { return }
             query.after = last.id
         }
@@ -46,6 +53,16 @@ extension Gateway {
             }
             hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
             session.closeConnections()
+            if !session.record.isPersistent { forget(session, after: limits.ephemeralGrace) }
         }
+    }
+
+    /// S-11: from then on an ephemeral session is unknown.
+    private func forget(_ session: LiveSession, after delay: Duration) {
+        let timer = LoopTimer { [weak self, weak session] in
+            if let session { self?.forget(session) }
+        }
+        timer.arm(after: delay)
+        session.farewell = timer
     }
 }

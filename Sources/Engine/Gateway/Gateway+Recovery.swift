@@ -37,7 +37,7 @@ extension Gateway {
         housekeeping = nil
         for runner in runners.values { runner.abandon() }
         for session in sessions.values { session.closeConnections() }
-        await durable.durable()
+        await durable.caughtUp()
     }
 
     private func discardPart(of task: TaskID) {
@@ -61,7 +61,7 @@ extension Gateway {
     /// Forgets what has outlived its time; removes files that belong to nobody.
     func keepHouse() async {
         let now = parts.clock.now
-        for session in sessions.values where isOver(session.record, at: now) { forget(session) }
+        for session in sessions.values where isExpired(session.record, at: now) { forget(session) }
         do {
             let limits = RetentionLimits(
                 tasksCompletedBefore: now.earlier(by: limits.taskRetention),
@@ -70,9 +70,12 @@ extension Gateway {
                 sessionsInvalidBefore: now.earlier(by: limits.taskRetention))
             for journal in [durable, volatile] {
                 for task in try await journal.store.purge(limits) {
-                    cache[task] = nil
+                    for session in sessions.values { session.unnamedFiles[task] = nil }
                     discardPart(of: task)
                 }
+            }
+            cache.removeAll { task in
+                task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
             }
             try await sweepFiles()
         } catch {
@@ -80,12 +83,13 @@ extension Gateway {
         }
     }
 
-    private func isOver(_ record: SessionRecord, at now: Timestamp) -> Bool {
-        guard let end = record.invalidatedAt, !record.isPersistent else { return false }
-        return end <= now.earlier(by: limits.ephemeralGrace)
+    /// Whether a session has outlived its last event as long as its results may.
+    private func isExpired(_ record: SessionRecord, at now: Timestamp) -> Bool {
+        guard let end = record.invalidatedAt, record.isPersistent else { return false }
+        return end < now.earlier(by: limits.taskRetention)
     }
 
-    private func forget(_ session: LiveSession) {
+    func forget(_ session: LiveSession) {
         sessions[session.record.id] = nil
         hub.forget(session.record.id)
         session.journal.remove(session.record.id)

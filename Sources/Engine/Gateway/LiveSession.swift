@@ -13,10 +13,13 @@ final class LiveSession {
     var unnamedFiles: [TaskID: ContentFile] = [:]
     /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
+    /// Ends an ephemeral session for good.
+    var farewell: LoopTimer?
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
-    init(_ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget) {
+    init(_ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget)
+    {
         self.record = record
         self.journal = journal
         self.transport = transport

@@ -1,0 +1,177 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// What a gateway finds when it starts again (S-56, R-1, R-13).
+@Suite(.onLoop)
+struct RecoveryTests {
+    @Test @LoopActor
+    func
+        `an interrupted task ends with -997, one that waits goes on, a suspended one stays (S-56)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let date = Timestamp(milliseconds: house.clock.now.milliseconds + 60_000)
+        let specs = [
+            try house.spec(.download, "http://a.test/live"),
+            try house.spec(.data, "http://a.test/waits"),
+            try house.spec(.data, "http://a.test/later") { $0.earliestBeginDate = date },
+            try house.spec(.data, "http://a.test/suspended", resume: false),
+            try house.spec(.data, "http://b.test/completed"),
+        ]
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        let live = try await house.network.attempt(0)
+        live.head(200)
+        live.body(Pattern.bytes(count: 100_000))
+        try await house.network.attempt(1).answer(200, [:], Array("kept".utf8))
+        try await house.recorder.end(of: tasks[4])
+        try await eventually("the part") { try !house.files().isEmpty }
+        await house.quiet()
+
+        let next = try await house.crash()
+        await next.gateway.start()
+        let error = try await next.recorder.end(of: tasks[0])
+        #expect(error?.code == -997 && error?.failingURL == "http://a.test/live")
+        #expect(try await next.state(tasks[0]) == .completed)
+        try await eventually("the part to go") { try next.files().isEmpty }
+        let waiting = try await next.network.attempt(0)
+        #expect(waiting.request.url.path == "/waits")
+        waiting.answer(200, [:], Array("after".utf8))
+        #expect(try await next.recorder.end(of: tasks[1]) == nil)
+        #expect(try await next.read(tasks[1]) == Array("after".utf8))
+        #expect(try await next.gateway.task(tasks[2], of: next.tenant).waitingFor == .beginDate)
+        #expect(try await next.state(tasks[3]) == .suspended)
+        #expect(try await next.read(tasks[4]) == Array("kept".utf8))
+        #expect(next.network.attempts.count == 1)
+        for task in [tasks[2], tasks[3]] {
+            _ = try await next.gateway.cancel(task, of: next.tenant)
+            try await next.recorder.end(of: task)
+        }
+    }
+
+    @Test @LoopActor
+    func `numbers of tasks, events and identifiers go on where they were (S-8)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let first = try await house.create(try house.spec(resume: false), in: session)
+        await house.quiet()
+        let next = try await house.crash()
+        await next.gateway.start()
+        // The recorder of the new house expects the session's next number.
+        let second = try await next.create(try next.spec(resume: false), in: session)
+        await next.quiet()
+        #expect(try await next.task(second).number == 2)
+        #expect(second > first && next.recorder.events.map(\.sequence) == [2])
+    }
+
+    @Test @LoopActor
+    func `an unsafe request that may have been sent is not sent again (R-13)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(method: "POST", body: [1]), in: session)
+        _ = try await house.network.attempt(0)
+        let next = try await house.crash()
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -997)
+        await next.quiet()
+        #expect(next.network.attempts.isEmpty)
+    }
+
+    @Test @LoopActor
+    func `a crash between the answer and its commit ends the task, and leaves no file (R-1, R-3)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        await house.quiet()
+        house.store.hold()
+        attempt.answer(200, [:], Pattern.bytes(count: 100_000))
+        try await eventually("the file") { try house.files().contains { !$0.hasSuffix(".part") } }
+        try await eventually("the end") { house.gateway.runners.isEmpty }
+        #expect(!house.recorder.isOver(task))
+        let next = try await house.crash()
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -997)
+        try await eventually("the file to go") { try next.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `a session on its way out ends after a restart (S-9)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        let next = try await house.crash()
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -997)
+        try await next.recorder.end(of: session)
+    }
+
+    @Test @LoopActor
+    func `an ordered stop drops attempts, ends nothing, and lets nobody wait (R-12, S-56)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 2 }
+        let followed = try await house.create(try house.spec(.download), in: session)
+        let streamed = try await house.create(try house.spec { $0.delivery = .stream }, in: session)
+        let waiting = try await house.create(try house.spec(), in: session)
+        for number in 0..<2 {
+            let attempt = try await house.network.attempt(number)
+            attempt.head(200)
+            attempt.body([1, 2, 3])
+        }
+        let readers = [followed, streamed, waiting].map { task in
+            Task { @LoopActor in
+                do {
+                    _ = try await house.read(task)
+                    return true
+                } catch {
+                    return false
+                }
+            }
+        }
+        let waiter = Task { @LoopActor in
+            try await house.gateway.task(waiting, of: house.tenant, completedWithin: .seconds(60))
+        }
+        await house.quiet()
+        await house.gateway.stop()
+        for reader in readers { #expect(await !reader.value) }  // a content cut off is not whole
+        #expect(try await waiter.value.record.state == .running)
+        #expect(house.network.attempts.allSatisfy { $0.isCancelled })
+        let next = try await house.crash()
+        await next.gateway.start()
+        for task in [followed, streamed] {
+            #expect(try await next.recorder.end(of: task)?.code == -997)
+        }
+        try await next.network.attempt(0).answer()
+        #expect(try await next.recorder.end(of: waiting) == nil)
+    }
+
+    @Test @LoopActor
+    func `files that belong to no task are swept up`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let kept = try await house.create(try house.spec(.download), in: session)
+        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 100_000))
+        try await house.recorder.end(of: kept)
+        let stray = TaskID(rawValue: 12_345)
+        let folder = ContentFolder(path: house.directory.path)
+        let prefix = house.directory.path.count + 1
+        for path in [folder.path(of: stray), folder.partPath(of: TaskID(rawValue: 54_321))] {
+            try house.directory.write(String(path.dropFirst(prefix)), [1])
+        }
+        let next = try await house.crash()
+        await next.gateway.start()
+        await next.gateway.keepHouse()
+        try await eventually("strays to go") { try next.files().count == 1 }
+        #expect(try await next.read(kept) == Pattern.bytes(count: 100_000))
+    }
+}
