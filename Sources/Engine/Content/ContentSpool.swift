@@ -36,7 +36,8 @@ final class ContentSpool {
     /// Where the next block begins.
     private var nextOffset: Int64 = 0
     /// Blocks that wait for room on a full disk.
-    private var retries: [Int64: LoopTimer] = [:]
+    private var retries: [Int64: (timer: LoopTimer, block: FileBlock, reason: FileError)] = [:]
+    private var waitsForRoom = false
     private var nextCapacity = ContentSpool.smallestBlock
     private var hasRefused = false
     private var failure: FileError?
@@ -98,6 +99,13 @@ final class ContentSpool {
     /// Ends the spool; followers see the end.
     func close() {
         isClosed = true
+        // What waits for room waits in vain.
+        let waiting = retries
+        retries = [:]
+        for (offset, retry) in waiting {
+            retry.timer.cancel()
+            written(retry.block, at: offset, .failure(retry.reason))
+        }
         wakeFollowers()
     }
 
@@ -149,8 +157,7 @@ final class ContentSpool {
         if case .failure(let error) = result {
             let error = error as? FileError ?? FileError("write", code: 0)
             if error.isOutOfSpace, !isClosed {
-                log.write(.warning, "the disk is full: a transfer waits for room")
-                retry(block, at: offset)
+                retry(block, at: offset, error)
                 return
             }
             if failure == nil {
@@ -158,6 +165,7 @@ final class ContentSpool {
                 onFailure?(error)
             }
         }
+        waitsForRoom = !retries.isEmpty
         flying.removeAll { $0.block === block }
         if flying.isEmpty || failure != nil {
             for waiter in flushed { waiter.resume() }
@@ -169,12 +177,14 @@ final class ContentSpool {
         }
     }
 
-    private func retry(_ block: FileBlock, at offset: Int64) {
+    private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
+        if !waitsForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
+        waitsForRoom = true
         let timer = LoopTimer { [weak self] in
             self?.retries.removeValue(forKey: offset)
             self?.submit(block, at: offset, isFirstTry: false)
         }
-        retries[offset] = timer
+        retries[offset] = (timer, block, reason)
         timer.arm(after: .seconds(1))
     }
 
@@ -192,7 +202,11 @@ final class ContentSpool {
         }
         let onDisk = (flying.first?.offset ?? block?.offset ?? length) - offset
         let file = file
-        return try await files.run { try file.read(at: offset, count: min(count, Int(onDisk))) }
+        let bytes = try await files.run {
+            try file.read(at: offset, count: min(count, Int(onDisk)))
+        }
+        guard !bytes.isEmpty else { throw FileError("pread", code: 0) }  // the file is shorter than it was
+        return bytes
     }
 
     /// Returns when there is more than there was, or the end.
