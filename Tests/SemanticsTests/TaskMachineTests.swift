@@ -26,7 +26,9 @@ struct TaskMachineTests {
 
     static let table: [Step] = [
         Step(.suspended, .resume(beginsLater: false), .waitingForSlot, [.save, .enterQueue]),
-        Step(.suspended, .resume(beginsLater: true), .waitingForBeginDate, [.save, .waitForBeginDate]),
+        Step(
+            .suspended, .resume(beginsLater: true), .waitingForBeginDate,
+            [.save, .waitForBeginDate]),
         Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.suspended, .failed(error), .completed, [.dropContent, .complete(error)]),
 
@@ -41,8 +43,12 @@ struct TaskMachineTests {
 
         Step(.waitingForSlot, .slotGranted, .attempting, [.startAttempt]),
         Step(.waitingForSlot, .suspend, .suspended, [.leaveQueue, .save]),
-        Step(.waitingForSlot, .cancel, .completed, [.leaveQueue, .dropContent, .complete(.cancelled)]),
-        Step(.waitingForSlot, .failed(error), .completed, [.leaveQueue, .dropContent, .complete(error)]),
+        Step(
+            .waitingForSlot, .cancel, .completed,
+            [.leaveQueue, .dropContent, .complete(.cancelled)]),
+        Step(
+            .waitingForSlot, .failed(error), .completed,
+            [.leaveQueue, .dropContent, .complete(error)]),
 
         Step(.attempting, .suspend, .held, [.holdAttempt, .save]),
         Step(.attempting, .redirected, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
@@ -58,8 +64,12 @@ struct TaskMachineTests {
         Step(.held, .resume(beginsLater: true), .attempting, [.save, .releaseAttempt]),
         Step(.held, .redirected, .suspended, [.freeSlot, .save]),
         Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
-        Step(.held, .cancel, .completed, [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
-        Step(.held, .failed(error), .completed, [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
+        Step(
+            .held, .cancel, .completed,
+            [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
+        Step(
+            .held, .failed(error), .completed,
+            [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
 
         Step(.finishing, .contentKept, .completed, [.complete(nil)]),
         Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
@@ -67,7 +77,8 @@ struct TaskMachineTests {
     ]
 
     static let phases: [Phase] = [
-        .suspended, .waitingForBeginDate, .waitingForSlot, .attempting, .held, .finishing, .completed,
+        .suspended, .waitingForBeginDate, .waitingForSlot, .attempting, .held, .finishing,
+        .completed,
     ]
 
     static let inputs: [Input] = [
