@@ -101,7 +101,11 @@ private struct State {
         var contents = StoreContents()
         contents.sessions = sessions.values.compactMap(\.record).sorted { $0.id < $1.id }
         contents.activeTasks = tasks.values
-            .filter { $0.state == .running || $0.state == .canceling }.sorted { $0.id < $1.id }
+            .filter {
+                $0.state == .running || $0.state == .canceling
+                    || ($0.state == .suspended && $0.hasLiveAttempt)
+            }
+            .sorted { $0.id < $1.id }
         contents.lastIdentifier = lastIdentifier
         contents.tenantSequences = tenants.mapValues(\.lastSequence)
         return contents

@@ -100,14 +100,18 @@ import Testing
                 var task = world.makeTask(in: session)
                 task.state = TaskState.allCases[index % 4]
                 if task.state == .completed { task = task.completed(at: world.instant) }
+                // A suspended one may still be on the wire (S-32, S-56).
+                if task.state == .suspended { task.hasLiveAttempt = index % 8 == 0 }
                 tasks.append(task)
             }
             var batch = world.batch(session)
             batch.createdTasks = tasks
             try await store.commit(batch)
             let contents = try await store.load()
-            #expect(
-                contents.activeTasks == tasks.filter { [.running, .canceling].contains($0.state) })
+            let active = tasks.filter {
+                [.running, .canceling].contains($0.state) || $0.hasLiveAttempt
+            }
+            #expect(contents.activeTasks == active && active.count == 25)
             #expect(contents.lastIdentifier == tasks.last?.id.rawValue)
             #expect(
                 try await store.taskCounts(of: session)

@@ -71,7 +71,8 @@ public struct StoreBatch: Sendable {
 public struct StoreContents: Sendable {
     /// Every session that is still known.
     public var sessions: [SessionRecord] = []
-    /// Tasks whose state is `running` or `canceling`, in the order of creation.
+    /// Tasks whose state is `running` or `canceling`, and suspended ones with a live attempt, in the order
+    /// of creation.
     public var activeTasks: [TaskRecord] = []
     /// The greatest number of any identifier.
     public var lastIdentifier: Int64 = 0

@@ -69,6 +69,8 @@ enum Schema {
         );
         CREATE INDEX task_by_session ON task (session, state);
         CREATE INDEX task_outstanding ON task (state, tenant) WHERE state < 5;
+        -- Suspended on the wire: the few among the suspended that a start has to look at.
+        CREATE INDEX task_held ON task (id) WHERE state = 2 AND hasLiveAttempt = 1;
         -- What of a task changes; a task that is as it was created has no row. lastEvent: the
         -- session's sequence of the task's last event, once it has completed.
         CREATE TABLE task_status (

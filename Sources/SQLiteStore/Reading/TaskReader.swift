@@ -29,13 +29,16 @@ struct TaskReader {
         return try statement.first(record)
     }
 
-    /// The tasks that run or are being cancelled, of all tenants, in the order of creation.
+    /// The tasks that run, are being cancelled, or are suspended on the wire, of all tenants, in the order
+    /// of creation.
     func activeTasks() throws -> [TaskRecord] {
         let statement = try PreparedStatement(
             database, Self.columns + " WHERE state < 5 AND state IN (?1, ?2) ORDER BY task.id")
         statement.bind(1, StoredState.running.rawValue)
         statement.bind(2, StoredState.canceling.rawValue)
-        return try statement.all(record)
+        let held = try PreparedStatement(
+            database, Self.columns + " WHERE task.state = 2 AND hasLiveAttempt = 1")
+        return try (statement.all(record) + held.all(record)).sorted { $0.id < $1.id }
     }
 
     /// The bytes of a content that is kept in the database.
