@@ -228,6 +228,7 @@ extension BadInput {
         .url(""), .url("no-scheme"), .url("//127.0.0.1/"), .url("http:/127.0.0.1/"),
         .url("http://user:password@127.0.0.1/"), .url("http://127.0.0.1:0/"),
         .url("http://127.0.0.1:99999/"), .url("http://[::1/"), .url("http://a b/"),
+        .url("http://127.0.0.1./"),
         .url(#"http://127.0.0.1\\@good.example/"#), .url(#"http://127.0.0.1/\r\nX: y"#),
         .url(#"http://127.0.0.1/\u0000"#), .url("http://"),
         .url("ftp://127.0.0.1/", "unsupported-url"), .url("file:///etc/passwd", "unsupported-url"),

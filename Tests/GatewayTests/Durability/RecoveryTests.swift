@@ -1,0 +1,155 @@
+import TestSupport
+import Testing
+
+/// What a restart finds and makes of it (S-2, S-53, S-56, R-1, R-13).
+struct RecoveryTests {
+    /// How a gateway went away.
+    enum Ending: CaseIterable {
+        case killed, terminated
+
+        func end(_ gateway: RunningGateway) async throws {
+            switch self {
+            case .killed: try await gateway.kill9()
+            case .terminated:
+                gateway.process.terminate()
+                #expect(try await gateway.process.waitForExit() == .status(0))
+            }
+        }
+    }
+
+    @Test(arguments: Ending.allCases)
+    func `every task is found in its true state (S-56)`(ending: Ending) async throws {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            origin.on("/file", .large(100_000))
+            origin.on("/half", .stall(after: 70_000, of: 100_000, until: gate))
+            origin.on("/silent", .stall(until: gate))
+            origin.on("/answered", .fixed(200, [:], "small"))
+            let client = gateway.client
+            let session = try await client.createSession("default", ["description": "kept"])
+            let narrow = try await client.createSession(
+                "default", ["configuration": ["httpMaximumConnectionsPerHost": 1]])
+            let ephemeral = try await client.createSession("ephemeral")
+            let shared = client.sharedSession
+
+            let whole = try await session.run("download", origin.url("/file"))
+            let small = try await shared.run("data", origin.url("/answered"))
+            let failed = try await session.create("data", origin.url("/file")).id
+            _ = try await client.tell(failed, "cancel")
+            let half = try await session.start("download", origin.url("/half"))
+            let silent = try await session.start("data", origin.url("/silent"))
+            let held = try await session.start("download", origin.url("/half"))
+            let posted = try await shared.start(
+                "data", origin.url("/silent"), ["body": ["text": "once"]],
+                request: ["method": "POST"])
+            let first = try await narrow.start("data", origin.url("/silent"))
+            let queued = try await narrow.start("data", origin.url("/answered"))
+            let suspended = try await session.create("data", origin.url("/answered")).id
+            let later = try await session.start(
+                "data", origin.url("/answered"), ["earliestBeginDate": "2999-01-01T00:00:00Z"])
+            let volatile = try await ephemeral.start("download", origin.url("/half"))
+            try await origin.waitForRequests(8)
+            _ = try await client.task(held) { $0["countOfBytesReceived"].int == 70_000 }
+            _ = try await client.tell(held, "suspend")
+            let before = try await client.events("/v1/sessions/\(session.id)/events?replay=all")
+            try await eventually { before.events.numbered.count >= 15 }
+
+            try await ending.end(gateway)
+            let again = try await gateway.restarted()
+            let now = again.client
+            let report = try await InvariantChecker(now).check()
+            #expect(report.violations.isEmpty)
+
+            // What had completed is as it was; what was shown is replayed.
+            #expect(try await now.task(whole.id) == whole)
+            #expect(Pattern.firstDifference(in: try await now.content(whole.id)) == nil)
+            #expect(try await now.task(small.id) == small)
+            #expect(try await now.content(small.id) == Array("small".utf8))
+            #expect(try await now.task(failed).errorCode == -999)
+            let replayed = try await now.events("/v1/sessions/\(session.id)/events?replay=all")
+            let shown = before.events.numbered
+            try await eventually { replayed.events.count >= shown.count }
+            #expect(replayed.events.prefix(shown.count).map(\.data) == shown.map(\.data))
+            #expect(replayed.events.prefix(shown.count).map(\.id) == shown.map(\.id))
+            #expect(try await now.get("/v1/sessions/\(session.id)").json["state"] == "active")
+
+            // Live attempts have ended so, and say so once.
+            for id in [half, silent, held, posted, first] {
+                let task = try await now.task(id)
+                #expect(task["state"].string == "completed" && task.errorCode == -997)
+                #expect(task["error"]["name"].string == "backgroundSessionWasDisconnected")
+                #expect(try await now.get("/v1/tasks/\(id)/content").problem == "no-content")
+                let events = try await now.events("/v1/tasks/\(id)/events?replay=all").waitForEnd()
+                #expect(events.count { $0.event == "task.didComplete" } == 1)
+                #expect(events.last?.json["error"]["code"].int == -997)
+            }
+            // what may have been sent is not sent again.
+            #expect(origin.requests.count { $0.method == "POST" } == 1)
+
+            // What waited goes on waiting, or on.
+            #expect(try await now.completedTask(queued)["error"].isNull)
+            #expect(try await now.task(suspended)["state"].string == "suspended")
+            #expect(try await now.task(later)["waitingFor"].string == "beginDate")
+            _ = try await now.tell(suspended, "resume")
+            #expect(try await now.completedTask(suspended)["error"].isNull)
+
+            // S-2: what was ephemeral is gone.
+            #expect(try await now.get("/v1/sessions/\(ephemeral.id)").problem == "not-found")
+            #expect(try await now.get("/v1/tasks/\(volatile)").problem == "not-found")
+            #expect(try await now.get("/v1/tasks/\(volatile)/events").problem == "not-found")
+            try await again.kill9()
+        }
+    }
+
+    @Test func `a session that was on its way out goes on with it (S-9)`() async throws {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            origin.on("/silent", .stall())
+            let session = try await gateway.client.createSession()
+            let live = try await session.start("data", origin.url("/silent"))
+            let suspended = try await session.create("data", origin.url("/silent")).id
+            try await session.invalidate("finishTasks")
+            try await origin.waitForRequests(1)
+            try await gateway.kill9()
+            let again = try await gateway.restarted()
+            #expect(try await again.client.task(live).errorCode == -997)
+            let path = "/v1/sessions/\(session.id)"
+            #expect(try await again.client.get(path).json["state"] == "invalidating")
+            let events = try await again.client.events(path + "/events?replay=all")
+            _ = try await again.client.tell(suspended, "cancel")
+            let names = try await events.waitForEnd().map(\.event)
+            #expect(names.last == "session.didBecomeInvalid")
+            #expect(names.count { $0 == "task.didComplete" } == 2)
+            try await again.kill9()
+        }
+    }
+
+    @Test func `ids go on growing, and events where they were (S-8)`() async throws {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            origin.on("/quick", .fixed(200, [:], "done"))
+            let session = try await gateway.client.createSession()
+            let volatile = try await gateway.client.createSession("ephemeral")
+            let first = try await session.run("data", origin.url("/quick"))
+            _ = try await volatile.run("data", origin.url("/quick"))
+            let tenant = try await gateway.client.events("/v1/events?replay=all")
+            try await eventually { tenant.events.count >= 8 }
+            let last = try #require(
+                tenant.events.filter { $0.json["task"] == first["id"] }.ids.last)
+            try await gateway.kill9()
+            let again = try await gateway.restarted()
+            let same = TestSession(client: again.client, id: session.id, json: .null)
+            let second = try await same.run("data", origin.url("/quick"))
+            #expect(second.id > first.id)
+            #expect(second["number"].int == 2)
+            let reader = try await again.client.events("/v1/events", lastEventID: last)
+            let told = try await reader.collect(until: "task.didComplete")
+            #expect(told.map(\.event).first == "task.didCreate")
+            #expect(told.allSatisfy { $0.json["task"].string == second.id })
+            // The number of an event that only an ephemeral session had is not given again.
+            #expect(Set(told.ids).isDisjoint(with: tenant.events.ids))
+            try await again.kill9()
+        }
+    }
+}
