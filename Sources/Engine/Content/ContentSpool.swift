@@ -37,7 +37,8 @@ final class ContentSpool {
     private var nextOffset: Int64 = 0
     /// Blocks that wait for room on a full disk.
     private var retries: [Int64: (timer: LoopTimer, block: FileBlock, reason: FileError)] = [:]
-    private var waitsForRoom = false
+    /// Whether the disk was full when a block was last written.
+    private(set) var isWaitingForRoom = false
     private var nextCapacity = ContentSpool.smallestBlock
     private var hasRefused = false
     private var failure: FileError?
@@ -165,7 +166,7 @@ final class ContentSpool {
                 onFailure?(error)
             }
         }
-        waitsForRoom = !retries.isEmpty
+        isWaitingForRoom = !retries.isEmpty
         flying.removeAll { $0.block === block }
         if flying.isEmpty || failure != nil {
             for waiter in flushed { waiter.resume() }
@@ -178,8 +179,8 @@ final class ContentSpool {
     }
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
-        if !waitsForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
-        waitsForRoom = true
+        if !isWaitingForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
+        isWaitingForRoom = true
         let timer = LoopTimer { [weak self] in
             self?.retries.removeValue(forKey: offset)
             self?.submit(block, at: offset, isFirstTry: false)
