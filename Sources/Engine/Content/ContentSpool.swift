@@ -47,7 +47,7 @@ final class ContentSpool {
     private(set) var isClosed = false
     private let log = Log("engine.content")
 
-    /// - Parameter digest: taken of the bytes as they come, and told by `finish`.
+    /// A spool without bytes; `digest` is taken of the bytes as they come, and told by `finish`.
     init(
         at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
         clock: any Clock
@@ -206,7 +206,8 @@ final class ContentSpool {
         let bytes = try await files.run {
             try file.read(at: offset, count: min(count, Int(onDisk)))
         }
-        guard !bytes.isEmpty else { throw FileError("pread", code: 0) }  // the file is shorter than it was
+        // A file that is shorter than it was would be read for ever.
+        guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
         return bytes
     }
 

@@ -1,0 +1,225 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Progress, and data told inline (S-58, S-59).
+@Suite(.onLoop)
+struct ProgressTests {
+    @Test @LoopActor
+    func
+        `progress comes four times a second at most, newest figures, and a last one before the end (S-59)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, ["Content-Length": "1000000"])
+        let begun = ContinuousClock.now
+        var sent = 0
+        while house.recorder.events(of: task).count(where: { $0.body.isProgress }) < 4 {
+            attempt.body(Pattern.bytes(from: sent, count: 1000))
+            sent += 1000
+            try await Task.sleep(for: .milliseconds(1))  // the origin's pace
+            try #require(ContinuousClock.now - begun < .seconds(20))
+        }
+        #expect(ContinuousClock.now - begun >= .milliseconds(990))
+        attempt.body(Pattern.bytes(from: sent, count: 1_000_000 - sent))
+        attempt.end()
+        let record = try await house.finished(task)
+        var total: Int64 = 0
+        for event in house.recorder.events(of: task) {
+            guard case .didWriteData(let new, let whole, let expected) = event.body else {
+                continue
+            }
+            total += new
+            #expect(new > 0 && whole == total && expected == 1_000_000)
+        }
+        #expect(total == 1_000_000 && record.countOfBytesReceived == 1_000_000)
+        #expect(house.store.batches.allSatisfy { $0.events.allSatisfy { !$0.body.isProgress } })
+    }
+
+    @Test @LoopActor
+    func `a data task tells offsets and lengths without gaps (S-58)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 100_000))
+        try await eventually("progress") {
+            house.recorder.events(of: task).contains { $0.body.isProgress }
+        }
+        attempt.body(Pattern.bytes(from: 100_000, count: 50_000))
+        attempt.end()
+        try await house.recorder.end(of: task)
+        var next: Int64 = 0
+        for event in house.recorder.events(of: task) {
+            guard case .didReceiveData(let offset, let length, false, nil) = event.body else {
+                continue
+            }
+            #expect(offset == next && length > 0)
+            next += Int64(length)
+        }
+        #expect(next == 150_000)
+    }
+
+    @Test @LoopActor
+    func `what was sent is told before what is answered (§5)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(
+            try house.spec(method: "POST", body: Pattern.bytes(count: 1000)), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.sent(400)
+        attempt.sent(1000)
+        attempt.answer(200, [:], [1])
+        try await house.recorder.end(of: task)
+        #expect(
+            house.recorder.events(of: task).contains {
+                $0.body
+                    == .didSendBodyData(
+                        bytesSent: 1000, totalBytesSent: 1000, totalBytesExpectedToSend: 1000)
+            })
+        #expect(
+            house.recorder.story(of: task).prefix(3) == [
+                "didCreate", "didSendBodyData", "didReceiveResponse",
+            ])
+    }
+
+    @Test @LoopActor
+    func `nobody who listens, no progress; it stands in no one's way`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        house.gateway.hub.setListener(nil, for: .tenant(house.tenant))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 1000))
+        let listener = Listener()
+        house.gateway.hub.setListener(listener, for: .task(task, session: session))
+        attempt.body(Pattern.bytes(count: 1000))
+        attempt.end()
+        try await eventually("the end") { listener.events.last?.body.isTerminal == true }
+        #expect(
+            listener.events.map(\.body.name) == [
+                "task.didReceiveResponse", "task.didReceiveData", "task.didFinishCollectingMetrics",
+                "task.didComplete",
+            ])
+        #expect(
+            listener.events[1].body
+                == .didReceiveData(offset: 0, length: 2000, inline: false, bytes: nil))
+    }
+
+    // MARK: Inline
+
+    @LoopActor
+    private func inlineSession(_ house: House) async throws -> SessionID {
+        var delegate = DelegateOptions()
+        delegate.data = .inline
+        return try await house.session(delegate: delegate)
+    }
+
+    @Test @LoopActor
+    func
+        `inline data is numbered, in pieces of 64 KiB at most, without a gap, and replayed whole (S-58)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await inlineSession(house)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        let bytes = Pattern.bytes(count: 700_000)
+        attempt.head(200)
+        attempt.body(bytes, pieces: 200_000)
+        // Replayed while the task runs …
+        try await eventually("some data") { house.recorder.events(of: task).count > 5 }
+        let running = try await replay(task, session, house)
+        #expect(!running.isEmpty && running == Array(bytes[..<running.count]))
+        attempt.end()
+        try await house.recorder.end(of: task)
+        var told: [UInt8] = []
+        for event in house.recorder.events(of: task) {
+            guard case .didReceiveData(let offset, let length, let inline, let piece) = event.body
+            else {
+                continue
+            }
+            #expect(inline && event.sequence > 0 && length <= 64 << 10 && length > 0)
+            #expect(offset == told.count && piece?.count == length)
+            told += piece ?? []
+        }
+        #expect(told == bytes)
+        // … and when it is over. What is stored has no bytes (api: Events).
+        #expect(try await replay(task, session, house) == bytes)
+        let stored = house.store.batches.flatMap(\.events)
+        #expect(
+            stored.allSatisfy {
+                if case .didReceiveData(_, _, _, .some) = $0.body { false } else { true }
+            })
+    }
+
+    /// The bytes of all stored inline events of a task.
+    @LoopActor
+    private func replay(
+        _ task: TaskID, _ session: SessionID, _ house: House
+    ) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        let events = try await house.gateway.events(
+            of: .task(task, session: session), after: 0, limit: 1000)
+        for event in events {
+            guard case .didReceiveData(let offset, let length, true, nil) = event.body else {
+                continue
+            }
+            bytes += await house.gateway.bytes(
+                of: task, of: house.tenant, from: offset, count: length)
+        }
+        return bytes
+    }
+
+    @Test @LoopActor
+    func `an inline transfer waits for the store, and goes on with it (S-58, R-9)`() async throws {
+        let house = try await House.open()
+        let session = try await inlineSession(house)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        await house.quiet()
+        house.store.hold()
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 5_000_000))
+        attempt.end()
+        #expect(attempt.isPaused && attempt.deliveredCount <= 2 << 20)
+        for _ in 0..<20 { await Task.yield() }
+        #expect(attempt.isPaused)
+        house.store.release()
+        #expect(try await house.recorder.end(of: task) == nil)
+        #expect(try await house.read(task) == Pattern.bytes(count: 5_000_000))
+    }
+
+    @Test @LoopActor
+    func `an inline task can be cancelled while it waits for the store (S-33)`() async throws {
+        let house = try await House.open()
+        let session = try await inlineSession(house)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        await house.quiet()
+        house.store.hold()
+        attempt.head(200)
+        attempt.body(Pattern.bytes(count: 5_000_000))
+        let cancel = Task { @LoopActor in try await house.gateway.cancel(task, of: house.tenant) }
+        try await eventually("the attempt to end") { attempt.isCancelled }
+        house.store.release()
+        #expect(try await cancel.value.record.error?.code == -999)
+        try await house.recorder.end(of: task)
+        #expect(attempt.resumeCount == 0)
+    }
+}
+
+/// Keeps what it hears.
+@LoopActor
+final class Listener: EventListener {
+    private(set) var events: [Event] = []
+    func hear(_ event: Event) { events.append(event) }
+}

@@ -1,0 +1,210 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Finding, waiting for and changing tasks.
+@Suite(.onLoop)
+struct TaskListTests {
+    @Test @LoopActor
+    func `a list has the outstanding tasks in their order, page by page (S-14)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let other = try await house.session(.ephemeral)
+        var expected: [TaskID] = []
+        for index in 0..<25 {
+            let spec = try house.spec(
+                index.isMultiple(of: 2) ? .data : .download, resume: index < 3)
+            expected.append(try await house.create(spec, in: index % 3 == 0 ? other : session))
+        }
+        for (query, ids) in [
+            (TaskQuery(tenant: house.tenant, limit: 4), expected),
+            (
+                TaskQuery(tenant: house.tenant, types: [.data], limit: 3),
+                expected.enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
+            ),
+            (
+                TaskQuery(tenant: house.tenant, session: other, limit: 2),
+                expected.enumerated().filter { $0.offset % 3 == 0 }.map(\.element)
+            ),
+            (TaskQuery(tenant: TenantID(rawValue: 2), limit: 4), []),
+        ] {
+            var query = query
+            var found: [TaskID] = []
+            while true {
+                let page = try await house.gateway.tasks(query).map(\.record.id)
+                #expect(page.count <= query.limit)
+                guard let last = page.last else { break }
+                found += page
+                query.after = last
+            }
+            #expect(found == ids)
+        }
+        await #expect(throws: GatewayError.noSuchSession) {
+            try await house.gateway.tasks(
+                TaskQuery(tenant: TenantID(rawValue: 2), session: session))
+        }
+        let running = try await house.gateway.tasks(
+            TaskQuery(tenant: house.tenant, session: session, states: [.running]))
+        #expect(running.map(\.waitingFor) == [nil, .slot])
+    }
+
+    @Test @LoopActor
+    func `a completed task leaves the list and is found in the history (S-14)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(200, [:], [1])
+        try await house.recorder.end(of: task)
+        var query = TaskQuery(tenant: house.tenant, session: session)
+        #expect(try await house.gateway.tasks(query).isEmpty)
+        query.states = [.completed]
+        #expect(try await house.gateway.tasks(query).map(\.record.id) == [task])
+        #expect(
+            try await house.gateway.session(session, of: house.tenant).taskCounts == [.completed: 1]
+        )
+    }
+
+    @Test @LoopActor
+    func `waiting ends with the task, or with its time (S-45)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        let late = try await house.gateway.task(
+            task, of: house.tenant, completedWithin: .milliseconds(5))
+        #expect(late.record.state == .running)
+        let waits = (0..<3).map { _ in
+            Task { @LoopActor in
+                try await house.gateway.task(task, of: house.tenant, completedWithin: .seconds(60))
+            }
+        }
+        await house.quiet()
+        attempt.answer(200, [:], [1])
+        for wait in waits { #expect(try await wait.value.record.state == .completed) }
+        let over = try await house.gateway.task(
+            task, of: house.tenant, completedWithin: .seconds(60))
+        #expect(over.record.content?.length == 1)
+        try await house.recorder.end(of: task)
+    }
+
+    @Test @LoopActor
+    func `a suspended task is a row and not a runner, also after somebody has waited for it`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(resume: false), in: session)
+        #expect(house.gateway.runners.isEmpty)
+        let view = try await house.gateway.task(
+            task, of: house.tenant, completedWithin: .milliseconds(1))
+        #expect(view.record.state == .suspended && house.gateway.runners.isEmpty)
+        var change = TaskChange()
+        change.priority = 0.9
+        change.description = "changed"
+        _ = try await house.gateway.change(task, of: house.tenant, change)
+        #expect(house.gateway.runners.isEmpty)
+        house.gateway.cache[task] = nil  // from the store, then
+        #expect(try await house.task(task).options.priority == 0.9)
+        #expect(try await house.task(task).options.description == "changed")
+    }
+
+    @Test @LoopActor
+    func `one who waited does not take the life of a task that was resumed meanwhile`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(resume: false), in: session)
+        await house.quiet()
+        house.store.hold()
+        let wait = Task { @LoopActor in
+            try await house.gateway.task(task, of: house.tenant, completedWithin: .milliseconds(1))
+        }
+        // Something of the session is on its way to the store, so that the wait's end waits for it.
+        let note = Task { @LoopActor in
+            try await house.gateway.describe(session, of: house.tenant, as: "note")
+        }
+        try await eventually("a commit") { house.store.attemptCount > 2 }
+        try await eventually("the wait's time to end") {
+            house.gateway.runners[task]?.isAtRest == true
+        }
+        // It is let go by one and taken up by another before the wait's answer is out.
+        let suspend = Task { @LoopActor in
+            try await house.gateway.suspend(task, of: house.tenant)
+        }
+        try await eventually("it to be let go") { house.gateway.runners[task] == nil }
+        let resume = Task { @LoopActor in
+            try await house.gateway.resume(task, of: house.tenant)
+        }
+        let attempt = try await house.network.attempt(0)
+        house.store.release()
+        _ = try await (wait.value, note.value, suspend.value, resume.value)
+        #expect(house.gateway.runners[task] != nil)
+        attempt.answer()
+        #expect(try await house.recorder.end(of: task) == nil)
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `a completed task keeps all but its description (S-31)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer()
+        let before = try await house.finished(task)
+        var change = TaskChange()
+        change.priority = 0.9
+        change.description = "done"
+        change.earliestBeginDate = .some(house.clock.now)
+        _ = try await house.gateway.change(task, of: house.tenant, change)
+        var expected = before
+        expected.options.description = "done"
+        #expect(try await house.task(task) == expected)
+        #expect(house.gateway.runners.isEmpty)
+        await house.quiet()
+        #expect(try await house.store.disk.task(task, of: house.tenant) == expected)
+    }
+
+    @Test @LoopActor
+    func `an array is created in one go, numbered in order (S-30)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let specs = try (0..<500).map { try house.spec(.data, "http://h/\($0)", resume: false) }
+        let commits = house.store.batches.count
+        let views = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        #expect(views.map(\.record.number) == Array(1...500))
+        #expect(views.map(\.record.originalRequest.url.path) == (0..<500).map { "/\($0)" })
+        #expect(house.store.batches.count == commits + 1)
+        #expect(Set(views.map(\.record.id)).count == 500)
+        await house.quiet()
+        #expect(house.recorder.events.map(\.sequence) == Array(1...500))
+    }
+
+    @Test @LoopActor
+    func `what is another tenant's does not exist (X-13)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(resume: false), in: session)
+        let stranger = TenantID(rawValue: 2)
+        let calls: [@LoopActor @Sendable () async throws -> Void] = [
+            { _ = try await house.gateway.task(task, of: stranger) },
+            { _ = try await house.gateway.resume(task, of: stranger) },
+            { _ = try await house.gateway.suspend(task, of: stranger) },
+            { _ = try await house.gateway.cancel(task, of: stranger) },
+            { _ = try await house.gateway.change(task, of: stranger, TaskChange()) },
+            { _ = try await house.gateway.content(of: task, of: stranger) },
+            { try await house.gateway.delete(task, of: stranger) },
+        ]
+        for call in calls { await #expect(throws: GatewayError.noSuchTask) { try await call() } }
+        await #expect(throws: GatewayError.noSuchSession) {
+            try await house.gateway.createTasks([try house.spec()], in: session, of: stranger)
+        }
+        await #expect(throws: GatewayError.noSuchSession) {
+            try await house.gateway.invalidate(session, of: stranger, .cancelTasks)
+        }
+        #expect(try await house.state(task) == .suspended)
+    }
+}
