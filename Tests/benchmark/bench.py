@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from .processes import Cores
+from .processes import Cores, Failed
 
 Sample = TypeVar("Sample")
 
@@ -57,6 +58,25 @@ class Bench:
                     output.write(block)
             settle()
         return folder
+
+
+def in_parallel(jobs: list[Callable[[], None]]) -> None:
+    """Runs each job in a thread of its own until all have ended; raises the first failure."""
+    failures: list[Exception] = []
+
+    def run(job: Callable[[], None]) -> None:
+        try:
+            job()
+        except (OSError, Failed) as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=run, args=(job,), daemon=True) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise Failed(f"a client of the server failed: {failures[0]}")
 
 
 def settle() -> None:

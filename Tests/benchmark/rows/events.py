@@ -12,14 +12,14 @@ much, so both are also offered four times the events.
 from __future__ import annotations
 
 import os
-import threading
 import time
 from dataclasses import dataclass
+from functools import partial
 from math import floor
 from statistics import median
 
 from ..aria2 import encoded
-from ..bench import Bench, settle
+from ..bench import Bench, in_parallel, settle
 from ..gateway import Gateway, create_all, download, start_gateway
 from ..http import Connection
 from ..nginx import start_nginx
@@ -158,7 +158,6 @@ def _publish(
     """
     began = time.monotonic()
     interval = pace.seconds / len(requests)
-    refusals: list[str] = []
 
     def send(index: int, connection: Connection) -> None:
         if bench.cores.load:
@@ -173,18 +172,9 @@ def _publish(
                 for _ in range(answers):
                     answer = connection.read()
                     if answer.status >= 300:
-                        refusals.append(f"{answer.status} {answer.body[:300]!r}")
-                        return
+                        raise Failed(f"refused: {answer.status} {answer.body[:300]!r}")
 
-    threads = [
-        threading.Thread(target=send, args=pair, daemon=True) for pair in enumerate(connections)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if refusals:
-        raise Failed(f"a publication was refused: {refusals[0]}")
+    in_parallel([partial(send, *pair) for pair in enumerate(connections)])
 
 
 def _data_of_an_event(gateway: Gateway) -> bytes:
