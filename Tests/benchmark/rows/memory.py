@@ -1,8 +1,8 @@
 """Resident memory of 2,000 slow downloads at once, above idle, beside aria2.
 
-The origin gives each 100 bytes a second. Idle is measured after one download of each server, so that
-code and tables touched first do not count; the load ten seconds after the last has connected. Both
-servers start anew every turn.
+The origin gives each 100 bytes a second. Idle is measured after one download of each server, so
+that code and tables touched first do not count; the load ten seconds after the last has connected.
+Both servers start anew every turn.
 """
 
 from __future__ import annotations

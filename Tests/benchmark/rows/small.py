@@ -2,9 +2,10 @@
 
 Ferry and aria2 are posted arrays of 100 on four connections. Ferry's are durable and all events of
 the session are read by one reader, whose 10,000th `task.didComplete` ends the measurement; aria2 is
-asked every 5 ms how many have ended; by its defaults it syncs each file and its control file, so both
-depend on the disk, which nothing else should use meanwhile. curl syncs nothing. Each turn writes into a folder of its own, removed at the end
-of the run: removing thousands of files costs whoever writes next.
+asked every 5 ms how many have ended. By its defaults aria2 syncs each file and its control file, so
+both depend on the disk, which nothing else should use meanwhile; curl syncs nothing. Each turn
+writes into a folder of its own, removed at the end of the run: removing thousands of files costs
+whoever writes next.
 """
 
 from __future__ import annotations
