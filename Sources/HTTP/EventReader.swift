@@ -42,6 +42,7 @@ final class EventReader {
         history = subscription.history
         self.connection = connection
         self.isChunked = isChunked
+        subscription.handle?.reader = self
     }
 
     /// Begins, once the header and the opening are sent.

@@ -27,6 +27,7 @@ public struct EventSubscription {
     let after: Int64
     let history: (any EventHistory)?
     let opening: [UInt8]
+    let handle: EventStreamHandle?
 
     /// Makes a subscription.
     ///
@@ -36,12 +37,30 @@ public struct EventSubscription {
     ///   - history: Asked for what the log no longer has. Without it, a reader that has fallen
     ///     behind the log is cut.
     ///   - opening: Formatted events that go out before all others, such as a `reset`.
+    ///   - handle: Ends this reader's stream from outside.
     public init(
-        log: EventLog, after: Int64, history: (any EventHistory)?, opening: [UInt8] = []
+        log: EventLog, after: Int64, history: (any EventHistory)?, opening: [UInt8] = [],
+        handle: EventStreamHandle? = nil
     ) {
         self.log = log
         self.after = after
         self.history = history
         self.opening = opening
+        self.handle = handle
     }
+}
+
+/// Ends one reader's stream from outside, as when the right to read it is taken away.
+@LoopActor
+public final class EventStreamHandle {
+    weak var reader: EventReader?
+
+    /// A handle for one subscription.
+    public init() {}
+
+    /// Whether the reader is still there.
+    public var isOpen: Bool { reader != nil }
+
+    /// Ends the stream properly, at once; nothing if it has ended.
+    public func end() { reader?.end() }
 }

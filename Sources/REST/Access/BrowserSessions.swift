@@ -12,15 +12,20 @@ final class BrowserSessions {
     private struct Session {
         let principal: Principal
         let end: Duration
+        /// What its pages follow at the moment.
+        var streams: [EventStreamHandle] = []
     }
 
     private static let lifetime = Duration.seconds(3600)
     private static let limit = 10_000
+    /// How late a stream may end after its session.
+    private static let expiryInterval = Duration.seconds(5)
 
     private let clock: any Clock
     private let isSecure: Bool
     private var sessions: [[UInt8]: Session] = [:]
     private let digest: ([UInt8]) -> [UInt8]
+    private lazy var expiry = LoopTimer { [unowned self] in expire() }
 
     /// - Parameter isSecure: whether browsers come by https, as behind a TLS proxy.
     init(clock: any Clock, isSecure: Bool, digest: @escaping ([UInt8]) -> [UInt8]) {
@@ -33,8 +38,7 @@ final class BrowserSessions {
 
     /// A cookie for the principal: the value of Set-Cookie.
     func start(for principal: Principal) -> String {
-        let now = clock.uptime
-        sessions = sessions.filter { $0.value.end > now }
+        expire()
         if sessions.count >= BrowserSessions.limit,
             let oldest = sessions.min(by: { $0.value.end < $1.value.end })
         {
@@ -42,14 +46,17 @@ final class BrowserSessions {
         }
         let token = AccessToken.make().text
         sessions[digest(Array(token.utf8))] = Session(
-            principal: principal, end: now + BrowserSessions.lifetime)
+            principal: principal, end: clock.uptime + BrowserSessions.lifetime)
         return cookie(token, maximumAge: Int(BrowserSessions.lifetime.components.seconds))
     }
 
     /// Ends the session that the request's cookie stands for.
     /// - Returns: the value of Set-Cookie that makes the browser forget it.
     func end(of request: Request) -> String {
-        if let value = value(in: request) { sessions[digest(Array(value.utf8))] = nil }
+        if let value = value(in: request) {
+            let session = sessions.removeValue(forKey: digest(Array(value.utf8)))
+            for stream in session?.streams ?? [] { stream.end() }
+        }
         return cookie("", maximumAge: 0)
     }
 
@@ -62,10 +69,30 @@ final class BrowserSessions {
         return session.principal
     }
 
-    /// Whether the session of a request, that once was valid, still is: asked again by what lasts.
-    func isValid(_ request: Request) -> Bool {
-        guard let value = value(in: request) else { return false }
-        return sessions[digest(Array(value.utf8))].map { $0.end > clock.uptime } ?? false
+    /// A handle for a stream that is followed by cookie: it ends with the session. Nil where none is needed.
+    func handle(for request: Request) -> EventStreamHandle? {
+        guard request.header("authorization") == nil, let value = value(in: request) else { return nil }
+        let key = digest(Array(value.utf8))
+        let handle = EventStreamHandle()
+        sessions[key]?.streams.append(handle)
+        if !expiry.isArmed { expiry.arm(after: BrowserSessions.expiryInterval) }
+        return handle
+    }
+
+    /// Ends the streams of sessions that are over, and forgets those that have ended by themselves.
+    private func expire() {
+        let now = clock.uptime
+        for (key, session) in sessions {
+            if session.end <= now {
+                sessions[key] = nil
+                for stream in session.streams { stream.end() }
+            } else {
+                sessions[key]?.streams.removeAll { !$0.isOpen }
+            }
+        }
+        if sessions.values.contains(where: { !$0.streams.isEmpty }) {
+            expiry.arm(after: BrowserSessions.expiryInterval)
+        }
     }
 
     private func requireSameOrigin(_ request: Request) throws(Problem) {

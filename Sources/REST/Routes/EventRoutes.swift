@@ -57,7 +57,8 @@ extension Service {
             body: .events(
                 EventSubscription(
                     log: log, after: min(after, log.lastPosition),
-                    history: streams.history(of: stream, of: call.tenant), opening: opening)))
+                    history: streams.history(of: stream, of: call.tenant), opening: opening,
+                    handle: authenticator.browsers.handle(for: call.request))))
     }
 
     private func start(of stream: EventStreamKey, _ call: Call) async throws -> EventStart {
