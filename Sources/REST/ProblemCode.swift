@@ -91,7 +91,8 @@ extension Problem {
             case .alreadyRead:
                 ProblemCode.alreadyRead.problem("A streamed content has one reader.")
             case .diskFull:
-                ProblemCode.insufficientStorage.problem("New work is taken when there is room again.")
+                ProblemCode.insufficientStorage.problem(
+                    "New work is taken when there is room again.")
             case .store: ProblemCode.internal.problem()
             }
     }
@@ -105,7 +106,8 @@ extension Problem {
             case .unknownMember: .unknownMember
             }
         self = code.problem(
-            "The value \(error.detail).", at: error.kind == .malformed ? nil : prefix + error.pointer)
+            "The value \(error.detail).",
+            at: error.kind == .malformed ? nil : prefix + error.pointer)
     }
 
     init(_ error: URLRejection, at pointer: String) {

@@ -19,7 +19,9 @@ public struct AccessToken: Sendable {
         let text = String(text.drop(while: \.isWhitespace).prefix { !$0.isWhitespace })
         guard text.hasPrefix(AccessToken.prefix), text.utf8.count == 53 else { return nil }
         let secret = String(text.dropFirst(4).prefix(43))
-        guard text.hasSuffix(Base62.text(AccessToken.checksum(secret), digits: 6)) else { return nil }
+        guard text.hasSuffix(Base62.text(AccessToken.checksum(secret), digits: 6)) else {
+            return nil
+        }
         self.text = text
     }
 

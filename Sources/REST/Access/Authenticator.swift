@@ -32,7 +32,8 @@ final class Authenticator {
     ///   cookie that comes from another origin's page.
     func principal(of request: Request) throws(Problem) -> Principal {
         if let remembered = request.connection.attachment as? Remembered,
-            request.withHeaderBytes("authorization", { Authenticator.isSame($0, remembered.header) })
+            request.withHeaderBytes(
+                "authorization", { Authenticator.isSame($0, remembered.header) })
         {
             return remembered.principal
         }

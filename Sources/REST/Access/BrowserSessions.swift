@@ -71,7 +71,9 @@ final class BrowserSessions {
 
     /// A handle for a stream that is followed by cookie: it ends with the session. Nil where none is needed.
     func handle(for request: Request) -> EventStreamHandle? {
-        guard request.header("authorization") == nil, let value = value(in: request) else { return nil }
+        guard request.header("authorization") == nil, let value = value(in: request) else {
+            return nil
+        }
         let key = digest(Array(value.utf8))
         let handle = EventStreamHandle()
         sessions[key]?.streams.append(handle)

@@ -32,7 +32,8 @@ struct ConfigurationDraft {
             value.httpMaximumConnectionsPerHost = try reader.int(in: 1...10_000)
         case "httpAdditionalHeaders":
             value.httpAdditionalHeaders =
-                try reader.optional { r throws(JSONError) in try HeaderList(json: &r) } ?? HeaderList()
+                try reader.optional { r throws(JSONError) in try HeaderList(json: &r) }
+                ?? HeaderList()
         case "tlsMinimumSupportedProtocolVersion":
             value.tlsMinimumSupportedProtocolVersion = try reader.choice()
         case "tlsMaximumSupportedProtocolVersion":
@@ -71,7 +72,8 @@ struct ConfigurationDraft {
         case "allowsExpensiveNetworkAccess": value.allowsExpensiveNetworkAccess = try reader.bool()
         case "allowsConstrainedNetworkAccess":
             value.allowsConstrainedNetworkAccess = try reader.bool()
-        case "multipathServiceType": value.multipathServiceType = try reader.word(of: multipathServiceTypes)
+        case "multipathServiceType":
+            value.multipathServiceType = try reader.word(of: multipathServiceTypes)
         case "networkServiceType":
             value.networkServiceType = try reader.word(of: networkServiceTypes)
         default: return false
@@ -85,7 +87,10 @@ struct ConfigurationDraft {
         let changed: [(String, Bool)] = [
             ("requestCachePolicy", value.requestCachePolicy != plain.requestCachePolicy),
             ("urlCache", value.urlCache != plain.urlCache),
-            ("httpCookieAcceptPolicy", value.httpCookieAcceptPolicy != plain.httpCookieAcceptPolicy),
+            (
+                "httpCookieAcceptPolicy",
+                value.httpCookieAcceptPolicy != plain.httpCookieAcceptPolicy
+            ),
             ("httpShouldSetCookies", value.httpShouldSetCookies != plain.httpShouldSetCookies),
             ("httpCookieStorage", cookieStorage != "private"),
             ("urlCredentialStorage", credentialStorage != "private"),
@@ -127,8 +132,10 @@ extension SessionConfiguration {
         json.member("httpShouldSetCookies", httpShouldSetCookies)
         json.member("httpCookieStorage", "private")
         json.member("urlCredentialStorage", "private")
-        json.member("tlsMinimumSupportedProtocolVersion", tlsMinimumSupportedProtocolVersion.rawValue)
-        json.member("tlsMaximumSupportedProtocolVersion", tlsMaximumSupportedProtocolVersion.rawValue)
+        json.member(
+            "tlsMinimumSupportedProtocolVersion", tlsMinimumSupportedProtocolVersion.rawValue)
+        json.member(
+            "tlsMaximumSupportedProtocolVersion", tlsMaximumSupportedProtocolVersion.rawValue)
         json.member("connectionProxyDictionary", String?.none)
         json.member("waitsForConnectivity", waitsForConnectivity)
         json.member("isDiscretionary", isDiscretionary)

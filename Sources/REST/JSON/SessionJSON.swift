@@ -17,7 +17,8 @@ struct SessionDraft {
             case "type": type = try reader.string()
             case "description": description = try reader.optionalString()
             case "configuration": configuration = try ConfigurationDraft(&reader)
-            case "delegate": delegate = try reader.optional { r throws(JSONError) in try readDelegate(&r) }
+            case "delegate":
+                delegate = try reader.optional { r throws(JSONError) in try readDelegate(&r) }
             default: throw reader.unknownMember(name)
             }
         }

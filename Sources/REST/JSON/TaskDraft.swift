@@ -89,7 +89,9 @@ struct TaskDraft {
             case "cachePolicy":
                 request.cachePolicy = try reader.optional { r throws(JSONError) in try r.choice() }
             case "timeoutInterval":
-                request.timeoutInterval = try reader.optional { r throws(JSONError) in try r.interval() }
+                request.timeoutInterval = try reader.optional { r throws(JSONError) in
+                    try r.interval()
+                }
             default: throw reader.unknownMember(name)
             }
         }
@@ -172,10 +174,13 @@ struct TaskDraft {
         }
         if body != nil, ["GET", "HEAD"].contains(request.method) {
             throw ProblemCode.invalidValue.problem(
-                "A \(request.method) request has no body; name another method.", at: prefix + "/body")
+                "A \(request.method) request has no body; name another method.",
+                at: prefix + "/body")
         }
         var headers = request.headers
-        if let bodyType, !headers.contains("Content-Type") { headers.append("Content-Type", bodyType) }
+        if let bodyType, !headers.contains("Content-Type") {
+            headers.append("Content-Type", bodyType)
+        }
         return RequestRecord(
             url: url, method: request.method, headers: headers,
             sensitiveHeaders: request.sensitiveHeaders, cachePolicy: request.cachePolicy,
@@ -215,7 +220,8 @@ struct TaskDraft {
         }
         if let name = options.fileName, SuggestedFilename.sanitized(name) != name {
             throw ProblemCode.invalidValue.problem(
-                "The value must be a plain file name of at most 255 bytes.", at: prefix + "/fileName")
+                "The value must be a plain file name of at most 255 bytes.",
+                at: prefix + "/fileName")
         }
         return options
     }

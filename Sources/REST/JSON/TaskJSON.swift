@@ -23,11 +23,13 @@ extension TaskView {
             json.member("fileName", record.options.fileName)
             json.member("expectedDigest", record.options.expectedDigest?.description)
             json.member("computeDigest", record.options.computeDigest)
-            json.member("earliestBeginDate", instant: record.options.earliestBeginDate?.milliseconds)
+            json.member(
+                "earliestBeginDate", instant: record.options.earliestBeginDate?.milliseconds)
             json.member(
                 "countOfBytesClientExpectsToSend", record.options.countOfBytesClientExpectsToSend)
             json.member(
-                "countOfBytesClientExpectsToReceive", record.options.countOfBytesClientExpectsToReceive)
+                "countOfBytesClientExpectsToReceive",
+                record.options.countOfBytesClientExpectsToReceive)
             json.name("originalRequest")
             record.originalRequest.write(to: &json)
             json.name("currentRequest")

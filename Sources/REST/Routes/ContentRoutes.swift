@@ -16,7 +16,8 @@ extension Service {
         _ spec: TaskSpec, _ session: SessionID, _ call: Call
     ) async throws -> Response {
         guard spec.type == .data, spec.resume, spec.options.delivery == .collect else {
-            throw Call.invalid("answer", "needs type \"data\", delivery \"collect\" and resume true")
+            throw Call.invalid(
+                "answer", "needs type \"data\", delivery \"collect\" and resume true")
         }
         let id = try await gateway.createTasks([spec], in: session, of: call.tenant)[0].record.id
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.

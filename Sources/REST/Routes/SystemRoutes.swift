@@ -21,7 +21,8 @@ extension Service {
 
     func contract(_ call: Call) async throws -> Response {
         Response(
-            status: 200, headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
+            status: 200,
+            headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
             body: .bytes(Assets.contract))
     }
 
@@ -31,7 +32,9 @@ extension Service {
 
     /// Ready: recovered, and able to take work.
     func readiness(_ call: Call) async throws -> Response {
-        guard isReady else { throw Problem.unavailable(because: "The gateway is starting or stopping.") }
+        guard isReady else {
+            throw Problem.unavailable(because: "The gateway is starting or stopping.")
+        }
         guard gateway.takesWork else { throw Problem.unavailable(because: "The disk is full.") }
         return .json { $0.object { $0.member("status", "ok") } }
     }

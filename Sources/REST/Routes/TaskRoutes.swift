@@ -17,7 +17,9 @@ extension Service {
         case .one(let draft):
             let spec = try spec(of: draft, at: "", inline: inline)
             if let answer = call.request.queryValue("answer") {
-                guard answer == "content" else { throw Call.invalid("answer", "must be \"content\"") }
+                guard answer == "content" else {
+                    throw Call.invalid("answer", "must be \"content\"")
+                }
                 return try await answerWithContent(spec, session, call)
             }
             return try await createOne(spec, session, call)
@@ -143,7 +145,9 @@ extension Service {
                 }
             }
         }
-        if let notYet { throw ProblemCode.notYetSupported.problem("Rate limits come later.", at: notYet) }
+        if let notYet {
+            throw ProblemCode.notYetSupported.problem("Rate limits come later.", at: notYet)
+        }
         let view = try await gateway.change(id, of: call.tenant, change)
         rendered[id] = nil
         return .json(capacity: 2048) { write(view, to: &$0) }
@@ -174,7 +178,9 @@ extension Service {
             do throws(JSONError) {
                 try JSONReader.read(bytes) { reader throws(JSONError) in
                     try reader.object { reader, name throws(JSONError) in
-                        guard name == "producingResumeData" else { throw reader.unknownMember(name) }
+                        guard name == "producingResumeData" else {
+                            throw reader.unknownMember(name)
+                        }
                         producesResumeData = try reader.bool()
                     }
                 }
@@ -195,7 +201,9 @@ extension Service {
     /// The task as it is polled. What has completed is rendered once: only its description can change.
     private func answer(_ view: TaskView) -> Response {
         let id = view.record.id
-        let headers: HeaderFields = ["Content-Type": "application/json", "Cache-Control": "no-store"]
+        let headers: HeaderFields = [
+            "Content-Type": "application/json", "Cache-Control": "no-store",
+        ]
         if view.record.state == .completed, let bytes = rendered[id] {
             return Response(status: 200, headers: headers, body: .bytes(bytes))
         }
@@ -219,7 +227,9 @@ extension Service {
         }
     }
 
-    private func spec(of draft: TaskDraft, at prefix: String, inline: Bool) throws(Problem) -> TaskSpec {
+    private func spec(of draft: TaskDraft, at prefix: String, inline: Bool) throws(Problem)
+        -> TaskSpec
+    {
         let transport = transport
         return try draft.spec(at: prefix, inline: inline) { text throws(URLRejection) in
             try transport.parse(text)
@@ -241,7 +251,8 @@ extension Service {
     }
 
     private static func states(_ text: String) throws(Problem) -> Set<TaskState> {
-        text == "all" ? Set(TaskState.allCases) : try choices(text, of: TaskState.self, named: "state")
+        text == "all"
+            ? Set(TaskState.allCases) : try choices(text, of: TaskState.self, named: "state")
     }
 
     private static func choices<Choice: RawRepresentable<String> & CaseIterable & Hashable>(

@@ -10,7 +10,8 @@ struct DataFolder {
     /// Makes the folder, for its owner only, and locks it.
     /// - Throws: `ServeSettings.Refusal` where it cannot be made, or another gateway has it.
     init(_ root: String) throws {
-        let absolute = root.hasPrefix("/") ? root : FileManager.default.currentDirectoryPath + "/" + root
+        let absolute =
+            root.hasPrefix("/") ? root : FileManager.default.currentDirectoryPath + "/" + root
         self.root = absolute
         do {
             try FileManager.default.createDirectory(
@@ -47,7 +48,8 @@ struct DataFolder {
         if let data = FileManager.default.contents(atPath: path) {
             guard let token = AccessToken(String(decoding: data, as: UTF8.self)) else {
                 throw ServeSettings.Refusal(
-                    description: "\(path) holds no token; remove it, and a new one is made.", code: 78)
+                    description: "\(path) holds no token; remove it, and a new one is made.",
+                    code: 78)
             }
             return token
         }

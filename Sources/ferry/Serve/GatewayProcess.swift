@@ -79,7 +79,9 @@ struct GatewayProcess {
         let signals = Signals { _ in ending.end(with: 0) }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
         var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
-        if let path = settings.unixSocket { addresses.append(try server.listen(on: .unix(path: path))) }
+        if let path = settings.unixSocket {
+            addresses.append(try server.listen(on: .unix(path: path)))
+        }
         await gateway.start()
         service.isReady = true
         announce(addresses)
@@ -98,7 +100,9 @@ struct GatewayProcess {
     /// Says where the gateway is, for people and for the commands on this machine.
     private func announce(_ addresses: [ListenAddress]) {
         let local = addresses[0]
-        for address in addresses { Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))") }
+        for address in addresses {
+            Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))")
+        }
         if environment["FERRY_TOKEN"] == nil {
             Serve.tell("The token is in \(settings.dataDirectory)/token")
         }

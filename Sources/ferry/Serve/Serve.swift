@@ -37,10 +37,15 @@ struct Serve: ParsableCommand {
         help: "A further name that clients may call the gateway by; repeatable.")
     var allowHosts: [String] = []
 
-    @Flag(help: "Clients come through a proxy that speaks TLS: listening beyond loopback is then safe.")
+    @Flag(
+        help:
+            "Clients come through a proxy that speaks TLS: listening beyond loopback is then safe.")
     var behindTLSProxy = false
 
-    @Option(help: "The least level that is logged: debug, info, notice, warning, error (default: notice).")
+    @Option(
+        help:
+            "The least level that is logged: debug, info, notice, warning, error (default: notice)."
+    )
     var logLevel: String?
 
     @Option(help: "A file with these options, in JSON.")

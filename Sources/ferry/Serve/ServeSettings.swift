@@ -26,7 +26,8 @@ struct ServeSettings {
         let source = SettingsSource(
             environment: environment, file: try path.map(SettingsFile.read) ?? SettingsFile())
         host = options.host ?? source.text("host") ?? "127.0.0.1"
-        guard let port = UInt16(options.port.map(String.init) ?? source.text("port") ?? "8080") else {
+        guard let port = UInt16(options.port.map(String.init) ?? source.text("port") ?? "8080")
+        else {
             throw Refusal(description: "The port must be 0 to 65535.", code: 64)
         }
         self.port = port
@@ -48,10 +49,12 @@ struct ServeSettings {
             throw Refusal(description: "behind-tls-proxy must be true or false.", code: 64)
         }
         isBehindTLSProxy = options.behindTLSProxy || behind == "true"
-        guard let level = Log.Level(rawValue: options.logLevel ?? source.text("logLevel") ?? "notice")
+        guard
+            let level = Log.Level(rawValue: options.logLevel ?? source.text("logLevel") ?? "notice")
         else {
             throw Refusal(
-                description: "The log level must be debug, info, notice, warning or error.", code: 64)
+                description: "The log level must be debug, info, notice, warning or error.",
+                code: 64)
         }
         logLevel = level
         try refuseOpenListener()
