@@ -2,10 +2,9 @@
 
 Ferry and aria2 are posted arrays of 100 on four connections. Ferry's are durable and all events of
 the session are read by one reader, whose 10,000th `task.didComplete` ends the measurement; aria2 is
-asked every 5 ms how many have ended. By its defaults aria2 syncs each file and its control file, so
-both depend on the disk, which nothing else should use meanwhile; curl syncs nothing. Each turn
-writes into a folder of its own, removed at the end of the run: removing thousands of files costs
-whoever writes next.
+asked every 10 ms how many have ended. aria2 syncs each file and curl none, so the first two depend
+on the disk, which nothing else should use meanwhile. Each turn writes into a folder of its own,
+removed at the end of the run: removing thousands of files costs whoever writes next.
 """
 
 from __future__ import annotations
@@ -81,16 +80,16 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
         ])
         for start in range(0, _COUNT, _ARRAY)
     ]  # fmt: skip
+    before = _stopped_total(aria2)
+    began = _post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
+    wait_until(
+        "aria2's downloads",
+        lambda: _stopped_total(aria2) - before == _COUNT,
+        seconds=300,
+        pause=0.01,
+    )
+    taken = time.monotonic() - began
     with aria2.connection() as connection:
-        before = aria2.stopped_total(connection)
-        began = _post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
-        wait_until(
-            "aria2's downloads",
-            lambda: aria2.stopped_total(connection) - before == _COUNT,
-            seconds=300,
-            pause=0.005,
-        )
-        taken = time.monotonic() - began
         stopped = aria2.ask(connection, "tellStopped", 0, _COUNT, ["status"])
         completed = sum(one["status"] == "complete" for one in stopped)
         if completed != _COUNT:
@@ -98,6 +97,12 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
         aria2.ask(connection, "purgeDownloadResult")
     settle()
     return _COUNT / taken
+
+
+def _stopped_total(aria2: Aria2) -> int:
+    """Asked on a new connection: aria2 closes one that waited while a sync held it up."""
+    with aria2.connection() as connection:
+        return aria2.stopped_total(connection)
 
 
 def _by_curl(origin: Nginx, folder) -> float:
