@@ -217,9 +217,11 @@ extension Gateway {
     }
 
     func view(_ runner: TaskRunner) -> TaskView {
-        TaskView(
+        // What a failed task had begun to keep is not shown.
+        let grows = runner.record.state != .completed && runner.sink != nil
+        return TaskView(
             record: runner.record, waitingFor: runner.waitReason,
-            hasContent: runner.sink != nil || runner.record.content != nil)
+            hasContent: grows || runner.record.content != nil)
     }
 
     func view(_ record: TaskRecord) -> TaskView {

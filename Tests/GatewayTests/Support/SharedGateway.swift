@@ -12,7 +12,7 @@ struct SharedGateway: SuiteTrait, TestScoping {
     func provideScope(
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
-        try await Permits.gateways.use {
+        try await Permits.suites.use {
             let gateway = try await RunningGateway(options)
             try await SharedGateway.$current.withValue(gateway) { try await function() }
         }
@@ -47,8 +47,10 @@ extension RunningGateway {
 
 /// Room for a few at a time: more processes than this only make each other slow.
 actor Permits {
-    /// Gateways that run at the same time.
-    static let gateways = Permits(4)
+    /// Suites that share a gateway each.
+    static let suites = Permits(3)
+    /// Gateways of single tests. Apart from the others, since a test of such a suite may need one.
+    static let gateways = Permits(3)
 
     private var free: Int
     private var waiting: [CheckedContinuation<Void, Never>] = []

@@ -1,0 +1,90 @@
+import TestSupport
+import Testing
+
+/// SIGTERM: nothing new, what runs may end, and then out with 0.
+struct ShutdownTests {
+    @Test func `streams end, running requests finish, and the exit is 0 (R-12)`() async throws {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            origin.on("/gated", .stall(after: 100_000, of: 200_000, until: gate))
+            let client = gateway.client
+            let session = try await client.createSession()
+            let events = try await session.allEvents()
+            let tenant = try await client.events("/v1/events")
+            let id = try await session.start("download", origin.url("/gated"))
+            let follower = try await client.stream("/v1/tasks/\(id)/content")
+            #expect(try await !follower.next().isEmpty)
+            let waiting = try await client.connect()
+            let body = try TestSession.spec("data", origin.url("/gated"), ["resume": true]).text()
+            let headers: HeaderLines = [
+                "Prefer": "wait=60", "Content-Type": "application/json",
+            ]
+            try await waiting.send(
+                Array(
+                    client.requestHead(
+                        "POST", session.path + "/tasks", headers, bodyLength: body.count
+                    ).utf8) + body)
+            try await eventually("both responses") {
+                events.names.count { $0 == "task.didReceiveResponse" } == 2
+            }
+
+            gateway.process.terminate()
+            // Streams are told to come back, in order.
+            try await events.waitForEnd()
+            try await tenant.waitForEnd()
+            #expect(events.endedProperly && tenant.endedProperly)
+            #expect(!events.names.contains("task.didComplete"))
+            // Readiness is off: nobody is let in any more.
+            await #expect(throws: (any Error).self) {
+                try await TestClient(gateway.endpoint).get("/readyz")
+            }
+            // What runs may end within its time.
+            gate.open()
+            let answer = try await waiting.response()
+            #expect(answer.status == 201 && answer.json["state"].string == "completed")
+            #expect(answer.headers["Connection"] == "close")
+            _ = try await follower.rest()
+            #expect(try await gateway.process.waitForExit(within: .seconds(10)) == .status(0))
+            #expect(gateway.process.errorText.isEmpty)
+
+            let again = try await gateway.restarted()
+            #expect(try await again.client.content(id).count == 200_000)
+            let replay = try await again.client.events(
+                "/v1/sessions/\(session.id)/events", lastEventID: events.events.ids.last)
+            try await eventually("the ends of both tasks") {
+                replay.names.count { $0 == "task.didComplete" } == 2
+            }
+            #expect(!replay.names.contains("task.didReceiveResponse"))
+            try await again.kill9()
+        }
+    }
+
+    @Test func `requests that do not end are cut, and their tasks end as -997 (R-12, S-56)`()
+        async throws
+    {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            origin.on("/stuck", .stall(after: 50_000, of: 100_000))
+            let session = try await gateway.client.createSession()
+            let id = try await session.start("download", origin.url("/stuck"))
+            let follower = try await gateway.client.stream("/v1/tasks/\(id)/content")
+            #expect(try await !follower.next().isEmpty)
+            gateway.process.terminate()
+            #expect(try await gateway.process.waitForExit(within: .seconds(30)) == .status(0))
+            await #expect(throws: (any Error).self) { try await follower.rest() }
+            let again = try await gateway.restarted()
+            #expect(try await again.client.task(id).errorCode == -997)
+            try await again.kill9()
+        }
+    }
+
+    @Test func `an idle gateway ends at once, and a second signal changes nothing`() async throws {
+        try await RunningGateway.alone { gateway in
+            _ = try await gateway.client.createSession()
+            gateway.process.terminate()
+            gateway.process.terminate()
+            #expect(try await gateway.process.waitForExit(within: .seconds(5)) == .status(0))
+        }
+    }
+}
