@@ -28,6 +28,8 @@ public struct TaskMachine: Equatable, Sendable {
         case cancel
         case beginDateReached
         case slotGranted
+        /// The connection was kept long enough for a suspended task, which can go on with another one (S-32).
+        case detach
         /// The attempt was answered by a redirect that is followed.
         case redirected
         /// The attempt has ended with a whole answer.
@@ -107,6 +109,8 @@ public struct TaskMachine: Equatable, Sendable {
 
         case (.attempting, .redirected):
             return go(to: .waitingForSlot, .freeSlot, .save, .enterQueue)
+        case (.held, .detach):
+            return go(to: .suspended, .stopAttempt, .freeSlot, .save)
         case (.held, .redirected):
             return go(to: .suspended, .freeSlot, .save)
         case (.attempting, .answered), (.held, .answered):

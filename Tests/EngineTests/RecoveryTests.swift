@@ -22,6 +22,7 @@ struct RecoveryTests {
             try house.spec(.data, "http://a.test/later") { $0.earliestBeginDate = date },
             try house.spec(.data, "http://a.test/suspended", resume: false),
             try house.spec(.data, "http://b.test/completed"),
+            try house.spec(.download, "http://c.test/held"),
         ]
         let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
             .map(\.record.id)
@@ -30,6 +31,8 @@ struct RecoveryTests {
         live.body(Pattern.bytes(count: 100_000))
         try await house.network.attempt(1).answer(200, [:], Array("kept".utf8))
         try await house.recorder.end(of: tasks[4])
+        try await house.network.attempt(2).head(200)
+        _ = try await house.gateway.suspend(tasks[5], of: house.tenant)
         try await eventually("the part") { try !house.files().isEmpty }
         await house.quiet()
 
@@ -38,6 +41,8 @@ struct RecoveryTests {
         let error = try await next.recorder.end(of: tasks[0])
         #expect(error?.code == -997 && error?.failingURL == "http://a.test/live")
         #expect(try await next.state(tasks[0]) == .completed)
+        // Suspended, but with an exchange that is gone.
+        #expect(try await next.recorder.end(of: tasks[5])?.code == -997)
         try await eventually("the part to go") { try next.files().isEmpty }
         let waiting = try await next.network.attempt(0)
         #expect(waiting.request.url.path == "/waits")

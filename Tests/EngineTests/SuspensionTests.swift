@@ -153,4 +153,146 @@ struct SuspensionTests {
         #expect(try await house.recorder.end(of: task) == nil)
         #expect(house.network.attempts.count == 1)
     }
+
+    // MARK: After the grace
+
+    @LoopActor
+    private func openShort() async throws -> (House, SessionID) {
+        var limits = Gateway.Limits()
+        limits.suspensionGrace = .milliseconds(10)
+        let house = try await House.open(limits: limits)
+        return (house, try await house.session { $0.httpMaximumConnectionsPerHost = 1 })
+    }
+
+    @Test @LoopActor
+    func `a suspended task without a byte gives its slot up, and begins anew (S-32)`()
+        async throws
+    {
+        let (house, session) = try await openShort()
+        let task = try await house.create(try house.spec(), in: session)
+        let next = try await house.create(
+            try house.spec(.data, "http://origin.test/next"), in: session)
+        let attempt = try await house.network.attempt(0)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        let second = try await house.network.attempt(1)
+        #expect(attempt.isCancelled && second.request.url.path == "/next")
+        #expect(house.gateway.runners[task] == nil)
+        second.answer()
+        try await house.recorder.end(of: next)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        let third = try await house.network.attempt(2)
+        #expect(!third.isPaused && !third.request.headers.contains("Range"))
+        third.answer(200, [:], [1])
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.task(task).metrics.transactions.count == 2)
+    }
+
+    @Test(arguments: [10_000, 200_000]) @LoopActor
+    func `a suspended download gives its slot up, and goes on by range (S-32)`(
+        received: Int
+    ) async throws {
+        let (house, session) = try await openShort()
+        let bytes = Pattern.bytes(count: 300_000)
+        let digest = try #require(SumDigests.digest(bytes))
+        let task = try await house.create(
+            try house.spec(.download) { $0.expectedDigest = digest }, in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(
+            200, ["Content-Length": "300000", "ETag": "\"a\"", "Accept-Ranges": "bytes"])
+        attempt.body(Array(bytes[..<received]))
+        let follower = Task { @LoopActor in try await house.read(task) }
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await eventually("the slot") { attempt.isCancelled }
+        #expect(try await house.state(task) == .suspended)
+        await house.quiet()
+        // What is here so far does not outlive the process (S-56).
+        #expect(try await house.store.disk.task(task, of: house.tenant)?.hasLiveAttempt == true)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        let second = try await house.network.attempt(1)
+        #expect(second.request.headers.first("Range") == "bytes=\(received)-")
+        #expect(second.request.headers.first("If-Range") == "\"a\"")
+        second.head(
+            206,
+            [
+                "Content-Range": "bytes \(received)-299999/300000", "ETag": "\"a\"",
+                "Content-Length": "\(300_000 - received)",
+            ])
+        second.body(Array(bytes[received...]))
+        second.end()
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.response?.status == 200)
+        #expect(record.countOfBytesReceived == 300_000 && record.content?.length == 300_000)
+        #expect(try await follower.value == bytes)
+        #expect(try await house.read(task) == bytes)
+    }
+
+    @Test(arguments: [
+        (200, HeaderList(), ""),
+        (206, HeaderList(), "bytes 99999-299999/300000"),
+        (206, HeaderList(), "bytes 100000-299999/300001"),
+        (206, HeaderList([HeaderField("ETag", "\"b\"")]), "bytes 100000-299999/300000"),
+        (416, HeaderList(), "bytes */300000"),
+    ]) @LoopActor
+    func
+        `a download whose entity has changed ends with -1005, and is never spliced (S-32, R-3, X-9)`(
+            status: Int, headers: HeaderList, range: String
+        ) async throws
+    {
+        let (house, session) = try await openShort()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(
+            200, ["Content-Length": "300000", "ETag": "\"a\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 100_000))
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await eventually("the slot") { attempt.isCancelled }
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        var headers = headers
+        if !range.isEmpty { headers.append("Content-Range", range) }
+        try await house.network.attempt(1).answer(status, headers, Pattern.bytes(count: 200_000))
+        let record = try await house.finished(task)
+        #expect(record.error?.code == -1005 && record.content == nil)
+        try await eventually("the part to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `a transfer that cannot go on without its connection keeps it (S-32)`() async throws {
+        let (house, session) = try await openShort()
+        let ranges: HeaderList = ["ETag": "\"a\"", "Accept-Ranges": "bytes"]
+        let specs = [
+            try house.spec(.data, "http://data.test/"),
+            try house.spec(.download, "http://norange.test/"),
+            try house.spec(.download, "http://weak.test/"),
+            try house.spec(.data, "http://post.test/", method: "POST", body: [1]),
+        ]
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        for number in 0..<4 {
+            let attempt = try await house.network.attempt(number)
+            switch attempt.request.url.host {
+            case "data.test": attempt.head(200, ranges)
+            case "norange.test": attempt.head(200, ["ETag": "\"a\""])
+            case "weak.test": attempt.head(200, ["ETag": "W/\"a\"", "Accept-Ranges": "bytes"])
+            default: break
+            }
+        }
+        for task in tasks { _ = try await house.gateway.suspend(task, of: house.tenant) }
+        // One that can, suspended later, has given its slot up.
+        let witness = try await house.create(
+            try house.spec(.data, "http://witness.test/"), in: session)
+        let last = try await house.network.attempt(4)
+        _ = try await house.gateway.suspend(witness, of: house.tenant)
+        try await eventually("the witness") { last.isCancelled }
+        #expect(house.network.running.count == 4)
+        for task in tasks { _ = try await house.gateway.resume(task, of: house.tenant) }
+        for attempt in house.network.running {
+            #expect(!attempt.isPaused)
+            if attempt.request.url.host == "post.test" { attempt.head(200) }
+            attempt.body([1])
+            attempt.end()
+        }
+        for task in tasks { #expect(try await house.recorder.end(of: task) == nil) }
+        _ = try await house.gateway.cancel(witness, of: house.tenant)
+        try await house.recorder.end(of: witness)
+    }
 }

@@ -159,6 +159,27 @@ struct TaskOutcomeTests {
     }
 
     @Test @LoopActor
+    func `a task that is cancelled while its file is being finished leaves none (S-33)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.answer(200, [:], Pattern.bytes(count: 500_000))
+        await house.turn()
+        let runner = try #require(house.gateway.runners[task])
+        #expect(runner.machine.phase == .finishing)
+        #expect(try await house.gateway.cancel(task, of: house.tenant).record.error?.code == -999)
+        let record = try await house.finished(task)
+        #expect(record.content == nil)
+        try await eventually("the file to go") { try house.files().isEmpty }
+        await house.quiet()
+        #expect(try await house.task(task) == record)
+        #expect(try await house.store.disk.task(task, of: house.tenant) == record)
+    }
+
+    @Test @LoopActor
     func `an answer to HEAD has a length and no content`() async throws {
         let house = try await House.open()
         let session = try await house.session()

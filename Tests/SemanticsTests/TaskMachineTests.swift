@@ -63,6 +63,7 @@ struct TaskMachineTests {
         Step(.held, .resume(beginsLater: false), .attempting, [.save, .releaseAttempt]),
         Step(.held, .resume(beginsLater: true), .attempting, [.save, .releaseAttempt]),
         Step(.held, .redirected, .suspended, [.freeSlot, .save]),
+        Step(.held, .detach, .suspended, [.stopAttempt, .freeSlot, .save]),
         Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
         Step(
             .held, .cancel, .completed,
@@ -83,7 +84,8 @@ struct TaskMachineTests {
 
     static let inputs: [Input] = [
         .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
-        .beginDateReached, .slotGranted, .redirected, .answered, .failed(error), .contentKept,
+        .beginDateReached, .slotGranted, .detach, .redirected, .answered, .failed(error),
+        .contentKept,
     ]
 
     @Test(arguments: phases, inputs)

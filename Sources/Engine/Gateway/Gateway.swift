@@ -17,6 +17,8 @@ public final class Gateway {
         /// How long events can be replayed, and how many of a session at most.
         public var eventRetention = Duration.seconds(86_400)
         public var eventsPerSession = 100_000
+        /// How long a suspended task keeps its connection, where it can do without (S-32).
+        public var suspensionGrace = Duration.seconds(30)
         /// How long an ephemeral session answers after its last event (S-11).
         public var ephemeralGrace = Duration.seconds(60)
         public init() {}
@@ -88,7 +90,7 @@ public final class Gateway {
             clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
         services = TaskServices(
             clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
-            transport: parts.transport, hub: hub)
+            transport: parts.transport, hub: hub, suspensionGrace: limits.suspensionGrace)
         budget = AttemptBudget(limit: limits.attempts)
         identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         for journal in [durable, volatile] {

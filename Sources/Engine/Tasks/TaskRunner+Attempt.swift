@@ -20,6 +20,7 @@ extension TaskRunner: AttemptObserver {
         moved()
         switch redirection(for: head) {
         case .result:
+            if let continuation { return goOn(with: continuation, head) }
             begin(ResponseRecord(head, to: record, in: session.record))
             return .proceed
         case .follow(let next):

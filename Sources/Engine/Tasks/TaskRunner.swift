@@ -9,7 +9,7 @@ final class TaskRunner {
     var record: TaskRecord
     unowned let session: LiveSession
     let services: TaskServices
-    private var machine: TaskMachine
+    private(set) var machine: TaskMachine
     var exchange: Exchange
     var sink: ContentSink?
     /// False once the body's end was told by the connection's end only.
@@ -24,7 +24,10 @@ final class TaskRunner {
 
     private var timeouts: TimeoutClock
     private lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
-    private lazy var beginTimer = LoopTimer { [unowned self] in checkBeginDate() }
+    private var beginTimer: LoopTimer?
+    private var graceTimer: LoopTimer?
+    /// How the next attempt goes on with what is here already (S-32).
+    var continuation: Continuation?
     /// When the wait for the begin date is over, on the monotonic clock.
     private var beginsAt = Duration.zero
 
@@ -46,7 +49,7 @@ final class TaskRunner {
     var waitReason: WaitReason? { machine.waitReason }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
-        machine.phase == .suspended && waiters.isEmpty && contentWaiters.isEmpty
+        machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
@@ -65,7 +68,8 @@ final class TaskRunner {
     /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
     func abandon() {
         timeoutTimer.cancel()
-        beginTimer.cancel()
+        beginTimer = nil
+        graceTimer = nil
         _ = exchange.stop()
         isAbandoned = true
         closeSink()
@@ -107,7 +111,7 @@ final class TaskRunner {
     private func perform(_ order: TaskMachine.Order) {
         switch order {
         case .waitForBeginDate: waitForBeginDate()
-        case .stopWaitingForBeginDate: beginTimer.cancel()
+        case .stopWaitingForBeginDate: beginTimer = nil
         case .enterQueue: session.queue.enter(self)
         case .leaveQueue: session.queue.leave(self)
         case .startAttempt: startAttempt()
@@ -124,7 +128,8 @@ final class TaskRunner {
 
     private func save() {
         record.state = machine.state
-        record.hasLiveAttempt = machine.hasLiveAttempt
+        // A part of a content does not outlive the process.
+        record.hasLiveAttempt = machine.hasLiveAttempt || sink != nil
         let uptime = services.clock.uptime
         if record.state == .running {
             if record.startedAt == nil { record.startedAt = services.clock.now }
@@ -160,16 +165,20 @@ final class TaskRunner {
     private func openExchange() {
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
-        let request = AttemptRequest(record, in: session.record)
+        let request = AttemptRequest(record, in: session.record, continuing: continuation)
         exchange.opened(session.pool.start(request, observer: self))
     }
 
     private func holdAttempt() {
         exchange.pause(.client)
         timeouts.suspend(at: services.clock.uptime)
+        let timer = LoopTimer { [unowned self] in detach() }
+        timer.arm(after: services.suspensionGrace)
+        graceTimer = timer
     }
 
     private func releaseAttempt() {
+        graceTimer = nil
         timeouts.resume(at: services.clock.uptime)
         let attempt = exchange.unpause(.client)
         if exchange.isWaitingToStart { openExchangeWhenDurable() } else { attempt?.resume() }
@@ -177,6 +186,7 @@ final class TaskRunner {
 
     private func stopAttempt() {
         if let metrics = exchange.stop() { record.metrics.transactions.append(metrics) }
+        timeouts.attemptEnded(at: services.clock.uptime)
     }
 
     /// The attempt is over, whatever comes next.
@@ -195,7 +205,8 @@ final class TaskRunner {
             $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
         }
         timeoutTimer.cancel()
-        beginTimer.cancel()
+        beginTimer = nil
+        graceTimer = nil
         session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
         showProgress()
@@ -219,12 +230,14 @@ final class TaskRunner {
 
     private func waitForBeginDate() {
         beginsAt = services.clock.uptime + beginDelay
-        beginTimer.arm(after: beginDelay)
+        let timer = LoopTimer { [unowned self] in checkBeginDate() }
+        timer.arm(after: beginDelay)
+        beginTimer = timer
     }
 
     private func checkBeginDate() {
         let left = beginsAt - services.clock.uptime
-        if left > .zero { beginTimer.arm(after: left) } else { send(.beginDateReached) }
+        if left > .zero { beginTimer?.arm(after: left) } else { send(.beginDateReached) }
     }
 
     /// The idle timer stands still while it is not the network that is slow, but the store, the disk or a reader

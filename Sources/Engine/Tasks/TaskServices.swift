@@ -11,6 +11,8 @@ final class TaskServices {
     let transport: any Transport
     let hub: EventHub
     let progress: ProgressTicker
+    /// How long a suspended task keeps its connection (S-32).
+    let suspensionGrace: Duration
     /// Called with every task that has completed, after its last event.
     var onCompletion: (@LoopActor (TaskRunner) -> Void)?
     /// Called with a task that has nothing to do any more, but was suspended before its attempt ended.
@@ -18,7 +20,7 @@ final class TaskServices {
 
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
-        transport: any Transport, hub: EventHub
+        transport: any Transport, hub: EventHub, suspensionGrace: Duration
     ) {
         self.clock = clock
         self.files = files
@@ -27,13 +29,16 @@ final class TaskServices {
         self.transport = transport
         self.hub = hub
         self.progress = ProgressTicker()
+        self.suspensionGrace = suspensionGrace
     }
 }
 
 /// Lets running tasks tell their progress four times a second at most (S-59).
 @LoopActor
 final class ProgressTicker {
-    private static let interval = Duration.milliseconds(250)
+    /// A little more than a quarter of a second: a timer counts from the beginning of the loop's turn, so it may be
+    /// early by as long as that takes.
+    private static let interval = Duration.milliseconds(280)
 
     private var moved: [ObjectIdentifier: TaskRunner] = [:]
     private lazy var timer = LoopTimer { [unowned self] in tick() }

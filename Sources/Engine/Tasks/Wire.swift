@@ -2,15 +2,21 @@ internal import Semantics
 
 /// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to records.
 extension AttemptRequest {
-    init(_ record: TaskRecord, in session: SessionRecord) {
+    /// The task's current request; with `continuation` for the rest of what was received, in place of the whole.
+    init(
+        _ record: TaskRecord, in session: SessionRecord, continuing continuation: Continuation?
+    ) {
         let request = record.currentRequest
         var headers = record.headers(in: session)
         let coding = ContentCoding(for: record.type, headers: headers)
         if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
+        for field in continuation?.fields ?? [] { headers.append(field.name, field.value) }
         self.init(
             url: request.url, method: request.method, headers: headers, body: request.body,
             decodesContent: coding.decodes, priority: record.options.priority,
-            mayPause: record.options.delivery == .stream)
+            // A reader may stop, and so may a disk: what is large goes on a connection of its own.
+            mayPause: record.options.delivery == .stream || record.type == .download)
+        connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
     }
 }
 

@@ -128,7 +128,7 @@ final class House {
     }
 
     /// Returns on the next turn of the loop.
-    private func turn() async {
+    func turn() async {
         await withCheckedContinuation { continuation in
             LoopActor.later { continuation.resume() }
         }
