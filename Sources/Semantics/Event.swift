@@ -1,16 +1,22 @@
 /// One delegate call of a session, on its way to the clients (§5).
 public struct Event: Equatable, Sendable {
+    /// Whose streams show the event.
     public let tenant: TenantID
+    /// The session whose delegate is called, also for an event of one task.
     public let session: SessionID
-    /// The place in the session's order, 1, 2, …; 0 for progress, which is neither numbered nor kept.
+    /// The place in the session's order, 1, 2, …; 0 for progress, which is neither numbered nor
+    /// kept.
     public var sequence: Int64
     /// The place in the order of all of the tenant's events; 0 for progress.
     public var tenantSequence: Int64
     /// Nil for an event of the session itself.
     public let task: TaskID?
+    /// When it happened, by the wall clock; the order of events is that of their sequences.
     public let at: Timestamp
+    /// The delegate method and its arguments.
     public let body: EventBody
 
+    /// An event that has no place in an order yet, unless sequences are given.
     public init(
         tenant: TenantID, session: SessionID, sequence: Int64 = 0, tenantSequence: Int64 = 0,
         task: TaskID?, at: Timestamp, body: EventBody
@@ -28,16 +34,17 @@ public struct Event: Equatable, Sendable {
 /// What an event tells: the arguments of the delegate method that it stands for.
 public enum EventBody: Equatable, Sendable {
     case didCreate
-    /// S-48.
+    /// S-48: a 1xx response, but never 101.
     case didReceiveInformationalResponse(status: Int, headers: HeaderList)
     case didReceiveResponse(ResponseRecord)
     /// S-58. `bytes` only on the way to live readers of an inline session; never stored.
     case didReceiveData(offset: Int64, length: Int, inline: Bool, bytes: [UInt8]?)
-    case didWriteData(bytesWritten: Int64, totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
+    case didWriteData(
+        bytesWritten: Int64, totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
     case didSendBodyData(bytesSent: Int64, totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
-    /// S-60.
+    /// S-60: the content can be fetched.
     case didFinishDownloading
-    /// S-47.
+    /// S-47: comes right before `didComplete`.
     case didFinishCollectingMetrics(TaskMetrics)
     /// The task's last (S-57).
     case didComplete(TransferError?)

@@ -1,7 +1,7 @@
 /// An opaque identifier as clients see it: a prefix and a 60-bit number in base 32.
 ///
-/// Numbers grow with time (see `IdentifierSource` in Engine), so the order of identifiers is the order
-/// of creation, and an index over them only ever grows at its end.
+/// Numbers grow with time (see `IdentifierSource` in Engine), so the order of identifiers is the
+/// order of creation, and an index over them only ever grows at its end.
 public protocol Identifier: RawRepresentable<Int64>, Hashable, Comparable, Sendable,
     LosslessStringConvertible
 {
@@ -22,7 +22,8 @@ extension Identifier {
             }
             var shift = (Base32.digitCount - 1) * 5
             while shift >= 0 {
-                buffer[index] = Base32.digit(UInt8(truncatingIfNeeded: rawValue >> Int64(shift)) & 31)
+                buffer[index] = Base32.digit(
+                    UInt8(truncatingIfNeeded: rawValue >> Int64(shift)) & 31)
                 index += 1
                 shift -= 5
             }
@@ -44,26 +45,35 @@ extension Identifier {
         self.init(rawValue: number)
     }
 
+    /// Whether the left identifier was given before the right one.
     public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
 /// Names a session: `ses_…`.
 public struct SessionID: Identifier {
+    /// `ses_`.
     public static var prefix: String { "ses_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
     public let rawValue: Int64
+    /// The session of this number, whether it exists or not.
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
 /// Names a task: `tsk_…`.
 public struct TaskID: Identifier {
+    /// `tsk_`.
     public static var prefix: String { "tsk_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
     public let rawValue: Int64
+    /// The task of this number, whether it exists or not.
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
 /// Names a tenant. Part of every key; never shown.
 public struct TenantID: RawRepresentable, Hashable, Sendable {
+    /// 1 and more; no tenant has the number 0.
     public let rawValue: Int64
+    /// The tenant of this number, whether it exists or not.
     public init(rawValue: Int64) { self.rawValue = rawValue }
     /// The tenant of the operator, whose token the first start makes.
     public static let operatorTenant = TenantID(rawValue: 1)

@@ -11,45 +11,46 @@ public struct SessionConfiguration: Equatable, Sendable {
     public var httpMaximumConnectionsPerHost = 6
     /// S-20: headers of every request that does not have its own of that name.
     public var httpAdditionalHeaders = HeaderList()
-    /// S-22.
+    /// S-22: the oldest version that a server may speak; not above the maximum.
     public var tlsMinimumSupportedProtocolVersion = TLSVersion.tls12
-    /// S-22.
+    /// S-22: the newest version that is offered.
     public var tlsMaximumSupportedProtocolVersion = TLSVersion.tls13
 
     // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
 
-    /// S-15.
+    /// S-15: for requests that have no policy of their own.
     public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
-    /// S-24.
+    /// S-24: how much of what was fetched is kept.
     public var urlCache = CacheCapacity()
-    /// S-21.
+    /// S-21: which responses may set cookies.
     public var httpCookieAcceptPolicy = CookieAcceptPolicy.onlyFromMainDocumentDomain
-    /// S-21.
+    /// S-21: whether the jar's cookies are sent.
     public var httpShouldSetCookies = true
-    /// S-26.
+    /// S-26: whether a task without a route waits for one instead of failing.
     public var waitsForConnectivity = false
-    /// S-27.
+    /// S-27: whether a task may be put off to a quiet time.
     public var isDiscretionary = false
 
     // S-28: kept and shown, without an effect on a server's network.
 
-    /// S-28.
+    /// S-28: libcurl knows no pipelining any more; HTTP/2 took its place.
     public var httpShouldUsePipelining = false
-    /// S-28.
+    /// S-28: a server has no cellular network.
     public var allowsCellularAccess = true
-    /// S-28.
+    /// S-28: a server's network is never marked expensive.
     public var allowsExpensiveNetworkAccess = true
-    /// S-28.
+    /// S-28: a server's network has no low data mode.
     public var allowsConstrainedNetworkAccess = true
-    /// S-28.
+    /// S-28: `none`, `handover`, `interactive` or `aggregate`.
     public var multipathServiceType = "none"
-    /// S-28.
+    /// S-28: one of the names of NSURLRequest.NetworkServiceType, in lower camel case.
     public var networkServiceType = "default"
 
     /// The defaults.
     public init() {}
 
-    /// The properties that are shown as `noEffect`: by nature (S-28), then those whose time has not come.
+    /// The properties that are shown as `noEffect`: by nature (S-28), then those whose time has not
+    /// come.
     public static let noEffect =
         [
             "httpShouldUsePipelining", "allowsCellularAccess", "allowsExpensiveNetworkAccess",
@@ -71,7 +72,10 @@ public enum TLSVersion: String, CaseIterable, Comparable, Sendable {
     case tls12 = "1.2"
     case tls13 = "1.3"
 
-    public static func < (left: TLSVersion, right: TLSVersion) -> Bool { left.rawValue < right.rawValue }
+    /// Whether the left version is the older one.
+    public static func < (left: TLSVersion, right: TLSVersion) -> Bool {
+        left.rawValue < right.rawValue
+    }
 }
 
 /// S-15; the raw values are NSURLRequest's names.
@@ -88,7 +92,11 @@ public enum CookieAcceptPolicy: String, CaseIterable, Sendable {
 
 /// S-24: the two tiers of a session's cache, in bytes; 0 turns a tier off.
 public struct CacheCapacity: Equatable, Sendable {
+    /// Bytes in RAM: 4 MiB by default.
     public var memoryCapacity: Int64 = 4_194_304
+    /// Bytes on disk: 256 MiB by default.
     public var diskCapacity: Int64 = 268_435_456
+
+    /// Foundation's default capacities.
     public init() {}
 }

@@ -7,7 +7,11 @@ public enum SessionType: String, Sendable {
 
 /// The life of a session (S-9…S-11).
 public enum SessionState: String, Sendable {
-    case active, invalidating, invalid
+    case active
+    /// No new task is taken; the remaining ones go on to their ends.
+    case invalidating
+    /// `session.didBecomeInvalid` has been published, and nothing follows it.
+    case invalid
 }
 
 /// How `task.didReceiveData` tells of bytes (S-58).
@@ -20,22 +24,32 @@ public enum DataMode: String, Sendable {
 
 /// What a session's delegate wants (S-7, §7).
 public struct DelegateOptions: Equatable, Sendable {
-    /// How long a decision waits, in seconds.
+    /// How long a decision waits, in seconds: 1…86,400.
     public var decisionTimeout = 60.0
+    /// S-58: by reference unless the client asks for the bytes themselves.
     public var data = DataMode.reference
+
+    /// A delegate with the default time and mode, which makes no decision.
     public init() {}
 }
 
 /// A session as it is kept.
 public struct SessionRecord: Equatable, Sendable {
+    /// Unique in the gateway; clients may call the shared session `shared` instead (S-4).
     public let id: SessionID
+    /// Whom the session belongs to; for other tenants it does not exist.
     public let tenant: TenantID
+    /// Decides what outlives the process: nothing of an ephemeral session does (S-2).
     public let type: SessionType
+    /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
+    /// Fixed at the creation (S-5).
     public let configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
     public let delegate: DelegateOptions?
+    /// Goes forward only: `active`, `invalidating`, `invalid`.
     public var state: SessionState
+    /// By the wall clock; the order of creation is that of `id`.
     public let createdAt: Timestamp
     /// When the last event went out; nil until then.
     public var invalidatedAt: Timestamp?

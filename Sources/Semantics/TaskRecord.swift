@@ -1,21 +1,29 @@
-/// S-29; upload tasks come with their own work.
+/// What a task does with a body (S-29). Upload tasks are refused until they are in force.
 public enum TaskType: String, CaseIterable, Sendable {
     case data, download, upload
 }
 
-/// S-31.
+/// Where a task is in its life, as clients see it (S-31): nothing leaves `completed`.
 public enum TaskState: String, CaseIterable, Sendable {
     case suspended, running, canceling, completed
 }
 
 /// Why a running task has no transfer at the moment.
 public enum WaitReason: String, Sendable {
-    case decision, connectivity, beginDate, slot, bodyStream
+    case decision, connectivity
+    /// `earliestBeginDate` lies ahead (S-44).
+    case beginDate
+    /// As many transfers to the host as allowed are on their way (S-19).
+    case slot
+    case bodyStream
 }
 
 /// S-41: whether a data task's body is kept.
 public enum Delivery: String, Sendable {
-    case collect, stream
+    /// Kept whole until the task is deleted or expires; read as often as one likes.
+    case collect
+    /// Kept nowhere: the bytes go to one reader, whose pace is the origin's.
+    case stream
 }
 
 /// S-42: NSURLSessionTransferSizeUnknown.
@@ -25,16 +33,20 @@ public let unknownSize: Int64 = -1
 public struct RequestRecord: Equatable, Sendable {
     /// As the one parser wrote it: normal form, without a fragment.
     public var url: WebURL
+    /// A token (RFC 9110 §9.1) as the client wrote it: upper and lower case differ.
     public var method: String
+    /// The request's own fields; the session's (S-20) are added when it is sent.
     public var headers: HeaderList
     /// Names beyond the always sensitive ones whose values are never shown.
     public var sensitiveHeaders: [String]
+    /// S-15; nil takes the session's `requestCachePolicy`.
     public var cachePolicy: RequestCachePolicy?
     /// Seconds; nil takes the session's `timeoutIntervalForRequest`.
     public var timeoutInterval: Double?
     /// The bytes to send; nil for none.
     public var body: [UInt8]?
 
+    /// A request from its parts: GET without headers and body where nothing else is said.
     public init(
         url: WebURL, method: String = "GET", headers: HeaderList = HeaderList(),
         sensitiveHeaders: [String] = [], cachePolicy: RequestCachePolicy? = nil,
@@ -52,17 +64,24 @@ public struct RequestRecord: Equatable, Sendable {
 
 /// The head of an answer (NSHTTPURLResponse).
 public struct ResponseRecord: Equatable, Sendable {
+    /// The URL that answered: the last one, after redirects.
     public var url: String
+    /// 200…999; a 4xx or 5xx is a response like any other (S-49).
     public var status: Int
     /// `1.0`, `1.1`, `2`.
     public var httpVersion: String
+    /// As they came, in their order, also where the content was decoded (S-76).
     public var headers: HeaderList
     /// Bytes that will be delivered, or `unknownSize`.
     public var expectedContentLength: Int64
+    /// The type of Content-Type in lower case, such as `text/html`; nil without a valid one.
     public var mimeType: String?
+    /// The charset of Content-Type in lower case, such as `utf-8`; nil without one.
     public var textEncodingName: String?
+    /// A plain file name, safe to use as one: at most 255 bytes, never empty.
     public var suggestedFilename: String
 
+    /// A head from its parts.
     public init(
         url: String, status: Int, httpVersion: String, headers: HeaderList,
         expectedContentLength: Int64, mimeType: String?, textEncodingName: String?,
@@ -89,13 +108,16 @@ public struct ContentRecord: Equatable, Sendable {
         case file
     }
 
+    /// Bytes as they are delivered: after decoding (S-76).
     public var length: Int64
+    /// Small contents lie in the store, others in files.
     public var place: Place
-    /// The content's own digest when it was asked for: `sha-256=:…:`.
+    /// The content's own digest, `sha-256=:…:` (RFC 9530); nil unless it was asked for.
     public var digest: String?
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
 
+    /// A content from its parts.
     public init(length: Int64, place: Place, digest: String?, lengthVerified: Bool) {
         self.length = length
         self.place = place
@@ -106,48 +128,73 @@ public struct ContentRecord: Equatable, Sendable {
 
 /// What a client asks for beside the request.
 public struct TaskOptions: Equatable, Sendable {
+    /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
-    /// S-43: 0…1.
+    /// S-43: 0…1; the greater goes first.
     public var priority = 0.5
+    /// S-41; `stream` is for data tasks only.
     public var delivery = Delivery.collect
     /// The name that the content is offered under, in place of the origin's.
     public var fileName: String?
+    /// What the content must have: another one fails the task. Nil checks nothing.
     public var expectedDigest: ContentDigest?
+    /// Whether `ContentRecord.digest` is made where no digest is expected.
     public var computeDigest = false
-    /// S-44.
+    /// S-44: a resumed task waits until then; nil begins at once.
     public var earliestBeginDate: Timestamp?
-    /// S-44.
+    /// S-44: bytes; kept and shown, for the client's own book-keeping.
     public var countOfBytesClientExpectsToSend = unknownSize
-    /// S-44.
+    /// S-44: bytes; kept and shown, for the client's own book-keeping.
     public var countOfBytesClientExpectsToReceive = unknownSize
+
+    /// The defaults.
     public init() {}
 }
 
 /// A task as it is kept: everything that is shown, and what a restart needs.
 public struct TaskRecord: Equatable, Sendable {
+    /// Unique in the gateway, and in the order of creation.
     public let id: TaskID
+    /// Whom the task belongs to; for other tenants it does not exist.
     public let tenant: TenantID
+    /// The session whose configuration and connections the task uses.
     public let session: SessionID
     /// NSURLSessionTask.taskIdentifier: 1, 2, … within the session.
     public let number: Int
+    /// Fixed at the creation.
     public let type: TaskType
+    /// What a client may still change, and what it may not: see `TaskChange` in Engine.
     public var options: TaskOptions
+    /// As the client gave it.
     public let originalRequest: RequestRecord
+    /// What is fetched now: the original request until a redirect is followed (S-47).
     public var currentRequest: RequestRecord
+    /// S-31; `TaskMachine` says what may follow what.
     public var state: TaskState
     /// Set while an attempt may be on the wire: what S-56 ends at the next start.
     public var hasLiveAttempt: Bool
+    /// By the wall clock; the order of creation is that of `id`.
     public let createdAt: Timestamp
-    /// The first resume.
+    /// The first resume; nil until then.
     public var startedAt: Timestamp?
+    /// From here the time to live of the result counts (S-60); nil until then.
     public var completedAt: Timestamp?
+    /// The final response, once its head is there; a redirect that is followed is none.
     public var response: ResponseRecord?
+    /// S-42: body bytes as they are delivered, after decoding (S-76).
     public var countOfBytesReceived: Int64
+    /// S-42: `unknownSize` until the response tells, and where it does not.
     public var countOfBytesExpectedToReceive: Int64
+    /// S-42: body bytes that the newest attempt has sent.
     public var countOfBytesSent: Int64
+    /// S-42: the length of the original request's body; 0 without one.
     public var countOfBytesExpectedToSend: Int64
+    /// Set when the whole body is kept; nil before, after a failure, for `Delivery.stream`, and where
+    /// the response had no body.
     public var content: ContentRecord?
+    /// Why the task failed (S-61); nil until it has, and after a success.
     public var error: TransferError?
+    /// S-47: grows by one transaction with each exchange.
     public var metrics: TaskMetrics
 
     /// A task that has just been created: suspended, nothing sent.

@@ -5,8 +5,10 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     /// Milliseconds since 1970-01-01T00:00:00Z, leap seconds not counted.
     public var milliseconds: Int64
 
+    /// An instant so many milliseconds after 1970-01-01T00:00:00Z; before it when negative.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
+    /// Whether the left instant is the earlier one.
     public static func < (left: Timestamp, right: Timestamp) -> Bool {
         left.milliseconds < right.milliseconds
     }
