@@ -180,6 +180,47 @@ struct TaskOutcomeTests {
     }
 
     @Test @LoopActor
+    func `a runner is let go when its task has ended, however it did`() async throws {
+        var delegate = DelegateOptions()
+        delegate.data = .inline
+        let house = try await House.open()
+        let session = try await house.session(delegate: delegate) {
+            $0.httpMaximumConnectionsPerHost = 4
+            $0.timeoutIntervalForRequest = 0.02
+        }
+        let specs = try (0..<6).map { number in
+            try house.spec(number == 0 ? .download : .data) {
+                if number == 5 {
+                    $0.earliestBeginDate = Timestamp(
+                        milliseconds: house.clock.now.milliseconds + 60_000)
+                }
+            }
+        }
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        let runners = tasks.map { WeakRunner(house.gateway.runners[$0]) }
+        #expect(runners.allSatisfy { $0.runner != nil })
+        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 200_000))
+        try await house.network.attempt(1).answer(200, [:], Pattern.bytes(count: 200_000))
+        try await house.network.attempt(2).end(.url(.networkConnectionLost))
+        let held = try await house.network.attempt(3)
+        held.head(200)
+        _ = try await house.gateway.suspend(tasks[3], of: house.tenant)
+        for task in [tasks[3], tasks[5]] {
+            _ = try await house.gateway.cancel(task, of: house.tenant)
+        }
+        _ = try await house.network.attempt(4)
+        house.clock.advance(by: .seconds(1))
+        for task in tasks { try await house.recorder.end(of: task) }
+        try await eventually("the runners to go") { runners.allSatisfy { $0.runner == nil } }
+    }
+
+    private struct WeakRunner {
+        weak var runner: TaskRunner?
+        init(_ runner: TaskRunner?) { self.runner = runner }
+    }
+
+    @Test @LoopActor
     func `an answer to HEAD has a length and no content`() async throws {
         let house = try await House.open()
         let session = try await house.session()
