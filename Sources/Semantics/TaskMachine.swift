@@ -1,7 +1,7 @@
 /// The life of one task as a value: an input goes in, orders come out, nothing is performed here.
 ///
-/// A task is a series of attempts, one exchange with one server each. What arrives instead of a useful
-/// answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68).
+/// A task is a series of attempts, one exchange with one server each. What arrives instead of a
+/// useful answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68).
 public struct TaskMachine: Equatable, Sendable {
     /// Where the task is.
     public enum Phase: Equatable, Sendable {
@@ -21,6 +21,8 @@ public struct TaskMachine: Equatable, Sendable {
         case completed
     }
 
+    /// What has happened. Any input may come in any phase: one that is late or repeated changes
+    /// nothing.
     public enum Input: Equatable, Sendable {
         /// `beginsLater` is true while `earliestBeginDate` lies ahead.
         case resume(beginsLater: Bool)
@@ -28,7 +30,8 @@ public struct TaskMachine: Equatable, Sendable {
         case cancel
         case beginDateReached
         case slotGranted
-        /// The connection was kept long enough for a suspended task, which can go on with another one (S-32).
+        /// The connection was kept long enough for a suspended task, which can go on with another
+        /// one (S-32).
         case detach
         /// The attempt was answered by a redirect that is followed.
         case redirected
@@ -56,6 +59,7 @@ public struct TaskMachine: Equatable, Sendable {
         case complete(TransferError?)
     }
 
+    /// Moved by `handle(_:)` alone.
     public private(set) var phase: Phase
 
     /// A machine that goes on from a stored state.
@@ -78,6 +82,7 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
+    /// Nil in every phase but the two that wait.
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate
@@ -86,6 +91,11 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
+    /// Moves to the next phase.
+    ///
+    /// - Parameter input: what has happened since the last call.
+    /// - Returns: what the runner must do now, in this order; nothing where the phase already says
+    ///   all there is to say.
     public mutating func handle(_ input: Input) -> [Order] {
         switch (phase, input) {
         case (.suspended, .resume(let beginsLater)):

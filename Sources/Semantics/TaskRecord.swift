@@ -189,8 +189,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var countOfBytesSent: Int64
     /// S-42: the length of the original request's body; 0 without one.
     public var countOfBytesExpectedToSend: Int64
-    /// Set when the whole body is kept; nil before, after a failure, for `Delivery.stream`, and where
-    /// the response had no body.
+    /// Set when the whole body is kept; nil before, after a failure, for `Delivery.stream` and
+    /// HEAD.
     public var content: ContentRecord?
     /// Why the task failed (S-61); nil until it has, and after a success.
     public var error: TransferError?
