@@ -5,13 +5,16 @@ public import Semantics
 /// Hears the events of one stream, in order, once each, after they have become durable.
 @LoopActor
 public protocol EventListener: AnyObject {
+    /// Called on the loop, in the middle of the engine's work: it must not take long.
     func hear(_ event: Event)
 }
 
-/// Numbers events, sees them into the journal, and shows them to listeners when they are durable (S-8).
+/// Numbers events, sees them into the journal, and shows them to listeners when they are durable
+/// (S-8).
 ///
-/// Events wait in one line for the whole gateway, so that a stream of the tenant never shows a later number
-/// before an earlier one. Without listeners an event costs its journal entry and nothing else.
+/// Events wait in one line for the whole gateway, so that a stream of the tenant never shows a
+/// later number before an earlier one. Without listeners an event costs its journal entry and
+/// nothing else.
 @LoopActor
 public final class EventHub {
     private struct Pending {
@@ -36,7 +39,12 @@ public final class EventHub {
     private var shownOfTenant: [TenantID: Int64] = [:]
     private var shownOfSession: [SessionID: Int64] = [:]
 
-    /// - Parameter durable: the journal of what is kept on disk.
+    /// A hub that goes on from the sequences that the store has.
+    ///
+    /// - Parameters:
+    ///   - clock: gives events their time.
+    ///   - durable: the journal of what is kept on disk.
+    ///   - tenantSequences: the newest sequence of each tenant that ever had an event.
     init(clock: any Clock, durable: Journal, tenantSequences: [TenantID: Int64]) {
         self.clock = clock
         self.durable = durable
@@ -46,7 +54,8 @@ public final class EventHub {
 
     // MARK: Listening
 
-    /// The stream's listener from now on; nil for none. One for each stream: it spreads what it hears.
+    /// The stream's listener from now on; nil for none. One for each stream: it spreads what it
+    /// hears.
     public func setListener(_ listener: (any EventListener)?, for stream: EventStreamKey) {
         listeners[stream] = listener
     }
@@ -136,7 +145,9 @@ public final class EventHub {
 extension Event {
     /// The event as it is stored: inline bytes are read from the content when it is replayed.
     fileprivate var withoutBytes: Event {
-        guard case .didReceiveData(let offset, let length, let inline, .some) = body else { return self }
+        guard case .didReceiveData(let offset, let length, let inline, .some) = body else {
+            return self
+        }
         return Event(
             tenant: tenant, session: session, sequence: sequence, tenantSequence: tenantSequence,
             task: task, at: at,

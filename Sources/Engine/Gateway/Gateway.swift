@@ -4,23 +4,28 @@ public import Semantics
 
 /// Sessions and tasks of all tenants: the use cases of Ferry, without a wire.
 ///
-/// Everything that is promised here is durable before the call returns; ephemeral sessions are kept in
-/// memory only. A tenant never sees what is another's: it does not exist for it.
+/// Everything that is promised here is durable before the call returns; ephemeral sessions
+/// are kept in memory only. A tenant never sees what is another's: it does not exist for it.
 @LoopActor
 public final class Gateway {
     /// What bounds a gateway.
     public struct Limits: Sendable {
         /// Attempts at a time, of all sessions.
         public var attempts = 4096
-        /// How long completed tasks and their contents are kept; an acknowledged one goes at once (S-60).
+        /// How long completed tasks and their contents are kept; an acknowledged one goes at once
+        /// (S-60).
         public var taskRetention = Duration.seconds(7 * 86_400)
-        /// How long events can be replayed, and how many of a session at most.
+        /// How long events can be replayed.
         public var eventRetention = Duration.seconds(86_400)
+        /// How many events of one session can be replayed: beyond it the oldest are forgotten
+        ///
         public var eventsPerSession = 100_000
         /// How long a suspended task keeps its connection, where it can do without (S-32).
         public var suspensionGrace = Duration.seconds(30)
         /// How long an ephemeral session answers after its last event (S-11).
         public var ephemeralGrace = Duration.seconds(60)
+
+        /// The bounds that Ferry promises.
         public init() {}
     }
 
@@ -33,6 +38,7 @@ public final class Gateway {
         let folder: ContentFolder
         let clock: any Clock
 
+        /// The parts; the gateway closes none of them.
         public init(
             store: any Store, transport: any Transport, digests: any Digests, files: FileThreads,
             folder: ContentFolder, clock: any Clock = SystemClock()
@@ -46,18 +52,24 @@ public final class Gateway {
         }
     }
 
-    /// See `figures`.
+    /// Figures of all tenants together; see `figures`.
     public struct Figures: Sendable {
+        /// Sessions that are known now; invalid ones count until they are forgotten.
         public internal(set) var sessions = 0
+        /// Tasks that are not at rest now: running, or suspended with a connection (S-32).
         public internal(set) var liveTasks = 0
+        /// Tasks that were created since the start.
         public internal(set) var createdTasks = 0
+        /// Tasks that ended since the start, however they ended.
         public internal(set) var completedTasks = 0
+        /// Those of `completedTasks` that ended with an error; cancelled ones count too.
         public internal(set) var failedTasks = 0
     }
 
     /// Where events are heard and replayed.
     public let hub: EventHub
-    /// Called when the store has failed for good: the process must end, and recover from the store.
+    /// Called when the store has failed for good: the process must end, and recover from the store
+    ///
     public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
 
     let limits: Limits
@@ -76,7 +88,8 @@ public final class Gateway {
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
-    /// Tasks that were deleted lately: a look-up in the store that began before may still find them.
+    /// Tasks that were deleted lately: a look-up in the store that began before may still find
+    /// them.
     var deleted = RecentCache<TaskID, Bool>(limit: 2048)
     let log = Log("engine")
 

@@ -1,6 +1,6 @@
 public import Semantics
 
-/// Encrypts what must not lie on disk in clear (security.md §5 of the design: AES-256-GCM).
+/// Encrypts what must not lie on disk in clear, and authenticates it with where it lies.
 public protocol Sealer: Sendable {
     /// The bytes, readable only with the same key and context.
     func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
@@ -8,14 +8,17 @@ public protocol Sealer: Sendable {
     func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
 }
 
-/// What a sealed value belongs to: authenticated with it, so that a value moved to another row is refused.
+/// What a sealed value belongs to: authenticated with it, so that a value moved to another row is
+/// refused.
 public struct SealContext: Hashable, Sendable {
+    /// Whose secret it is; another tenant's row cannot open it.
     public var tenant: TenantID
     /// The row: a session's or a task's number.
     public var owner: Int64
     /// The column.
     public var field: String
 
+    /// A place from its parts; the same ones open what they sealed.
     public init(tenant: TenantID, owner: Int64, field: String) {
         self.tenant = tenant
         self.owner = owner

@@ -2,8 +2,9 @@ public import Semantics
 
 /// What the engine asks of a database.
 ///
-/// One writer at a time: the engine sends the next batch when the last one has been acknowledged. Reads
-/// may come at any time and see at least every acknowledged batch. A store never decides anything.
+/// One writer at a time: the engine sends the next batch when the last one has been acknowledged.
+/// Reads may come at any time and see at least every acknowledged batch. A store never decides
+/// anything.
 public protocol Store: Sendable {
     /// What a start needs: read once, before anything else.
     func load() async throws(StoreError) -> StoreContents
@@ -21,9 +22,12 @@ public protocol Store: Sendable {
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
     /// Numbered events in their order.
     func events(_ query: EventQuery) async throws(StoreError) -> [Event]
-    /// The position from which on the stream can be replayed whole: 1 until something of it has been
-    /// forgotten. So a reader who has seen everything up to `p` can go on when `p + 1` is not below it, and
-    /// of several stores that share a stream the greatest answer counts. Nil when the stream is not known here.
+    /// The position from which on the stream can be replayed whole: 1 until something of it has
+    /// been forgotten.
+    ///
+    /// So a reader who has seen everything up to `p` can go on when `p + 1` is not below it, and of
+    /// several stores that share a stream the greatest answer counts. Nil when the stream is not
+    /// known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
     /// Removes what has outlived its time, and returns what lay in files (R-8, S-60).
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID]
@@ -41,7 +45,8 @@ public enum StoreError: Error, Equatable, Sendable {
 
 /// What has changed since the last batch: the newest form of every record, once.
 public struct StoreBatch: Sendable {
-    /// Sessions, new or changed. The counters of a session that has only new events or tasks come here too.
+    /// Sessions, new or changed. The counters of a session that has only new events or tasks come
+    /// here too.
     public var sessions: [SessionRecord] = []
     /// Sessions to forget with all that belongs to them.
     public var removedSessions: [SessionID] = []
@@ -59,8 +64,10 @@ public struct StoreBatch: Sendable {
     /// The newest tenant sequence of each tenant that has new events.
     public var tenantSequences: [TenantID: Int64] = [:]
 
+    /// A batch without changes.
     public init() {}
 
+    /// Whether there is nothing to commit.
     public var isEmpty: Bool {
         sessions.isEmpty && removedSessions.isEmpty && createdTasks.isEmpty && changedTasks.isEmpty
             && removedTasks.isEmpty && contents.isEmpty && events.isEmpty && tenantSequences.isEmpty
@@ -71,18 +78,23 @@ public struct StoreBatch: Sendable {
 public struct StoreContents: Sendable {
     /// Every session that is still known.
     public var sessions: [SessionRecord] = []
-    /// Tasks whose state is `running` or `canceling`, and suspended ones with a live attempt, in the order
-    /// of creation.
+    /// Tasks whose state is `running` or `canceling`, and suspended ones with a live attempt, in
+    /// the order of creation.
     public var activeTasks: [TaskRecord] = []
     /// The greatest number of any identifier.
     public var lastIdentifier: Int64 = 0
+    /// The newest tenant sequence that was committed for each tenant that ever had an event.
     public var tenantSequences: [TenantID: Int64] = [:]
+
+    /// What a new store holds: nothing.
     public init() {}
 }
 
 /// Which tasks to list; ascending by id.
 public struct TaskQuery: Sendable {
+    /// Only this tenant's tasks.
     public var tenant: TenantID
+    /// Nil means every session of the tenant.
     public var session: SessionID?
     /// Empty means none.
     public var states: Set<TaskState>
@@ -93,6 +105,7 @@ public struct TaskQuery: Sendable {
     /// At most this many, 1…501.
     public var limit: Int
 
+    /// The first 100 outstanding tasks of a tenant, where nothing else is said.
     public init(
         tenant: TenantID, session: SessionID? = nil,
         states: Set<TaskState> = [.suspended, .running, .canceling],
@@ -119,12 +132,14 @@ public enum EventStreamKey: Hashable, Sendable {
 
 /// A page of a stream's numbered events.
 public struct EventQuery: Sendable {
+    /// Says whose events, and which of their two sequences is the position.
     public var stream: EventStreamKey
     /// Only positions greater than this.
     public var after: Int64
     /// At most this many.
     public var limit: Int
 
+    /// The events that follow a position.
     public init(stream: EventStreamKey, after: Int64, limit: Int) {
         self.stream = stream
         self.after = after
@@ -143,6 +158,7 @@ public struct RetentionLimits: Sendable {
     /// Invalid sessions without tasks and events that ended before this instant are forgotten.
     public var sessionsInvalidBefore: Timestamp
 
+    /// Limits from their parts, by the wall clock.
     public init(
         tasksCompletedBefore: Timestamp, eventsBefore: Timestamp, eventsPerSession: Int,
         sessionsInvalidBefore: Timestamp

@@ -39,11 +39,11 @@ public struct PoolSettings: Equatable, Sendable {
 /// A session's connections.
 @LoopActor
 public protocol ConnectionPool: AnyObject {
-    /// Begins an exchange. The observer is told of everything on later turns of the loop, never from inside
-    /// this call; it is held until the attempt has ended.
+    /// Begins an exchange. The observer is told of everything on later turns of the loop, never
+    /// from inside this call; it is held until the attempt has ended.
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt
-    /// Closes every connection with its attempt, and idle ones at the latest with the last attempt, at once if there
-    /// is none. What is started afterwards ends as cancelled.
+    /// Closes every connection with its attempt, and idle ones at the latest with the last attempt,
+    /// at once if there is none. What is started afterwards ends as cancelled.
     func close()
 }
 
@@ -55,17 +55,20 @@ public struct AttemptRequest: Sendable {
     public var method: String
     /// Every header but Host, Content-Length and what the connection needs.
     public var headers: HeaderList
-    /// Sent with its length, and again where a kept connection turns out to be dead; nil for none. Not with HEAD.
+    /// Sent with its length, and again where a kept connection turns out to be dead; nil for none.
+    /// Not with HEAD.
     public var body: [UInt8]?
-    /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes with it.
+    /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes
+    /// with it.
     public var decodesContent: Bool
     /// 0…1: the weight of an HTTP/2 stream (S-43).
     public var priority: Double
-    /// Whether the reader may stop for long: such an attempt gets a connection of its own if it is HTTP/2,
-    /// so that pausing stops the socket.
+    /// Whether the reader may stop for long: such an attempt gets a connection of its own if it is
+    /// HTTP/2, so that pausing stops the socket.
     public var mayPause: Bool
-    /// Seconds from the start after which no connection is a time-out (-1001), greater than 0; nil for a week. It does
-    /// not stand still. Each address of the host gets half of what is left, the last one all of it.
+    /// Seconds from the start after which no connection is a time-out (-1001), greater than 0; nil
+    /// for a week. It does not stand still. Each address of the host gets half of what is left, the
+    /// last one all of it.
     public var connectTimeout: Double?
 
     /// A request from its parts, with no `connectTimeout`.
@@ -121,8 +124,8 @@ public enum FlowVerdict: Sendable {
     case stop
 }
 
-/// Hears of an attempt. Called on the loop, from inside libcurl: it may not start, pause, resume or cancel
-/// an attempt from these calls; verdicts are the way to pause and stop.
+/// Hears of an attempt. Called on the loop, from inside libcurl: it may not start, pause, resume or
+/// cancel an attempt from these calls; verdicts are the way to pause and stop.
 @LoopActor
 public protocol AttemptObserver: AnyObject {
     /// Header bytes have come or body bytes have gone: the exchange is alive (S-16).
@@ -135,7 +138,8 @@ public protocol AttemptObserver: AnyObject {
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict
     /// Request body bytes that have left so far.
     func attemptDidSend(total: Int64)
-    /// The end, once; nothing follows. Not called after `cancel()`. From here everything may be called.
+    /// The end, once; nothing follows. Not called after `cancel()`. From here everything may be
+    /// called.
     func attemptDidEnd(_ end: AttemptEnd)
 }
 
