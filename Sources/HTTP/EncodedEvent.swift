@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// One numbered event as it goes over the wire.
 public struct EncodedEvent: Sendable, Equatable {
     /// Its place in the stream; strictly growing.
@@ -42,10 +44,14 @@ public struct EncodedEvent: Sendable, Equatable {
                 start: field.utf8Start, count: field.utf8CodeUnitCount))
         let start = output.count
         output.append(contentsOf: value)
-        output.withUnsafeMutableBufferPointer { bytes in
-            for index in start..<bytes.count where bytes[index] < Octets.space {
-                if [0, Octets.lineFeed, Octets.carriageReturn].contains(bytes[index]) {
-                    bytes[index] = Octets.space
+        output.withUnsafeMutableBytes { bytes in
+            for forbidden: UInt8 in [0, Octets.lineFeed, Octets.carriageReturn] {
+                var rest = UnsafeMutableRawBufferPointer(rebasing: bytes[start...])
+                while let base = rest.baseAddress,
+                    let found = memchr(base, CInt(forbidden), rest.count)
+                {
+                    found.storeBytes(of: Octets.space, as: UInt8.self)
+                    rest = UnsafeMutableRawBufferPointer(rebasing: rest[(found - base)...])
                 }
             }
         }

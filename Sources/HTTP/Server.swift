@@ -14,7 +14,7 @@ public final class Server {
     var writer = ResponseWriter()
     private(set) var isDraining = false
     private var listeners: [Listener] = []
-    private var connections: [ObjectIdentifier: Connection] = [:]
+    private(set) var connections: [ObjectIdentifier: Connection] = [:]
     private var emptied: CheckedContinuation<Void, Never>?
 
     /// Makes a server that does not listen yet.

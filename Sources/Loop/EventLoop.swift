@@ -62,13 +62,15 @@ public final class EventLoop: SerialExecutor {
         thread.load(ordering: .relaxed) == cevent_thread()
     }
 
-    /// Runs the loop on the calling thread until `stop()`.
+    /// Runs the loop on the calling thread until `stop()`. The process ignores SIGPIPE from then on:
+    /// libevent writes to sockets whose peer may have gone.
     ///
     /// - Precondition: It is not running already.
     public func run() {
         let (first, _) = thread.compareExchange(
             expected: 0, desired: UInt(cevent_thread()), ordering: .sequentiallyConsistent)
         precondition(first, "the event loop runs already")
+        Signals.ignoreBrokenPipes()
         let me = Unmanaged.passUnretained(self).toOpaque()
         makeEvents(context: me)
         takeInbox()

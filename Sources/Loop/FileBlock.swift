@@ -20,7 +20,9 @@ public final class FileBlock: @unchecked Sendable {
     public init(capacity: Int) {
         precondition(capacity > 0 && capacity.isMultiple(of: FileBlock.alignment))
         self.capacity = capacity
-        start = SpareBlocks.take(capacity) ?? .allocate(byteCount: capacity, alignment: FileBlock.alignment)
+        start =
+            SpareBlocks.take(capacity)
+            ?? .allocate(byteCount: capacity, alignment: FileBlock.alignment)
     }
 
     deinit {

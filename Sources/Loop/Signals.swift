@@ -29,7 +29,7 @@ public final class Signals {
 
     /// Makes writing to a closed connection an error instead of the end of the process.
     ///
-    /// Call it once, before the first socket is written to.
+    /// The loop does it when it starts; whoever writes to sockets before calls it first.
     public nonisolated static func ignoreBrokenPipes() {
         _ = signal(SIGPIPE, SIG_IGN)
     }

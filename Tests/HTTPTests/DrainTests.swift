@@ -29,6 +29,7 @@ import Testing
     @Test func `R-12: running requests end, idle connections and streams close, none is accepted`()
         async throws
     {
+        LoopActor.loop.start()
         let gate = Gate()
         let calls = Calls()
         let log = await EventLog(startingAfter: 0)
@@ -58,6 +59,7 @@ import Testing
     }
 
     @Test func `R-12: a request that does not end in time is cancelled and cut`() async throws {
+        LoopActor.loop.start()
         let gate = Gate()
         let calls = Calls()
         let log = await EventLog(startingAfter: 0)

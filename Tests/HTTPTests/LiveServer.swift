@@ -1,4 +1,4 @@
-import HTTP
+@testable import HTTP
 import Loop
 import Synchronization
 import TestSupport
@@ -102,5 +102,12 @@ final class PatternSource: ByteSource {
 extension Response {
     static func text(_ text: String, status: Int = 200) -> Response {
         Response(status: status, body: .bytes(Array(text.utf8)))
+    }
+}
+
+extension Server {
+    /// The most bytes that wait in memory for one client.
+    var largestQueue: Int {
+        connections.values.map(\.wire.queued).max() ?? 0
     }
 }
