@@ -3,8 +3,8 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// The problems that REST itself answers with; HTTP adds its own (`HTTP.Problem`). Together they are the closed
-/// list of openapi.yaml.
+/// The problems that REST itself answers with; HTTP adds its own (`HTTP.Problem`). Together they
+/// are the closed list of openapi.yaml.
 enum ProblemCode: String, CaseIterable {
     case malformedJSON = "malformed-json"
     case invalidValue = "invalid-value"
@@ -97,7 +97,11 @@ extension Problem {
             }
     }
 
-    /// - Parameter prefix: where the JSON text stood in the body.
+    /// 400 for what is not JSON, 422 with a pointer for what is.
+    ///
+    /// - Parameters:
+    ///   - error: what the reader stumbled over.
+    ///   - prefix: where the JSON text stood in the body.
     init(_ error: JSONError, under prefix: String = "") {
         let code: ProblemCode =
             switch error.kind {

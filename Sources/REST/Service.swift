@@ -10,13 +10,16 @@ internal import Semantics
 public final class Service {
     /// What differs from one installation to another.
     public struct Options: Sendable {
+        /// Who may call; fixed when the service is made.
         public var tokens: TokenTable
+        /// The names that requests over TCP may be for: any other gets 421.
         public var hosts: HostRule
         /// Whether clients come through a proxy that speaks TLS: cookies are then for https only.
         public var isBehindTLSProxy: Bool
         /// The version of the program, as `GET /v1/gateway` tells it.
         public var version: String
 
+        /// Options from their parts.
         public init(tokens: TokenTable, hosts: HostRule, isBehindTLSProxy: Bool, version: String) {
             self.tokens = tokens
             self.hosts = hosts
@@ -33,10 +36,18 @@ public final class Service {
     let startedAt: Timestamp
     /// Completed tasks that were polled lately, in JSON.
     var rendered = RecentCache<TaskID, [UInt8]>(limit: 512)
-    /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz` tells.
+    /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
+    /// tells.
     public var isReady = false
     private let log = Log("rest")
 
+    /// The wire of one gateway; not ready until `isReady` is set.
+    ///
+    /// - Parameters:
+    ///   - gateway: what performs every call.
+    ///   - transport: the one parser of URLs, the same that the gateway fetches with.
+    ///   - options: what differs from one installation to another.
+    ///   - clock: ends browser sessions, and counts wrong tokens.
     public init(
         gateway: Gateway, transport: any Transport, options: Options,
         clock: any Clock = SystemClock()
@@ -75,7 +86,8 @@ public final class Service {
     }
 }
 
-/// One route with what it takes to call it. There is no way to write a route without saying it.
+/// One route with what it takes to call it. There is no way to write a route without saying it
+///
 struct Endpoint {
     let method: String
     let pattern: String

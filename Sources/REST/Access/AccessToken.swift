@@ -1,6 +1,7 @@
 /// A bearer token: `fry_`, 43 digits of base 62 for 32 random bytes, and 6 for a checksum.
 ///
-/// The checksum tells a mistyped token from an unknown one, and lets scanners find tokens in published code.
+/// The checksum tells a mistyped token from an unknown one, and lets scanners find tokens in
+/// published code.
 public struct AccessToken: Sendable {
     /// The token as it is sent.
     public let text: String

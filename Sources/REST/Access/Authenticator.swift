@@ -28,8 +28,8 @@ final class Authenticator {
     }
 
     /// Who sends the request.
-    /// - Throws: 401 without a valid token or cookie; 429 after many wrong tokens from one address; 403 for a
-    ///   cookie that comes from another origin's page.
+    /// - Throws: 401 without a valid token or cookie; 429 after many wrong tokens from one address;
+    ///   403 for a cookie that comes from another origin's page.
     func principal(of request: Request) throws(Problem) -> Principal {
         if let remembered = request.connection.attachment as? Remembered,
             request.withHeaderBytes(
@@ -77,8 +77,9 @@ final class Authenticator {
     }
 }
 
-/// Counts wrong tokens by address, over a minute. A right token is always let in: where many clients share an
-/// address, one of them cannot lock the others out, and 256 random bits cannot be guessed.
+/// Counts wrong tokens by address, over a minute. A right token is always let in: where many
+/// clients share an address, one of them cannot lock the others out, and 256 random bits cannot be
+/// guessed.
 private struct FailureCounter {
     private static let limit = 300
     private static let addressLimit = 10_000

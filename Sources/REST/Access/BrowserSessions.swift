@@ -5,8 +5,8 @@ internal import Semantics
 
 /// Cookies that stand for a token in a browser, where an EventSource cannot send a header.
 ///
-/// HttpOnly and SameSite=Strict, an hour at most, in memory only: a restart ends them all. What changes
-/// something must come from a page of the same origin.
+/// HttpOnly and SameSite=Strict, an hour at most, in memory only: a restart ends them all. What
+/// changes something must come from a page of the same origin.
 @LoopActor
 final class BrowserSessions {
     private struct Session {
@@ -27,7 +27,10 @@ final class BrowserSessions {
     private let digest: ([UInt8]) -> [UInt8]
     private lazy var expiry = LoopTimer { [unowned self] in expire() }
 
-    /// - Parameter isSecure: whether browsers come by https, as behind a TLS proxy.
+    /// - Parameters:
+    ///   - clock: its uptime ends sessions.
+    ///   - isSecure: whether browsers come by https, as behind a TLS proxy.
+    ///   - digest: makes the key that a cookie is kept under, so that its text is kept nowhere.
     init(clock: any Clock, isSecure: Bool, digest: @escaping ([UInt8]) -> [UInt8]) {
         self.clock = clock
         self.isSecure = isSecure
@@ -69,7 +72,8 @@ final class BrowserSessions {
         return session.principal
     }
 
-    /// A handle for a stream that is followed by cookie: it ends with the session. Nil where none is needed.
+    /// A handle for a stream that is followed by cookie: it ends with the session. Nil where none
+    /// is needed.
     func handle(for request: Request) -> EventStreamHandle? {
         guard request.header("authorization") == nil, let value = value(in: request) else {
             return nil

@@ -1,12 +1,12 @@
 internal import HTTP
 
-/// The names that the gateway answers to: a page of another name that resolves to this address (DNS rebinding)
-/// gets nothing.
+/// The names that the gateway answers to: a page of another name that resolves to this address (DNS
+/// rebinding) gets nothing.
 public struct HostRule: Sendable {
     private let names: Set<String>
 
-    /// - Parameter names: beside `localhost` and the loopback addresses: what is bound, and what the operator
-    ///   allows. Without ports; any port is right.
+    /// - Parameter names: beside `localhost` and the loopback addresses: what is bound, and what
+    ///   the operator allows. Without ports; any port is right.
     public init(allowing names: [String]) {
         self.names = Set(names.map { $0.lowercased() } + ["localhost", "127.0.0.1", "[::1]"])
     }

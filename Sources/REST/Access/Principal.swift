@@ -1,16 +1,19 @@
 public import Engine
 public import Semantics
 
-/// What a token may do.
+/// What a token may do: one scope for each group of routes, `admin` for the gateway as a whole.
 public enum Scope: String, CaseIterable, Sendable {
     case sessions, tasks, events, decisions, admin
 }
 
 /// Who calls: a tenant, and what its token may do.
 public struct Principal: Hashable, Sendable {
+    /// Whose sessions and tasks are seen; all others do not exist.
     public let tenant: TenantID
+    /// A call outside of them gets 403.
     public let scopes: Set<Scope>
 
+    /// A caller from its parts.
     public init(tenant: TenantID, scopes: Set<Scope>) {
         self.tenant = tenant
         self.scopes = scopes
@@ -25,6 +28,7 @@ public struct TokenTable: Sendable {
     private let digests: any Digests
     private var principals: [[UInt8]: Principal] = [:]
 
+    /// A table that lets nobody in yet.
     public init(digests: any Digests) { self.digests = digests }
 
     /// Lets a token in.
@@ -34,7 +38,8 @@ public struct TokenTable: Sendable {
 
     /// Who the token belongs to.
     ///
-    /// What is looked up is a digest of what came, so that the time it takes tells nothing about a token.
+    /// What is looked up is a digest of what came, so that the time it takes tells nothing about a
+    /// token.
     func principal(of token: [UInt8]) -> Principal? {
         principals[digest(token)]
     }

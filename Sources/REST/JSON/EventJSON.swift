@@ -4,9 +4,12 @@ internal import JSON
 internal import Semantics
 
 extension Event {
-    /// The event's data: one line of JSON (api: Events).
+    /// The event's data: one line of JSON (`Event` of openapi.yaml).
     ///
-    /// - Parameter bytes: an inline event's bytes, where the event does not carry them itself.
+    /// - Parameters:
+    ///   - sharedSession: whether the session is shown as `shared` (S-4).
+    ///   - bytes: an inline event's bytes, where the event does not carry them itself.
+    /// - Returns: UTF-8 without a line break.
     func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 256)
         json.object { json in

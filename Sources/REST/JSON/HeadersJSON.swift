@@ -35,7 +35,8 @@ extension HeaderList {
         }
     }
 
-    /// Writes an object; a name that stands more than once gets an array. Sensitive values are hidden.
+    /// Writes an object; a name that stands more than once gets an array. Sensitive values are
+    /// hidden.
     func writeObject(to json: inout JSONWriter, hiding marked: [String]) {
         json.object { json in
             var written: Set<String> = []

@@ -3,7 +3,7 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// A session as a client describes it (api: Session).
+/// A session as a client describes it (`SessionSpec` of openapi.yaml).
 struct SessionDraft {
     var type = "default"
     var description: String?

@@ -3,7 +3,7 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// A task as a client describes it (api: Task), read but not judged.
+/// A task as a client describes it (`TaskSpec` of openapi.yaml), read but not judged.
 struct TaskDraft {
     private struct Request {
         var url = ""
@@ -125,7 +125,10 @@ struct TaskDraft {
     ///
     /// - Parameters:
     ///   - prefix: where the description stands in the request, for pointers.
+    ///   - inline: whether the session's events carry the bytes, which rules out `stream` (S-58).
     ///   - parse: the one parser of URLs.
+    /// - Returns: the task, with every member checked.
+    /// - Throws: the 422 of the first member that is wrong or not supported yet.
     func spec(
         at prefix: String, inline: Bool, parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> TaskSpec {
@@ -210,7 +213,8 @@ struct TaskDraft {
             }
             guard options.expectedDigest == nil, !options.computeDigest else {
                 throw ProblemCode.invalidValue.problem(
-                    "A digest needs delivery \"collect\": bytes that are gone cannot be taken back.",
+                    "A digest needs delivery \"collect\": "
+                        + "bytes that are gone cannot be taken back.",
                     at: prefix + "/delivery")
             }
         }

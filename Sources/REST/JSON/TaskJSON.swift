@@ -3,7 +3,7 @@ internal import JSON
 internal import Semantics
 
 extension TaskView {
-    /// The task as it is answered (api: Task).
+    /// The task as it is answered (`Task` of openapi.yaml).
     func write(to json: inout JSONWriter, sharedSession: Bool) {
         json.object { json in
             let id = record.id.description

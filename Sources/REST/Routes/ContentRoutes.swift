@@ -11,7 +11,8 @@ extension Service {
         return try await content(access, for: call.request)
     }
 
-    /// `answer=content`: creates the task, waits for its end, and answers with what it fetched (S-45).
+    /// `answer=content`: creates the task, waits for its end, and answers with what it fetched
+    /// (S-45).
     func answerWithContent(
         _ spec: TaskSpec, _ session: SessionID, _ call: Call
     ) async throws -> Response {
@@ -125,7 +126,10 @@ private final class NoSource: ByteSource {
 
 /// The field that names a file to be saved (RFC 6266).
 enum ContentDisposition {
+    /// Makes the browser save the content; a name beyond ASCII is encoded as RFC 8187 says.
+    ///
     /// - Parameter name: without control characters and separators.
+    /// - Returns: the value of Content-Disposition.
     static func attachment(named name: String) -> String {
         let plain = name.unicodeScalars.allSatisfy {
             $0.isASCII && $0.value >= 0x20 && $0 != "\"" && $0 != "\\" && $0 != "%"

@@ -24,10 +24,16 @@ extension Service {
             .task(task.id, session: task.session), isOver: task.state == .completed, call)
     }
 
-    /// The stream from where the reader is; 204 when it has ended and nothing is left, which stops an
-    /// EventSource.
+    /// The stream from where the reader is.
     ///
-    /// - Parameter isOver: whether the stream's last event has been published.
+    /// - Parameters:
+    ///   - stream: one that exists and that the caller may see.
+    ///   - isOver: whether the stream's last event has been published.
+    ///   - call: says where the reader is, by header or query.
+    /// - Returns: 200 with the stream; 204 when it has ended and nothing is left, which stops an
+    ///   EventSource.
+    /// - Throws: `Problem` for a query that means nothing, `GatewayError` where the store cannot be
+    ///   read.
     private func follow(
         _ stream: EventStreamKey, isOver: Bool, _ call: Call
     ) async throws -> Response {
@@ -76,7 +82,7 @@ extension Service {
         }
     }
 
-    /// The event that tells of a gap, with what is outstanding (api: Events).
+    /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml).
     private func reset(
         _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
     ) async throws -> [UInt8] {

@@ -14,7 +14,8 @@ extension Service {
             "Referrer-Policy": "no-referrer",
             "Content-Security-Policy":
                 "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
-                + " connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+                + " connect-src 'self'; form-action 'none'; frame-ancestors 'none';"
+                + " base-uri 'none'",
         ]
         return Response(status: 200, headers: headers, body: .bytes(Assets.page))
     }

@@ -198,7 +198,8 @@ extension Service {
 
     // MARK: Parts
 
-    /// The task as it is polled. What has completed is rendered once: only its description can change.
+    /// The task as it is polled. What has completed is rendered once: only its description can
+    /// change.
     private func answer(_ view: TaskView) -> Response {
         let id = view.record.id
         let headers: HeaderFields = [

@@ -131,7 +131,8 @@ struct GatewayProcess {
         var limits = Engine.Gateway.Limits()
         var files = rlimit()
         if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0 {
-            // A transfer takes a socket and may take a file; a quarter is for clients and the store.
+            // A transfer takes a socket and may take a file; a quarter is left for clients and the
+            // store.
             limits.attempts = max(16, min(16_384, Int(clamping: files.rlim_cur) * 3 / 8))
         }
         return limits

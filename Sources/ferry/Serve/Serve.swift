@@ -10,9 +10,9 @@ struct Serve: ParsableCommand {
         abstract: "Run the gateway.",
         discussion: """
             Every option can also be given as FERRY_… in the environment (--data-directory as \
-            FERRY_DATA_DIRECTORY), or as a member of a JSON object in the file that --configuration names \
-            ("dataDirectory"). The command line outranks the environment, and that the file. Options that \
-            repeat take commas in the environment and arrays in the file.
+            FERRY_DATA_DIRECTORY), or as a member of a JSON object in the file that --configuration \
+            names ("dataDirectory"). The command line outranks the environment, and that the file. \
+            Options that repeat take commas in the environment and arrays in the file.
             """)
 
     @Option(help: "The address to listen on (default: 127.0.0.1).")

@@ -3,7 +3,8 @@ import Foundation
 import JSON
 import Semantics
 
-/// The gateway's settings, from the command line, the environment, a file and the defaults, in this order.
+/// The gateway's settings: from the command line, else the environment, else a file, else the
+/// defaults.
 struct ServeSettings {
     let host: String
     let port: UInt16
@@ -60,13 +61,13 @@ struct ServeSettings {
         try refuseOpenListener()
     }
 
-    /// security: without TLS a token would cross the network in clear.
+    /// Without TLS a token would cross the network in clear.
     private func refuseOpenListener() throws(Refusal) {
         guard !isBehindTLSProxy, !isLoopback else { return }
         throw Refusal(
             description: """
-                \(host) is not a loopback address, and Ferry itself speaks no TLS: tokens would cross the \
-                network in clear. Put a proxy with TLS in front and say --behind-tls-proxy.
+                \(host) is not a loopback address, and Ferry itself speaks no TLS: tokens would cross \
+                the network in clear. Put a proxy with TLS in front and say --behind-tls-proxy.
                 """, code: 78)
     }
 
