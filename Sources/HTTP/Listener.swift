@@ -11,6 +11,7 @@ final class Listener {
     private static let log = Log("http")
 
     let socket: ListeningSocket
+    private let descriptorLimit: CInt
     private let accept: @LoopActor (CInt, sockaddr_storage) -> Void
     private var raw: OpaquePointer?
     private lazy var timer = LoopTimer { [unowned self] in resume() }
@@ -20,12 +21,15 @@ final class Listener {
     ///
     /// - Parameters:
     ///   - socket: Where to listen.
+    ///   - descriptorLimit: The first descriptor that is not for connections (`Limits.descriptors`).
     ///   - accept: Gets each connected, non-blocking socket, to keep.
     /// - Throws: `ListenError`.
     init(
-        _ socket: ListeningSocket, accept: @escaping @LoopActor (CInt, sockaddr_storage) -> Void
+        _ socket: ListeningSocket, descriptorLimit: CInt,
+        accept: @escaping @LoopActor (CInt, sockaddr_storage) -> Void
     ) throws(ListenError) {
         self.socket = socket
+        self.descriptorLimit = descriptorLimit
         self.accept = accept
         let flags = UInt32(LEV_OPT_CLOSE_ON_FREE) | UInt32(LEV_OPT_CLOSE_ON_EXEC)
         raw = evconnlistener_new(
@@ -69,6 +73,14 @@ final class Listener {
             ["error": .words(String(cString: strerror(code)))])
     }
 
+    private func accepted(_ connection: CInt, _ address: sockaddr_storage) {
+        guard connection < descriptorLimit else {
+            close(connection)
+            return acceptHasFailed(EMFILE)
+        }
+        accept(connection, address)
+    }
+
     private func resume() {
         if let raw { evconnlistener_enable(raw) }
     }
@@ -83,7 +95,7 @@ final class Listener {
                         start: address, count: min(Int(length), $0.count)))
             }
         }
-        LoopActor.enter(context, as: Listener.self) { [storage] in $0.accept(socket, storage) }
+        LoopActor.enter(context, as: Listener.self) { [storage] in $0.accepted(socket, storage) }
     }
 
     private nonisolated static let errorCallback: evconnlistener_errorcb = { _, context in

@@ -49,7 +49,9 @@ public final class Server {
     /// - Throws: `ListenError`.
     @discardableResult
     public func listen(on address: ListenAddress) throws(ListenError) -> ListenAddress {
-        let listener = try Listener(ListeningSocket(address)) { [unowned self] socket, address in
+        let listener = try Listener(
+            ListeningSocket(address), descriptorLimit: limits.descriptors
+        ) { [unowned self] socket, address in
             accept(socket, address)
         }
         listeners.append(listener)

@@ -70,8 +70,8 @@ struct GatewayProcess {
                 isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.version))
         self.service = service
         server = Server(
-            router: try service.router(), checks: { service.check($0) },
-            failure: { error, _ in service.answer(to: error) })
+            router: try service.router(), limits: GatewayProcess.doorLimits(),
+            checks: { service.check($0) }, failure: { error, _ in service.answer(to: error) })
     }
 
     private func serve() async throws -> Int32 {
@@ -129,13 +129,24 @@ struct GatewayProcess {
 
     private static func limits() -> Engine.Gateway.Limits {
         var limits = Engine.Gateway.Limits()
-        var files = rlimit()
-        if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files) == 0 {
-            // A transfer takes a socket and may take a file; a quarter is left for clients and the
-            // store.
-            limits.attempts = max(16, min(16_384, Int(clamping: files.rlim_cur) * 3 / 8))
-        }
+        // A transfer takes a socket and may take a file; a quarter is left for clients and the store.
+        limits.attempts = max(16, min(16_384, descriptorCount() * 3 / 8))
         return limits
+    }
+
+    /// Clients never get the last descriptors: files and transfers fail without them.
+    private static func doorLimits() -> HTTP.Limits {
+        var limits = HTTP.Limits()
+        let count = descriptorCount()
+        limits.descriptors = Int32(clamping: count - max(16, count / 8))
+        return limits
+    }
+
+    /// How many descriptors the process may have.
+    private static func descriptorCount() -> Int {
+        var files = rlimit()
+        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+        return getrlimit(resource, &files) == 0 ? Int(clamping: files.rlim_cur) : 1024
     }
 
     private static func raiseFileLimit() {

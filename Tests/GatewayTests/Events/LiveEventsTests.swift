@@ -159,6 +159,8 @@ struct LiveEventsTests {
         #expect(end.status == 204)
         #expect(end.headers["Set-Cookie"]?.contains("Max-Age=0") == true)
         #expect(try await browser.get("/v1/tasks", cookie).status == 401)
+        // What was followed by it has ended too (security §4).
+        try await source.waitForEnd(within: .seconds(5))
     }
 
     @Test func `behind a TLS proxy the cookie is for https only`() async throws {

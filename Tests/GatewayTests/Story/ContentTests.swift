@@ -152,6 +152,16 @@ struct ContentTests {
         #expect(gone.status == 409 && gone.problem == "no-content")
     }
 
+    @Test func `a follower of a task that is cancelled is cut too`() async throws {
+        origin.on("/stuck", .stall(after: 50_000, of: 100_000))
+        let session = try await client.createSession("ephemeral")
+        let id = try await session.start("download", origin.url("/stuck"))
+        let stream = try await client.stream("/v1/tasks/\(id)/content")
+        #expect(try await !stream.next().isEmpty)
+        _ = try await client.tell(id, "cancel")
+        await #expect(throws: (any Error).self) { try await stream.rest() }
+    }
+
     @Test func `a suspended task has no content to wait for`() async throws {
         let session = try await client.createSession()
         let id = try await session.create("download", origin.url("/file")).id

@@ -1,0 +1,87 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What strangers at the front door may cost (X-11, X-12, security §4).
+struct LimitTests {
+    @Test func `without descriptors the listener rests, and transfers go on (X-12)`() async throws {
+        try await Permits.gateways.use {
+            let home = try TemporaryDirectory()
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            origin.on("/file", .stall(after: 1000, of: 500_000, until: gate))
+            let ferry = RunningGateway.executable
+            let command = """
+                ulimit -n 64; exec '\(ferry)' serve --port 0 --data-directory '\(home.file("data"))' \
+                --allow-destination 127.0.0.0/8
+                """
+            let shell = try ChildProcess(
+                "/bin/sh", ["-c", command],
+                environment: ["HOME": home.path, "XDG_RUNTIME_DIR": home.path])
+            let line = try await shell.waitForLine { $0.hasPrefix("Ferry listens on http") }
+            let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) })
+            let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
+            let client = TestClient(endpoint, token: home.token(in: "data"))
+            try await eventually { try await client.get("/readyz").status == 200 }
+            let id = try await client.createSession().start("download", origin.url("/file"))
+            _ = try await client.task(id) { $0["countOfBytesReceived"].int == 1000 }
+
+            var crowd: [TestConnection] = []
+            for _ in 0..<200 { crowd.append(try await client.connect()) }
+            let before = try shell.processorTime()
+            let begin = ContinuousClock.now
+            _ = try await shell.waitForLine(on: .errors) { $0.contains("no connection could be") }
+            gate.open()
+            try await origin.waitUntilIdle()
+            try await eventually { .now - begin > .seconds(2) }
+            let busy = try shell.processorTime() - before
+            #expect(busy < (.now - begin) * 0.2, "\(busy) of processor time")
+            let complaints = shell.errorText.split(separator: "\n").filter {
+                $0.contains("no connection could be")
+            }
+            #expect(Double(complaints.count) <= (.now - begin) / .seconds(1) + 1)
+
+            crowd.forEach { $0.close() }
+            let task = try await client.completedTask(id)
+            #expect(task["error"].isNull)
+            #expect(try await client.content(id).count == 500_000)
+        }
+    }
+
+    @Test func `an address that guesses is told to wait, a right token is let in`() async throws {
+        try await RunningGateway.alone { gateway in
+            let guesser = gateway.client.with(token: "fry_guess")
+            var last = try await guesser.get("/v1/tasks")
+            #expect(last.status == 401)
+            for _ in 0..<300 { last = try await guesser.get("/v1/tasks") }
+            #expect(last.status == 429 && last.problem == "too-many-failures")
+            let seconds = try #require(last.headers["Retry-After"].flatMap { Int($0) })
+            #expect((1...60).contains(seconds))
+            #expect(try await gateway.client.get("/v1/tasks").status == 200)
+        }
+    }
+
+    @Test func `no page of another origin is let in by CORS (security §4)`() async throws {
+        try await RunningGateway.alone { gateway in
+            let origin: HeaderLines = ["Origin": "http://evil.example"]
+            let preflight = origin.appending([
+                "Access-Control-Request-Method": "POST",
+                "Access-Control-Request-Headers": "authorization",
+            ])
+            let client = TestClient(gateway.endpoint)
+            for answer in [
+                try await client.send("OPTIONS", "/v1/sessions", preflight),
+                try await client.get("/healthz", origin),
+                try await gateway.client.get("/v1/tasks", origin),
+            ] {
+                let allowances = answer.headers.lines.filter {
+                    $0.name.lowercased().hasPrefix("access-control")
+                }
+                #expect(allowances.isEmpty)
+            }
+            let options = try await client.send("OPTIONS", "/v1/sessions")
+            #expect(options.status == 204)
+            #expect(options.headers["Allow"]?.contains("POST") == true)
+        }
+    }
+}
