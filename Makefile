@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
-# Further options of the release build; a program without shared Swift libraries runs anywhere, and faster.
+# Further options of the release build. A program without shared Swift libraries runs anywhere.
 RELEASE_FLAGS ?= --static-swift-stdlib
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=

@@ -41,7 +41,9 @@ public struct Log: Sendable {
     }
 
     /// Writes one line, or nothing below the threshold. Control characters in fields are escaped.
-    public func write(_ level: Level, _ sentence: StaticString, _ fields: KeyValuePairs<String, Field> = [:]) {
+    public func write(
+        _ level: Level, _ sentence: StaticString, _ fields: KeyValuePairs<String, Field> = [:]
+    ) {
         guard level.rank >= Log.threshold.withLock({ $0 }).rank else { return }
         var line = "\(sentence)"
         for (name, field) in fields { line += " \(name)=\(field.text)" }

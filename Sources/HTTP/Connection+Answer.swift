@@ -12,7 +12,22 @@ extension Connection {
     ///   - response: The answer.
     ///   - head: What it answers; nil for bytes that were no request.
     func deliver(_ response: Response, to head: RequestHead?) async {
-        guard phase == .handling else { return discard(response.body) }
+        if let pending = begin(response, to: head) { await pump(pending) }
+    }
+
+    /// What is still to be pulled from the source of an answer whose header is out.
+    struct PendingBody {
+        let source: any ByteSource
+        let framing: ResponseWriter.Framing
+    }
+
+    /// Sends what of an answer can be sent at once.
+    /// - Returns: the rest, if its body has a source; the caller pumps it.
+    func begin(_ response: Response, to head: RequestHead?) -> PendingBody? {
+        guard phase == .handling else {
+            discard(response.body)
+            return nil
+        }
         // What the handler left of the body is not looked for in what comes next.
         if !body.discardArrived() { staysOpen = false }
         phase = .answering
@@ -38,14 +53,19 @@ extension Connection {
                 close()
             } else {
                 self.source = source
-                await pump(source, framing)
+                return PendingBody(source: source, framing: framing)
             }
         case .events(let subscription):
             sendHead(response.asEventStream, framing)
-            if isOmitted { return finish() }
-            if clientIsDone { return close() }
-            begin(subscription, isChunked: framing == .chunked)
+            if isOmitted {
+                finish()
+            } else if clientIsDone {
+                close()
+            } else {
+                begin(subscription, isChunked: framing == .chunked)
+            }
         }
+        return nil
     }
 
     private func isHead(_ head: RequestHead) -> Bool {
@@ -104,7 +124,8 @@ extension Connection {
     // MARK: Streams
 
     /// Pulls a source as fast as the client takes its bytes.
-    private func pump(_ source: any ByteSource, _ framing: ResponseWriter.Framing) async {
+    func pump(_ pending: PendingBody) async {
+        let (source, framing) = (pending.source, pending.framing)
         var sent: Int64 = 0
         do {
             while let piece = try await source.next() {

@@ -175,7 +175,24 @@ final class Connection {
         }
         let request = Request(
             head: head, body: body, connection: context, parameters: resolution.parameters)
+        if let response = immediateAnswer(to: request, resolution) {
+            guard let pending = begin(response, to: request.head) else { return }
+            return run { [self] in await pump(pending) }
+        }
         run { [self] in await deliver(answer(request, resolution), to: request.head) }
+    }
+
+    /// The answer, where it takes no waiting: then no task is started for it.
+    private func immediateAnswer(to request: Request, _ resolution: Router.Resolution) -> Response? {
+        guard case .route(let route) = resolution, let handler = route.immediateHandler,
+            request.body.isEmpty
+        else { return nil }
+        do {
+            if let problem = server.checks(request) { throw problem }
+            return try handler(request)
+        } catch {
+            return server.failure(error, request)
+        }
     }
 
     private func run(_ work: sending @escaping @LoopActor () async -> Void) {

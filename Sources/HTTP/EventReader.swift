@@ -86,7 +86,7 @@ final class EventReader {
         lastSent.advanced(by: connection.server.limits.eventHeartbeat)
     }
 
-    /// Sends a comment line into the silence (api.md, Events).
+    /// Sends a comment line into the silence.
     func beat() {
         guard connection.wire.queued == 0 else { return }
         let line = EventReader.heartbeat

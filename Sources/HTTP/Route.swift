@@ -5,6 +5,10 @@ internal import Loop
 /// It is cancelled when the client goes away before there is an answer.
 public typealias Handler = @LoopActor (Request) async throws -> Response
 
+/// Answers a request without a body if that takes no waiting: cheaper than a `Handler` by the task that it needs.
+/// Nil asks the handler.
+public typealias ImmediateHandler = @LoopActor (Request) throws -> Response?
+
 /// A method and a path, and who answers them.
 public struct Route: Sendable {
     /// The method, in capitals.
@@ -15,6 +19,8 @@ public struct Route: Sendable {
     public let bodyPace: BodyPace?
     /// Who answers.
     public let handler: Handler
+    /// Who is asked first.
+    public let immediateHandler: ImmediateHandler?
     /// The parameters' names, and the index of the path segment that each stands for.
     let parameters: [(name: String, segment: Int)]
     let segments: [Segment]
@@ -26,8 +32,10 @@ public struct Route: Sendable {
 
     /// Makes a route. What is wrong with `pattern`, `Router` tells.
     public init(
-        _ method: String, _ pattern: String, bodyPace: BodyPace? = nil, _ handler: @escaping Handler
+        _ method: String, _ pattern: String, bodyPace: BodyPace? = nil,
+        immediateHandler: ImmediateHandler? = nil, _ handler: @escaping Handler
     ) {
+        self.immediateHandler = immediateHandler
         self.method = method
         self.pattern = pattern
         self.bodyPace = bodyPace

@@ -25,7 +25,8 @@ extension Service {
             Endpoint("POST", "/v1/sessions/{session}/tasks", .scope(.tasks), createTasks),
             Endpoint("GET", "/v1/sessions/{session}/tasks", .scope(.tasks), listTasks),
             Endpoint("GET", "/v1/tasks", .scope(.tasks), listTasks),
-            Endpoint("GET", "/v1/tasks/{task}", .scope(.tasks), showTask),
+            Endpoint(
+                "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskAtHand, showTask),
             Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
             Endpoint("DELETE", "/v1/tasks/{task}", .scope(.tasks), deleteTask),
             Endpoint("POST", "/v1/tasks/{task}/resume", .scope(.tasks), resumeTask),

@@ -93,6 +93,8 @@ struct Endpoint {
     let pattern: String
     let access: Access
     let handler: @LoopActor (Call) async throws -> Response
+    /// Asked first where it is given; nil where an answer takes waiting.
+    let immediateHandler: (@LoopActor (Call) throws -> Response?)?
 
     enum Access: Equatable {
         /// For everyone.
@@ -100,15 +102,28 @@ struct Endpoint {
         /// For every valid token.
         case anyToken
         case scope(Scope)
+
+        /// The call, if whoever sends the request may make it.
+        @LoopActor
+        func call(_ request: Request, _ service: Service) throws(Problem) -> Call {
+            guard self != .open else { return Call(request, .nobody) }
+            let principal = try service.authenticator.principal(of: request)
+            if case .scope(let scope) = self, !principal.scopes.contains(scope) {
+                throw ProblemCode.forbidden.problem("The token needs the scope \(scope.rawValue).")
+            }
+            return Call(request, principal)
+        }
     }
 
     init(
         _ method: String, _ pattern: String, _ access: Access,
+        immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
         self.method = method
         self.pattern = pattern
         self.access = access
+        self.immediateHandler = immediateHandler
         self.handler = handler
     }
 
@@ -116,13 +131,11 @@ struct Endpoint {
     @LoopActor
     func route(of service: Service) -> Route {
         let (access, handler) = (access, handler)
-        return Route(method, pattern) { request in
-            guard access != .open else { return try await handler(Call(request, .nobody)) }
-            let principal = try service.authenticator.principal(of: request)
-            if case .scope(let scope) = access, !principal.scopes.contains(scope) {
-                throw ProblemCode.forbidden.problem("The token needs the scope \(scope.rawValue).")
-            }
-            return try await handler(Call(request, principal))
+        let immediately = immediateHandler.map { handler -> ImmediateHandler in
+            { request in try handler(access.call(request, service)) }
+        }
+        return Route(method, pattern, immediateHandler: immediately) { request in
+            try await handler(access.call(request, service))
         }
     }
 }

@@ -16,7 +16,7 @@ public struct TransferError: Error, Hashable, Sendable {
     /// An error from its parts; `message` is the code's own sentence unless given.
     ///
     /// A denied destination keeps neither URL nor underlying words, so that every denial looks the same to a client and
-    /// none tells an address (security.md §1).
+    /// none tells an address.
     public init(
         _ kind: Kind, at failingURL: String? = nil, message: String? = nil,
         underlying: Underlying? = nil,
@@ -151,7 +151,7 @@ extension TransferError {
         TransferError(.url(code), at: url, message: message, underlying: underlying)
     }
 
-    /// The policy forbids the destination: always the same value (security.md §1).
+    /// The policy forbids the destination: always the same value.
     public static let destinationDenied = TransferError(.ferry(.destinationDenied))
 
     /// The content's digest is not `expectedDigest`.

@@ -112,7 +112,7 @@ public enum URLErrorCode: Int, CaseIterable, Sendable {
 
 /// The codes of Ferry's own domain, `FerryErrorDomain`, for what Foundation has no word for.
 public enum FerryErrorCode: Int, CaseIterable, Sendable {
-    /// The egress policy forbids the destination (security.md §1).
+    /// The egress policy forbids the destination.
     case destinationDenied = 1
     /// The content is not the one that `expectedDigest` names.
     case digestMismatch = 2

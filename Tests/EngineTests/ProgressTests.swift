@@ -151,7 +151,7 @@ struct ProgressTests {
             told += piece ?? []
         }
         #expect(told == bytes)
-        // … and when it is over. What is stored has no bytes (api: Events).
+        // … and when it is over. What is stored has no bytes.
         #expect(try await replay(task, session, house) == bytes)
         let stored = house.store.batches.flatMap(\.events)
         #expect(

@@ -1,7 +1,7 @@
 public import JSON
 
 /// A task as the gateway shows it, as far as a command needs it. Members that are missing or unknown do
-/// no harm (api.md: clients must ignore unknown members).
+/// no harm (clients must ignore unknown members).
 public struct RemoteTask: Equatable, Sendable {
     /// The opaque id, `tsk_…`.
     public let id: String

@@ -73,7 +73,7 @@ extension Gateway {
         return events.filter { stream.position(of: $0) <= newest }
     }
 
-    /// The tasks that are outstanding now: what a reset tells (api: Events).
+    /// The tasks that are outstanding now: what a reset tells.
     public func outstandingTasks(
         of stream: EventStreamKey, of tenant: TenantID, limit: Int
     ) async throws(GatewayError) -> [TaskView] {

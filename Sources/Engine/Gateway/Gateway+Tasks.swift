@@ -35,15 +35,20 @@ extension Gateway {
 
     /// One task as it is now.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        if let view = taskAtHand(id, of: tenant) { return view }
         if let view = knownTask(id), view.record.tenant == tenant {
-            guard view.record.state == .completed, let journal = journal(thatOwes: id) else {
-                return view
-            }
-            // An end is shown when nothing can undo it.
-            await journal.caughtUp()
+            await journal(thatOwes: id)?.caughtUp()
             if let view = knownTask(id) { return view }
         }
         return view(try await storedTask(id, tenant))
+    }
+
+    /// One task, if it is in memory and can be shown at once; otherwise `task(_:of:)` finds it, or waits.
+    public func taskAtHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
+        guard let view = knownTask(id), view.record.tenant == tenant else { return nil }
+        // An end is shown when nothing can undo it.
+        let isOwed = view.record.state == .completed && journal(thatOwes: id) != nil
+        return isOwed ? nil : view
     }
 
     /// One task, after it has completed or `limit` is over (S-45).

@@ -124,7 +124,7 @@ public final class Gateway {
         _ spec: SessionSpec, of tenant: TenantID
     ) async throws(GatewayError) -> SessionView {
         try refuseWhenFull()
-        let session = makeSession(spec.type, spec, tenant)
+        let session = makeSession(spec, tenant)
         await session.journal.durable()
         return SessionView(record: session.record, taskCounts: [:])
     }
@@ -135,7 +135,7 @@ public final class Gateway {
         try refuseWhenFull()
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
-        let session = makeSession(.shared, spec, tenant)
+        let session = makeSession(spec, tenant)
         sharedSessions[tenant] = session.record.id
         await session.journal.durable()
         return session.record.id
@@ -232,10 +232,10 @@ public final class Gateway {
     }
 
     private func makeSession(
-        _ type: SessionType, _ spec: SessionSpec, _ tenant: TenantID
+        _ spec: SessionSpec, _ tenant: TenantID
     ) -> LiveSession {
         let record = SessionRecord(
-            id: identifiers.next(), tenant: tenant, type: type, description: spec.description,
+            id: identifiers.next(), tenant: tenant, type: spec.type, description: spec.description,
             configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
         let session = admit(record)
         session.journal.save(record)

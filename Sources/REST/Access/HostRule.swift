@@ -25,6 +25,6 @@ public struct HostRule: Sendable {
         } else {
             name = host.prefix { $0 != ":" }
         }
-        return names.contains(name.lowercased())
+        return names.contains(String(name)) || names.contains(name.lowercased())
     }
 }

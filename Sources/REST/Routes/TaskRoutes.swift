@@ -111,6 +111,12 @@ extension Service {
         }
     }
 
+    /// What is polled most: a task in memory, without `Prefer`.
+    func showTaskAtHand(_ call: Call) throws -> Response? {
+        guard call.request.header("prefer") == nil else { return nil }
+        return try gateway.taskAtHand(call.task(), of: call.tenant).map(answer)
+    }
+
     func showTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         guard let wait = call.wait else {

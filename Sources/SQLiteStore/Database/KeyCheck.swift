@@ -3,7 +3,7 @@ internal import GRDB
 internal import Semantics
 
 /// A sealed value of known content: it tells the right key from a wrong one before anything is
-/// written (security: §5).
+/// written.
 enum KeyCheck {
     private static let words = Array("This database is sealed with this key.".utf8)
     private static let context = SealContext(

@@ -1,0 +1,62 @@
+public import Semantics
+
+/// What a new session is to be.
+public struct SessionSpec: Sendable {
+    /// `default` or `ephemeral`.
+    public var type: SessionType
+    /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
+    public var description: String?
+    /// Taken as it is, and never changed (S-5).
+    public var configuration: SessionConfiguration
+    /// Nil: nothing is asked (S-7).
+    public var delegate: DelegateOptions?
+
+    /// A session from its parts; they are not checked again.
+    public init(
+        type: SessionType, description: String?, configuration: SessionConfiguration,
+        delegate: DelegateOptions?
+    ) {
+        self.type = type
+        self.description = description
+        self.configuration = configuration
+        self.delegate = delegate
+    }
+}
+
+/// What a new task is to be.
+public struct TaskSpec: Sendable {
+    /// `data` or `download`.
+    public var type: TaskType
+    /// The original request, its URL read by `Transport.parse`.
+    public var request: RequestRecord
+    /// All but the request; description, priority and begin date can be changed later.
+    public var options: TaskOptions
+    /// S-30: whether the task starts at once, or is created suspended.
+    public var resume: Bool
+
+    /// A task from its parts; they are not checked again.
+    public init(type: TaskType, request: RequestRecord, options: TaskOptions, resume: Bool) {
+        self.type = type
+        self.request = request
+        self.options = options
+        self.resume = resume
+    }
+}
+
+/// What may be changed of a task; nil leaves it as it is.
+public struct TaskChange: Sendable {
+    /// 0…1 (S-43).
+    public var priority: Double?
+    /// `.some(nil)` takes the description away.
+    public var description: String??
+    /// `.some(nil)` takes the date away.
+    public var earliestBeginDate: Timestamp??
+
+    /// A change of nothing.
+    public init() {}
+}
+
+/// How a session ends (S-9, S-10).
+public enum InvalidationMode: String, Sendable {
+    case finishTasks, cancelTasks
+}
