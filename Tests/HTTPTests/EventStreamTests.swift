@@ -3,7 +3,7 @@ import Loop
 import TestSupport
 import Testing
 
-/// Event streams: api.md "Events", S-8, S-59, R-7, R-8.
+/// Event streams: S-8, S-59, R-7, R-8.
 @Suite struct EventStreamTests {
     private func numbers(_ events: [ServerEvent]) -> [Int] {
         events.compactMap { $0.id.flatMap { Int($0.dropFirst(2)) } }
