@@ -183,7 +183,8 @@ final class Connection {
     }
 
     /// The answer, where it takes no waiting: then no task is started for it.
-    private func immediateAnswer(to request: Request, _ resolution: Router.Resolution) -> Response? {
+    private func immediateAnswer(to request: Request, _ resolution: Router.Resolution) -> Response?
+    {
         guard case .route(let route) = resolution, let handler = route.immediateHandler,
             request.body.isEmpty
         else { return nil }

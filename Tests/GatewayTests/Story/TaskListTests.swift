@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// Arrays and lists of tasks and sessions (api: Lists; S-14).
+/// Arrays and lists of tasks and sessions (S-14).
 @Suite(.sharedGateway)
 struct TaskListTests {
     private let origin: ScriptedOrigin
