@@ -38,6 +38,25 @@ struct StreamDeliveryTests {
         #expect(try await client.completedTask(id).errorCode == -999)
     }
 
+    @Test func `the pace of a slow reader is no silence of the origin (S-16, S-18)`() async throws {
+        let client = try RunningGateway.shared.client
+        let origin = try ScriptedOrigin()
+        let length = 30 << 20
+        origin.on("/stream", .large(length))
+        let session = try await client.createSession(
+            "default", ["configuration": ["timeoutIntervalForRequest": 1]])
+        let id = try await session.start("data", origin.url("/stream"), ["delivery": "stream"])
+        let reader = try await client.stream("/v1/tasks/\(id)/content")
+        let first = try await reader.next()
+        let begin = ContinuousClock.now
+        try await eventually { .now - begin > .milliseconds(2500) }
+        #expect(try await client.task(id)["state"].string == "running")
+        let rest = try await reader.rest()
+        #expect(first.count + rest.count == length)
+        #expect(Pattern.firstDifference(in: rest, at: first.count) == nil)
+        #expect(try await client.completedTask(id)["error"].isNull)
+    }
+
     @Test(arguments: ["default", "ephemeral"])
     func `a reader that stops reading stops the origin (R-9)`(type: String) async throws {
         try await RunningGateway.alone { gateway in

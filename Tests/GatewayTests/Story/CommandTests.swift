@@ -1,0 +1,114 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// The command line and README's first screen against a real gateway (api: Command line).
+@Suite(.sharedGateway)
+struct CommandTests {
+    private let gateway: RunningGateway
+    private let origin: ScriptedOrigin
+    private let folder: TemporaryDirectory
+
+    init() throws {
+        gateway = try RunningGateway.shared
+        origin = try ScriptedOrigin()
+        folder = try TemporaryDirectory()
+        origin.on("/big.iso", .resource(Resource(3_000_000)))
+    }
+
+    /// The environment of a person on the gateway's machine: nothing tells where it is but its file.
+    private var environment: [String: String] {
+        let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        return [
+            "PATH": path, "HOME": gateway.directory.path,
+            "XDG_RUNTIME_DIR": gateway.directory.path,
+        ]
+    }
+
+    private func ferry(_ arguments: String...) throws -> ChildProcess {
+        try ChildProcess(RunningGateway.executable, arguments, environment: environment)
+    }
+
+    @Test func `get finds the gateway by itself and leaves the file`() async throws {
+        let path = folder.file("a.iso")
+        let get = try ferry("get", origin.url("/big.iso"), "-o", path)
+        #expect(try await get.waitForExit() == .status(0), "\(get.errorText)")
+        #expect(Pattern.firstDifference(in: try folder.read("a.iso")) == nil)
+        #expect(try folder.contents() == ["a.iso"])
+        let again = try ferry("get", origin.url("/big.iso"), "-o", path)
+        #expect(try await again.waitForExit() == .status(23))
+    }
+
+    @Test func `get tells failures by its exit code, and to scripts in JSON`() async throws {
+        origin.on("/reset", .reset())
+        origin.on("/gone", .fixed(404))
+        let path = folder.file("a")
+        let failed = try ferry("get", origin.url("/reset"), "-o", path, "--json")
+        #expect(try await failed.waitForExit() == .status(4))
+        let outcome = try TestJSON(parsing: failed.outputText)
+        #expect("\(outcome)".contains("-1005"))
+        let gone = try ferry("get", origin.url("/gone"), "-o", path)
+        #expect(try await gone.waitForExit() == .status(22))
+        let refused = try ferry("get", "ftp://127.0.0.1/", "-o", path)
+        #expect(try await refused.waitForExit() == .status(1))
+        let nobody = try ferry(
+            "get", origin.url("/gone"), "-o", path, "--gateway", "http://127.0.0.1:1")
+        #expect(try await nobody.waitForExit() == .status(3))
+        #expect(try folder.contents() == [])
+    }
+
+    @Test func `an interrupted get cancels its task and leaves nothing`() async throws {
+        origin.on("/stuck", .stall(after: 100_000, of: 200_000))
+        let get = try ferry("get", origin.url("/stuck"), "-o", folder.file("a"))
+        try await origin.waitForRequests(1, for: "/stuck")
+        try await eventually { try folder.contents() == ["a.part"] }
+        get.send(SIGINT)
+        #expect(try await get.waitForExit() == .status(130))
+        #expect(try folder.contents() == [])
+        try await eventually("the transfer to be cancelled") { origin.activeRequests == 0 }
+    }
+
+    @Test func `tasks, watch and cancel show and steer what runs`() async throws {
+        let gate = Gate()
+        origin.on("/gated", .stall(after: 100_000, of: 200_000, until: gate))
+        let session = try await gateway.client.createSession()
+        let first = try await session.start("download", origin.url("/gated"))
+        let second = try await session.start("download", origin.url("/gated"))
+        let list = try ferry("tasks", "--json")
+        #expect(try await list.waitForExit() == .status(0))
+        let ids = try TestJSON(parsing: list.outputText)["tasks"].array?.map(\.id) ?? []
+        #expect(Set(ids).isSuperset(of: [first, second]))
+
+        let watch = try ferry("watch", first, "--json")
+        _ = try await watch.waitForLine { $0.contains("task.didReceiveResponse") }
+        let cancel = try ferry("cancel", second)
+        #expect(try await cancel.waitForExit() == .status(0))
+        #expect(try await gateway.client.completedTask(second).errorCode == -999)
+        gate.open()
+        #expect(try await watch.waitForExit() == .status(0), "\(watch.errorText)")
+        #expect(watch.outputText.contains("task.didComplete"))
+        let health = try ferry("health")
+        #expect(try await health.waitForExit() == .status(0))
+    }
+
+    @Test func `README's first screen does what it says`() async throws {
+        let readme = String(decoding: try Contract.bytes(of: "README.md"), as: UTF8.self)
+        let blocks = readme.components(separatedBy: "```sh\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "\n```").first }
+        let script = try #require(blocks.first { $0.contains("create $base/v1/sessions") })
+        let here =
+            script
+            .replacing("ferry-data/token", with: gateway.dataDirectory + "/token")
+            .replacing("http://127.0.0.1:8080", with: gateway.url)
+            .replacing("https://host/big.iso", with: origin.url("/big.iso"))
+            .replacing("-o big.iso", with: "-o \(folder.file("big.iso"))")
+        let shell = try ChildProcess("/bin/bash", ["-e", "-c", here], environment: environment)
+        #expect(try await shell.waitForExit() == .status(0), "\(shell.errorText)")
+        for event in ["task.didCreate", "task.didReceiveResponse", "task.didComplete"] {
+            #expect(shell.outputText.contains("event: \(event)\n"))
+        }
+        let bytes = try folder.read("big.iso")
+        #expect(bytes.count == 3_000_000 && Pattern.firstDifference(in: bytes) == nil)
+    }
+}
