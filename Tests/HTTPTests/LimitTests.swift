@@ -10,7 +10,7 @@ import Testing
         Route("POST", "/") { request in
             .text("\(try await request.body.collect(limit: 1000).count)")
         },
-        Route("PUT", "/", bodyPace: .idle(.seconds(1))) { request in
+        Route("PUT", "/", bodyPace: .idle(.seconds(2))) { request in
             .text("\(try await request.body.collect(limit: 1000).count)")
         },
     ]
@@ -173,7 +173,7 @@ import Testing
             try await connection.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n")
             let start = ContinuousClock.now
             for step in 1...5 {
-                try await eventually { start.duration(to: .now) > .milliseconds(step * 250) }
+                try await eventually { start.duration(to: .now) > .milliseconds(step * 500) }
                 try await connection.send("a")
             }
             #expect(try await connection.response().text == "5")
