@@ -32,7 +32,9 @@ build: toolchain ## the release build: .build/release/ferry
 test: toolchain ## all tests, then the contract checks against a live gateway
 	@.ci/setup test
 	$(SWIFT) build --build-tests
-	$(SWIFT) test --skip-build --disable-xctest
+	# What starts gateways has a process of its own: it blocks threads that the others need.
+	$(SWIFT) test --skip-build --disable-xctest --skip '^GatewayTests\.'
+	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.'
 	Tests/contract/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)

@@ -46,13 +46,12 @@ extension Gateway {
         return min(oldest - 1, newest)
     }
 
-    /// Returns when what has been published on the stream has been shown.
-    public func shown(_ stream: EventStreamKey) async {
-        switch stream {
-        case .session(let session), .task(_, let session):
-            await sessions[session]?.journal.caughtUp()
-        case .tenant: await durable.caughtUp()
-        }
+    /// Returns when what has been published by now has been shown, unless the disk is full.
+    ///
+    /// Events wait in one line, so those of an ephemeral session may stand behind durable ones.
+    public func allShown() async {
+        await durable.caughtUp()
+        await volatile.caughtUp()
     }
 
     /// The next events after a position, ascending; fewer than `limit` only at the newest.

@@ -38,7 +38,7 @@ extension Service {
         _ stream: EventStreamKey, isOver: Bool, _ call: Call
     ) async throws -> Response {
         // The last event of a stream that is over is shown to all, or about to be.
-        if isOver { await gateway.shown(stream) }
+        if isOver { await gateway.allShown() }
         var opening: [UInt8] = []
         var after: Int64
         switch try await start(of: stream, call) {

@@ -31,7 +31,9 @@ struct TaskLifeTests {
         #expect(held["state"].string == "suspended")
         #expect((held["countOfBytesReceived"].int ?? .max) < length)
         #expect(try await client.tell(id, "suspend")["state"].string == "suspended")
-        #expect(try await client.tell(id, "resume")["state"].string == "running")
+        // What is left may have come by the time of the answer.
+        let resumed = try await client.tell(id, "resume")["state"].string
+        #expect(resumed == "running" || resumed == "completed")
         let task = try await client.completedTask(id)
         #expect(task["error"].isNull)
         #expect(Pattern.firstDifference(in: try await client.content(id)) == nil)
