@@ -83,8 +83,8 @@ public final class Gateway {
     var sharedSessions: [TenantID: SessionID] = [:]
     /// The tasks that are not at rest, of all sessions.
     var runners: [TaskID: TaskRunner] = [:]
-    /// Tasks at rest that were asked for lately.
-    var cache = RecentCache<TaskID, TaskRecord>(limit: 2048)
+    /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
+    var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
@@ -248,5 +248,14 @@ public final class Gateway {
             try await session.store.taskCounts(of: session.record.id)
         }
         return SessionView(record: session.record, taskCounts: counts)
+    }
+}
+
+extension TaskRecord {
+    /// The bytes that strangers decide about: the request's headers and body, the response's headers.
+    fileprivate var bulk: Int {
+        let request = originalRequest
+        return request.headers.byteCount + (request.body?.count ?? 0)
+            + (response?.headers.byteCount ?? 0)
     }
 }

@@ -3,41 +3,55 @@
 /// Two generations: what is used moves to the young one; when that is full, the old one is dropped.
 public struct RecentCache<Key: Hashable, Value> {
     private let limit: Int
+    private let cost: @Sendable (Value) -> Int
     private var young: [Key: Value] = [:]
+    private var youngCost = 0
     private var old: [Key: Value] = [:]
 
-    /// Holds `limit` to twice as many values.
-    public init(limit: Int) { self.limit = limit }
+    /// Holds values of `limit` to twice as much cost.
+    ///
+    /// - Parameters:
+    ///   - limit: In the unit of `cost`.
+    ///   - cost: What a value takes, at least 1; the same for the same value. Without it values are
+    ///     counted.
+    public init(limit: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
+        self.limit = limit
+        self.cost = cost
+    }
 
     /// The value of a key that was set or asked for lately.
     public subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
-            guard let value = old[key] else { return nil }
+            guard let value = old.removeValue(forKey: key) else { return nil }
             insert(value, for: key)
             return value
         }
         set {
+            old[key] = nil
             if let newValue {
                 insert(newValue, for: key)
-            } else {
-                young[key] = nil
-                old[key] = nil
+            } else if let value = young.removeValue(forKey: key) {
+                youngCost -= cost(value)
             }
         }
     }
 
     /// Drops values.
     public mutating func removeAll(where isOver: (Value) -> Bool) {
-        young = young.filter { !isOver($0.value) }
         old = old.filter { !isOver($0.value) }
+        young = young.filter { !isOver($0.value) }
+        youngCost = young.values.reduce(0) { $0 + cost($1) }
     }
 
     private mutating func insert(_ value: Value, for key: Key) {
-        if young.count >= limit {
+        if let replaced = young.removeValue(forKey: key) { youngCost -= cost(replaced) }
+        if youngCost + cost(value) > limit, !young.isEmpty {
             old = young
             young = [:]
+            youngCost = 0
         }
         young[key] = value
+        youngCost += cost(value)
     }
 }
