@@ -46,6 +46,7 @@ final class BrowserSessions {
             let oldest = sessions.min(by: { $0.value.end < $1.value.end })
         {
             sessions[oldest.key] = nil
+            for stream in oldest.value.streams { stream.end() }
         }
         let token = AccessToken.make().text
         sessions[digest(Array(token.utf8))] = Session(

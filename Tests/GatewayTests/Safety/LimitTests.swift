@@ -48,6 +48,33 @@ struct LimitTests {
         }
     }
 
+    @Test func `tasks at rest take little memory, whatever is in them`() async throws {
+        var headers = HeaderLines()
+        for number in 0..<60 {
+            headers.append("X-\(number)", String(repeating: "h", count: 1000))
+        }
+        let origin = try ScriptedOrigin()
+        origin.on("/long", .fixed(200, headers, "done"))
+        try await RunningGateway.alone { gateway in
+            let session = try await gateway.client.createSession()
+            let before = try gateway.process.residentBytes()
+            // 60 MB of request bodies and 24 MB of response headers.
+            let body: TestJSON = ["text": .string(String(repeating: "b", count: 1_000_000))]
+            for _ in 0..<60 {
+                _ = try await session.create(
+                    "data", origin.url("/long"), ["body": body], request: ["method": "PUT"])
+            }
+            let spec = TestSession.spec("data", origin.url("/long"), ["resume": true])
+            _ = try await gateway.client.post(
+                session.path + "/tasks", .array(Array(repeating: spec, count: 400)))
+            try await eventually(within: .seconds(30), "the tasks to complete") {
+                try await session.now()["taskCounts"]["completed"].int == 400
+            }
+            let growth = try gateway.process.residentBytes() - before
+            #expect(growth < 64 << 20, "grew by \(growth)")
+        }
+    }
+
     @Test func `an address that guesses is told to wait, a right token is let in`() async throws {
         try await RunningGateway.alone { gateway in
             let guesser = gateway.client.with(token: "fry_guess")
