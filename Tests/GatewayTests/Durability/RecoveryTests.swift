@@ -125,6 +125,60 @@ struct RecoveryTests {
         }
     }
 
+    @Test
+    func `a download that was suspended for long goes on by range, and a crash is told (S-32)`()
+        async throws
+    {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            let length = 300_000
+            let stuck = Behaviour { exchange in
+                let fields: HeaderLines = ["ETag": "\"v1\"", "Accept-Ranges": "bytes"]
+                try exchange.head(200, fields.appending(["Content-Length": "\(length)"]))
+                try exchange.patternBody(count: 100_000)
+                try exchange.stall()
+            }
+            let session = try await gateway.client.createSession()
+            var ids: [String] = []
+            for path in ["/one", "/two"] {
+                origin.on(path, .inTurn(stuck, .resource(Resource(length))))
+                let id = try await session.start("download", origin.url(path))
+                _ = try await gateway.client.task(id) {
+                    $0["countOfBytesReceived"].int == 100_000
+                }
+                _ = try await gateway.client.tell(id, "suspend")
+                ids.append(id)
+            }
+            try await eventually(within: .seconds(50), "the connections to be given up") {
+                origin.activeRequests == 0
+            }
+            _ = try await gateway.client.tell(ids[0], "resume")
+            let task = try await gateway.client.completedTask(ids[0])
+            #expect(task["error"].isNull && task["countOfBytesReceived"].int == length)
+            let content = try await gateway.client.content(ids[0])
+            #expect(content.count == length && Pattern.firstDifference(in: content) == nil)
+            let sent = origin.requests(for: "/one").last?.headers
+            #expect(sent?["Range"] == "bytes=100000-" && sent?["If-Range"] == "\"v1\"")
+
+            try await gateway.kill9()
+            let again = try await gateway.restarted()
+            _ = try await again.client.tell(ids[1], "resume")
+            let other = try await again.client.completedTask(ids[1])
+            let events = try await again.client.events("/v1/tasks/\(ids[1])/events?replay=all")
+            let names = try await events.waitForEnd().map(\.event)
+            #expect(names.count { $0 == "task.didReceiveResponse" } == 1)
+            #expect(names.count { $0 == "task.didComplete" } == 1)
+            if other["error"].isNull {
+                #expect(other["countOfBytesReceived"].int == length)
+                let content = try await again.client.content(ids[1])
+                #expect(content.count == length && Pattern.firstDifference(in: content) == nil)
+            } else {
+                #expect(other.errorCode == -997)
+            }
+            try await again.kill9()
+        }
+    }
+
     @Test func `ids go on growing, and events where they were (S-8)`() async throws {
         try await RunningGateway.alone { gateway in
             let origin = try ScriptedOrigin()
