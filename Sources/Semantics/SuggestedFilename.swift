@@ -35,6 +35,7 @@ public enum SuggestedFilename {
         guard let last = text.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last else {
             return nil
         }
+        if isPlain(last) { return String(last) }
         var scalars = last.unicodeScalars.filter(isKept)[...]
         while let first = scalars.first, isTrimmed(first) { scalars.removeFirst() }
         while let last = scalars.last, isTrimmed(last) { scalars.removeLast() }
@@ -65,6 +66,22 @@ public enum SuggestedFilename {
             String(validating: $0, as: UTF8.self)
         }
         return sanitized(decoded ?? String(last))
+    }
+
+    /// Whether a name is safe at a glance, as most are: ASCII letters, digits, `-`, `_`, and dots inside.
+    private static func isPlain(_ name: Substring) -> Bool {
+        let dot = UInt8(ascii: ".")
+        guard name.utf8.count <= byteLimit, name.utf8.first != dot, name.utf8.last != dot else {
+            return false
+        }
+        return name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), dot:
+                true
+            default: false
+            }
+        }
     }
 
     private static func isKept(_ scalar: Unicode.Scalar) -> Bool {

@@ -79,15 +79,20 @@ final class ContentSpool {
         return true
     }
 
+    /// The content and its digest, if it is small enough for the store: no file has been made, and nothing is waited
+    /// for.
+    func finishInMemory() -> (bytes: [UInt8], digest: [UInt8]?)? {
+        guard !isOnDisk else { return nil }
+        guard var running = digest else { return (memory, nil) }
+        memory.withUnsafeBytes { running.update($0) }
+        return (memory, running.value())
+    }
+
     /// Puts what has come into its place, durable.
     /// - Returns: the bytes if the content is small enough for the store, else nil; and the digest.
     /// - Throws: `FileError`.
     func finish() async throws -> (bytes: [UInt8]?, digest: [UInt8]?) {
-        guard isOnDisk else {
-            guard var running = digest else { return (memory, nil) }
-            memory.withUnsafeBytes { running.update($0) }  // at most `storeLimit` bytes
-            return (memory, running.value())
-        }
+        if let (bytes, digest) = finishInMemory() { return (bytes, digest) }
         sendBlock()
         while !flying.isEmpty, failure == nil {
             await withCheckedContinuation { flushed.append($0) }

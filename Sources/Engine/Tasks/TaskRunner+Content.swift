@@ -80,7 +80,12 @@ extension TaskRunner {
 
     func keepContent() {
         switch sink {
-        case .spool(let spool): Task.immediate { @LoopActor in await keep(spool) }
+        case .spool(let spool):
+            if let (bytes, digest) = spool.finishInMemory() {
+                keep(bytes, digest, of: spool)
+            } else {
+                LoopActor.start { [self] in await keepFile(of: spool) }
+            }
         case .pipe(let pipe): drain(pipe)
         case nil:
             record.countOfBytesExpectedToReceive = record.countOfBytesReceived
@@ -88,28 +93,33 @@ extension TaskRunner {
         }
     }
 
-    private func keep(_ spool: ContentSpool) async {
+    private func keepFile(of spool: ContentSpool) async {
         do {
-            let (bytes, digest) = try await spool.finish()
+            let (_, digest) = try await spool.finish()
             guard record.state != .completed, !hasBrokenOff else { return }  // cancelled meanwhile
-            if let error = digestError(digest) {
-                send(.failed(error))
-                return
-            }
-            record.content = ContentRecord(
-                length: spool.length, place: bytes == nil ? .file : .store,
-                digest: contentDigest(digest)?.description, lengthVerified: lengthVerified)
-            if let bytes {
-                if !bytes.isEmpty { session.journal.keep(bytes, of: record.id) }
-            } else if !session.record.isPersistent {
-                session.unnamedFiles[record.id] = spool.file
-            }
-            record.countOfBytesExpectedToReceive = spool.length
-            send(.contentKept)
-            spool.close()
+            keep(nil, digest, of: spool)
         } catch {
             send(.failed(.cannotWrite("\(error)")))
         }
+    }
+
+    /// - Parameter bytes: what is kept in the store; nil where it is in the spool's file.
+    private func keep(_ bytes: [UInt8]?, _ digest: [UInt8]?, of spool: ContentSpool) {
+        if let error = digestError(digest) {
+            send(.failed(error))
+            return
+        }
+        record.content = ContentRecord(
+            length: spool.length, place: bytes == nil ? .file : .store,
+            digest: contentDigest(digest)?.description, lengthVerified: lengthVerified)
+        if let bytes {
+            if !bytes.isEmpty { session.journal.keep(bytes, of: record.id) }
+        } else if !session.record.isPersistent {
+            session.unnamedFiles[record.id] = spool.file
+        }
+        record.countOfBytesExpectedToReceive = spool.length
+        send(.contentKept)
+        spool.close()
     }
 
     private func drain(_ pipe: StreamPipe) {
