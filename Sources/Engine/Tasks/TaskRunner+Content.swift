@@ -103,7 +103,7 @@ extension TaskRunner {
         }
     }
 
-    /// - Parameter bytes: what is kept in the store; nil where it is in the spool's file.
+    /// Puts the content into the record; without `bytes` it is in the spool's file.
     private func keep(_ bytes: [UInt8]?, _ digest: [UInt8]?, of spool: ContentSpool) {
         if let error = digestError(digest) {
             send(.failed(error))

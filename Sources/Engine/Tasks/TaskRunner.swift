@@ -7,7 +7,7 @@ internal import Semantics
 @LoopActor
 final class TaskRunner {
     var record: TaskRecord
-    unowned let session: LiveSession
+    let session: LiveSession
     let services: TaskServices
     private(set) var machine: TaskMachine
     var exchange: Exchange
