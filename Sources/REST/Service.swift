@@ -39,6 +39,8 @@ public final class Service {
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
     /// tells.
     public var isReady = false
+    /// The Host that was allowed last: nearly every request has it.
+    private var lastHost: String?
     private let log = Log("rest")
 
     /// The wire of one gateway; not ready until `isReady` is set.
@@ -64,7 +66,12 @@ public final class Service {
 
     /// Refuses what is for another host, before anything else is looked at.
     public func check(_ request: Request) -> Problem? {
-        request.isOverUnixSocket ? nil : options.hosts.check(request)
+        guard !request.isOverUnixSocket, let host = request.host, host != lastHost else {
+            return nil
+        }
+        let problem = options.hosts.check(request)
+        if problem == nil { lastHost = host }
+        return problem
     }
 
     /// Renders what a handler, or the front door, has thrown.
