@@ -34,8 +34,8 @@ public final class Service {
     let authenticator: Authenticator
     let streams: EventStreams
     let startedAt: Timestamp
-    /// Completed tasks that were polled lately, in JSON: 2 to 4 MiB of it.
-    var rendered = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { $0.count }
+    /// Completed tasks that were polled lately.
+    var rendered = RenderedTasks()
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
     /// tells.
     public var isReady = false

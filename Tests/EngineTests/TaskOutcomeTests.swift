@@ -167,7 +167,6 @@ struct TaskOutcomeTests {
         let task = try await house.create(try house.spec(.download), in: session)
         let attempt = try await house.network.attempt(0)
         attempt.answer(200, [:], Pattern.bytes(count: 500_000))
-        await house.turn()
         let runner = try #require(house.gateway.runners[task])
         #expect(runner.machine.phase == .finishing)
         #expect(try await house.gateway.cancel(task, of: house.tenant).record.error?.code == -999)

@@ -70,6 +70,7 @@ extension Gateway {
                 sessionsInvalidBefore: now.earlier(by: limits.taskRetention))
             for journal in [durable, volatile] {
                 for task in try await journal.store.purge(limits) {
+                    forgetting += 1
                     for session in sessions.values { session.unnamedFiles[task] = nil }
                     discardPart(of: task)
                 }
@@ -90,6 +91,7 @@ extension Gateway {
     }
 
     func forget(_ session: LiveSession) {
+        forgetting += 1
         sessions[session.record.id] = nil
         hub.forget(session.record.id)
         session.journal.remove(session.record.id)

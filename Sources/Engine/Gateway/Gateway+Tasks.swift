@@ -126,6 +126,7 @@ extension Gateway {
         let journal = sessions[task.record.session]?.journal ?? durable
         journal.remove(id)
         deleted[id] = true
+        forgetting += 1
         cache[id] = nil
         sessions[task.record.session]?.unnamedFiles[id] = nil
         await journal.caughtUp()

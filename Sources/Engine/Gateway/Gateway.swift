@@ -185,6 +185,9 @@ public final class Gateway {
         return try await view(session)
     }
 
+    /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be wrong.
+    public internal(set) var forgetting = 0
+
     /// Whether new work is taken: not while the disk is full.
     public var takesWork: Bool { !durable.isStalled }
 

@@ -94,6 +94,7 @@ extension TaskRunner {
     }
 
     private func keepFile(of spool: ContentSpool) async {
+        guard !spool.isClosed else { return }  // cancelled in the turn that ended the attempt
         do {
             let (_, digest) = try await spool.finish()
             guard record.state != .completed, !hasBrokenOff else { return }  // cancelled meanwhile

@@ -114,7 +114,11 @@ extension Service {
     /// What is polled most: a task in memory, without `Prefer`.
     func showTaskAtHand(_ call: Call) throws -> Response? {
         guard call.request.header("prefer") == nil else { return nil }
-        return try gateway.taskAtHand(call.task(), of: call.tenant).map(answer)
+        let id = try call.task()
+        if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.forgetting) {
+            return Service.answer(bytes)
+        }
+        return gateway.taskAtHand(id, of: call.tenant).map(answer)
     }
 
     func showTask(_ call: Call) async throws -> Response {
@@ -155,7 +159,7 @@ extension Service {
             throw ProblemCode.notYetSupported.problem("Rate limits come later.", at: notYet)
         }
         let view = try await gateway.change(id, of: call.tenant, change)
-        rendered[id] = nil
+        rendered.drop(id)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
@@ -207,19 +211,20 @@ extension Service {
     /// The task as it is polled. What has completed is rendered once: only its description can
     /// change.
     private func answer(_ view: TaskView) -> Response {
-        let id = view.record.id
-        let headers: HeaderFields = [
-            "Content-Type": "application/json", "Cache-Control": "no-store",
-        ]
-        if view.record.state == .completed, let bytes = rendered[id] {
-            return Response(status: 200, headers: headers, body: .bytes(bytes))
-        }
         var json = JSONWriter(capacity: 2048)
         write(view, to: &json)
         let bytes = json.finish()
-        if view.record.state == .completed { rendered[id] = bytes }
-        return Response(status: 200, headers: headers, body: .bytes(bytes))
+        if view.record.state == .completed { rendered.keep(bytes, of: view.record) }
+        return Service.answer(bytes)
     }
+
+    private static func answer(_ json: [UInt8]) -> Response {
+        Response(status: 200, headers: pollHeaders, body: .bytes(json))
+    }
+
+    private static let pollHeaders: HeaderFields = [
+        "Content-Type": "application/json", "Cache-Control": "no-store",
+    ]
 
     func write(_ view: TaskView, to json: inout JSONWriter) {
         view.write(to: &json, sharedSession: gateway.isShared(view.record.session))
