@@ -15,7 +15,7 @@ final class House {
     let gateway: Gateway
     let recorder: EventRecorder
     let tenant = TenantID.operatorTenant
-    private static let files = FileThreads(count: 4)
+    static let files = FileThreads(count: 4)
 
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
