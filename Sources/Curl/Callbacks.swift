@@ -43,7 +43,7 @@ enum Callbacks {
     private static func taken(_ byteCount: Int, by verdict: FlowVerdict?) -> Int {
         switch verdict {
         case .proceed: byteCount
-        case .pause: ccurl_writefunc_pause
+        case .pause, .take: ccurl_writefunc_pause
         case .stop, nil: byteCount == 0 ? 1 : 0
         }
     }

@@ -159,7 +159,7 @@ final class CurlAttempt: Attempt {
     private func obey(_ verdict: FlowVerdict) -> FlowVerdict {
         switch verdict {
         case .proceed: break
-        case .pause: isPaused = true
+        case .pause, .take: isPaused = true
         case .stop: wasStopped = true
         }
         return verdict

@@ -95,9 +95,12 @@ final class CurlPool: ConnectionPool {
                 .unknown, at: url.string, message: "The request has a line break in its header.")
         }
         // libcurl cannot send one, and RFC 9110 §9.3.2 gives it no meaning. Foundation answers a GET with a body so.
-        guard request.method != "HEAD" || request.body?.isEmpty != false else {
+        guard request.method != "HEAD" || request.bytes?.isEmpty != false else {
             return .url(
                 .dataLengthExceedsMaximum, at: url.string, message: "A HEAD request has no body.")
+        }
+        if case .source? = request.body {
+            return .url(.unknown, at: url.string, message: "A pulled body cannot be sent yet.")
         }
         return nil
     }
@@ -119,7 +122,7 @@ final class CurlPool: ConnectionPool {
         }
         try easy.setRequest(request, userAgent: common.userAgent)
         try easy.setResponse(request, bufferSize: common.receiveBufferSize)
-        try easy.setCallbacks(attempt, watchesUpload: request.body?.isEmpty == false)
+        try easy.setCallbacks(attempt, watchesUpload: request.bytes?.isEmpty == false)
         return easy
     }
 

@@ -93,8 +93,9 @@ final class Network {
         let probe = Probe()
         prepare(probe)
         var request = AttemptRequest(
-            url: try transport.parse(url), method: method, headers: headers, body: body,
-            decodesContent: decodes, priority: 0.5, mayPause: mayPause)
+            url: try transport.parse(url), method: method, headers: headers,
+            body: body.map(AttemptBody.bytes), decodesContent: decodes, priority: 0.5,
+            mayPause: mayPause)
         request.connectTimeout = connectTimeout
         probe.attempt = pool.start(request, observer: probe)
         return probe

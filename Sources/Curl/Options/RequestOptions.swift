@@ -5,7 +5,7 @@ internal import Semantics
 extension EasyHandle {
     /// The request line, the header and the body.
     func setRequest(_ request: AttemptRequest, userAgent: String) throws(CurlFailure) {
-        try setMethod(request.method, body: request.body)
+        try setMethod(request.method, body: request.bytes)
         try set(headerLines: RequestHeader.lines(request.headers))
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
@@ -69,5 +69,12 @@ enum RequestHeader {
 
     private static func hasNoBreak(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
+    }
+}
+
+extension AttemptRequest {
+    /// The body, where it is not pulled.
+    var bytes: [UInt8]? {
+        if case .bytes(let bytes)? = body { bytes } else { nil }
     }
 }

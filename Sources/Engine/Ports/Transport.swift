@@ -55,9 +55,8 @@ public struct AttemptRequest: Sendable {
     public var method: String
     /// Every header but Host, Content-Length and what the connection needs.
     public var headers: HeaderList
-    /// Sent with its length, and again where a kept connection turns out to be dead; nil for none.
-    /// Not with HEAD.
-    public var body: [UInt8]?
+    /// What is sent; nil for none. Not with HEAD.
+    public var body: AttemptBody?
     /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes
     /// with it.
     public var decodesContent: Bool
@@ -70,10 +69,13 @@ public struct AttemptRequest: Sendable {
     /// for a week. It does not stand still. Each address of the host gets half of what is left, the
     /// last one all of it.
     public var connectTimeout: Double?
+    /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
+    /// that cannot. The connection is kept for others afterwards.
+    public var usesFreshConnection = false
 
-    /// A request from its parts, with no `connectTimeout`.
+    /// A request from its parts, with no `connectTimeout`, on whatever connection there is.
     public init(
-        url: WebURL, method: String, headers: HeaderList, body: [UInt8]?, decodesContent: Bool,
+        url: WebURL, method: String, headers: HeaderList, body: AttemptBody?, decodesContent: Bool,
         priority: Double, mayPause: Bool
     ) {
         self.url = url
@@ -86,10 +88,47 @@ public struct AttemptRequest: Sendable {
     }
 }
 
+/// What an attempt sends.
+public enum AttemptBody: Sendable {
+    /// Sent with its length, and again where a kept connection turns out to be dead.
+    case bytes([UInt8])
+    /// Pulled as the connection takes it; `length` in bytes, 0 or more, nil where it is not known:
+    /// then it goes in chunks where that is HTTP/1.1 (RFC 9112 §7.1).
+    case source(any BodySource, length: Int64?)
+}
+
+/// A request body that is pulled, a piece at a time, as the connection takes it.
+///
+/// Belongs to one attempt, which holds it and calls it until the attempt's end.
+@LoopActor
+public protocol BodySource: AnyObject, Sendable {
+    /// Fills the buffer, of at least 1 byte, from its start. Called from inside libcurl: may not
+    /// call the attempt.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyPiece
+    /// Set by the attempt; the source calls it, never from inside `read`, when after `.wait` there
+    /// is more to say. It may call `read` before it returns. Nil once the attempt has ended.
+    var onReady: (@LoopActor () -> Void)? { get set }
+    /// Begins anew, for a connection that was kept and turned out to be dead; false where it
+    /// cannot, which ends the attempt with `requestBodyStreamExhausted`. Called from inside libcurl.
+    func rewind() -> Bool
+}
+
+/// What a body source has to say when it is read.
+public enum BodyPiece: Sendable {
+    /// So many bytes were put into the buffer: 1 up to its size.
+    case bytes(Int)
+    /// Nothing yet: `onReady` tells when to read again.
+    case wait
+    /// The body is over.
+    case end
+    /// The body will never be whole: ends the attempt with this error.
+    case failed(TransferError)
+}
+
 /// A running exchange.
 @LoopActor
 public protocol Attempt: AnyObject {
-    /// Stops delivering, and with it the socket; a no-op while paused.
+    /// Stops delivering, and with it the socket; a no-op while paused. A body goes on being sent.
     func pause()
     /// Goes on; may deliver bytes before it returns. A no-op unless paused.
     func resume()
@@ -115,11 +154,14 @@ public struct ResponseHead: Equatable, Sendable {
 }
 
 /// What an observer wants after it was handed something.
-public enum FlowVerdict: Sendable {
+public enum FlowVerdict: Equatable, Sendable {
     /// Taken; more, please.
     case proceed
     /// Nothing was taken: deliver the same again after `resume`.
     case pause
+    /// So many bytes from the front were taken, 0 up to all; deliver the rest after `resume`. Of a
+    /// head nothing can be taken: `pause`.
+    case take(Int)
     /// Enough: end the attempt without an error.
     case stop
 }

@@ -12,7 +12,8 @@ extension AttemptRequest {
         if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
         for field in continuation?.fields ?? [] { headers.append(field.name, field.value) }
         self.init(
-            url: request.url, method: request.method, headers: headers, body: request.body,
+            url: request.url, method: request.method, headers: headers,
+            body: request.body.map(AttemptBody.bytes),
             decodesContent: coding.decodes, priority: record.options.priority,
             // A reader may stop, and so may a disk: what is large goes on a connection of its own.
             mayPause: record.options.delivery == .stream || record.type == .download)

@@ -106,6 +106,10 @@ final class FakeAttempt: Attempt {
     }
 
     let request: AttemptRequest
+    /// The request's body, where it is not pulled.
+    var sentBytes: [UInt8]? {
+        if case .bytes(let bytes)? = request.body { bytes } else { nil }
+    }
     private(set) var isPaused = false
     private(set) var isCancelled = false
     private(set) var isOver = false
@@ -210,7 +214,14 @@ final class FakeAttempt: Attempt {
                 let verdict = transport.acting {
                     bytes.withUnsafeBytes { observer?.attemptDidReceive($0) }
                 }
-                if verdict != .pause { deliveredCount += bytes.count }
+                switch verdict {
+                case .proceed, .stop: deliveredCount += bytes.count
+                case .take(let count):
+                    deliveredCount += count
+                    let rest = Array(bytes[count...])
+                    if rest.isEmpty { steps.removeFirst() } else { steps[0] = .bytes(rest) }
+                case .pause, nil: break
+                }
                 obey(verdict)
             case .end(let error, let lengthVerified):
                 steps.removeFirst()
@@ -221,7 +232,7 @@ final class FakeAttempt: Attempt {
 
     private func obey(_ verdict: FlowVerdict?) {
         switch verdict {
-        case .pause: isPaused = true
+        case .pause, .take: isPaused = true
         case .stop: tellEnd(nil, false)
         case .proceed, nil: steps.removeFirst()
         }
