@@ -33,6 +33,7 @@ def main() -> int:
         rounds=options.rounds or (1 if options.quick else 5),
         is_quick=options.quick,
         cores=Cores.of_this_machine(),
+        long_rounds=options.rounds or 1,
     )
     try:
         results = _run(bench, options.rows)
@@ -65,7 +66,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--rows", type=_row_names, default=list(ROWS), help=f"of {', '.join(ROWS)}; default: all"
     )
-    parser.add_argument("--rounds", type=int, help="turns of every contestant; default: 5")
+    parser.add_argument(
+        "--rounds", type=int, help="turns of every contestant; default: 5, of segments: 1"
+    )
     parser.add_argument("--quick", action="store_true", help="one short round, for a first look")
     parser.add_argument("--keep", action="store_true", help="keep the logs and data of the run")
     parser.add_argument(

@@ -27,17 +27,22 @@ class Bench:
     rounds: int
     is_quick: bool
     cores: Cores
+    # Of rows whose turns take minutes and whose figures hardly scatter.
+    long_rounds: int = 1
 
-    def take_turns(self, contestants: dict[str, Callable[[], Sample]]) -> dict[str, list[Sample]]:
+    def take_turns(
+        self, contestants: dict[str, Callable[[], Sample]], rounds: int | None = None
+    ) -> dict[str, list[Sample]]:
         """Measures every contestant once a round; who begins changes with the round."""
         names = list(contestants)
         samples: dict[str, list[Sample]] = {name: [] for name in names}
-        for turn in range(self.rounds):
+        rounds = rounds or self.rounds
+        for turn in range(rounds):
             first = turn % len(names)
             for name in names[first:] + names[:first]:
                 sample = contestants[name]()
                 samples[name].append(sample)
-                self.say(f"  round {turn + 1}/{self.rounds} {name}: {sample}")
+                self.say(f"  round {turn + 1}/{rounds} {name}: {sample}")
         return samples
 
     def seconds(self, usual: float, quick: float) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,12 +38,17 @@ class Gateway:
     def connection(self) -> Connection:
         return Connection(self.port, self.headers)
 
-    def session(self, connection: Connection, **configuration: object) -> str:
-        """The id of a new default session."""
-        answer = connection.request(
-            "POST", "/v1/sessions", {"type": "default", "configuration": configuration}
-        )
-        return expect(answer, 201)["id"]
+    def session(
+        self, connection: Connection, handles: tuple[str, ...] = (), **configuration: object
+    ) -> str:
+        """The id of a new default session, whose delegate handles what is named, if anything."""
+        value: dict[str, object] = {"type": "default", "configuration": configuration}
+        if handles:
+            value["delegate"] = {"handles": handles}
+        return expect(connection.request("POST", "/v1/sessions", value), 201)["id"]
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.port}{path}"
 
 
 def start_gateway(
@@ -113,15 +120,42 @@ def create_all(connection: Connection, session: str, tasks: list[dict[str, objec
     return ids
 
 
+def create(connection: Connection, session: str, task: dict[str, object], wait: int = 0) -> dict:
+    """A new task as it is after so many seconds, or when it has ended before."""
+    headers = {"Prefer": f"wait={wait}"} if wait else None
+    return expect(connection.request("POST", f"/v1/sessions/{session}/tasks", task, headers), 201)
+
+
+def completed(connection: Connection, task: dict, seconds: float = 60) -> dict:
+    """The task once it has completed; raises when that takes longer, or on an error."""
+    deadline = time.monotonic() + seconds
+    while task["state"] != "completed" and (left := deadline - time.monotonic()) > 0:
+        headers = {"Prefer": f"wait={min(math.ceil(left), 60)}"}
+        answer = connection.request("GET", f"/v1/tasks/{task['id']}", headers=headers)
+        task = expect(answer, 200)
+    check_completed(task)
+    return task
+
+
 def completed_task(connection: Connection, session: str, url: str) -> dict:
     """A download that has just ended, as `GET` shows it."""
-    answer = connection.request(
-        "POST", f"/v1/sessions/{session}/tasks", download(url), {"Prefer": "wait=60"}
-    )
-    task = expect(answer, 201)
-    if task["state"] != "completed" or task["error"] is not None:
-        raise Failed(f"the download of {url} is {task['state']}, error {task['error']}")
+    task = create(connection, session, download(url), wait=60)
+    check_completed(task)
     return task
+
+
+def check_completed(task: dict) -> None:
+    """Raises unless the task has completed without an error and its origin took the request."""
+    if task["state"] != "completed" or task["error"] is not None:
+        raise Failed(f"task {task['id']} is {task['state']}, error {task['error']}")
+    if task["response"]["status"] not in (200, 201, 204, 206):
+        raise Failed(f"the origin answered task {task['id']} with {task['response']}")
+
+
+def delete(connection: Connection, task: dict) -> None:
+    """Forgets a completed task and its file."""
+    if connection.request("DELETE", f"/v1/tasks/{task['id']}").status != 204:
+        raise Failed(f"the completed task {task['id']} could not be deleted")
 
 
 def check_all_completed(connection: Connection, session: str, count: int) -> None:

@@ -134,8 +134,19 @@ class Server:
         return time.clock_gettime((~self.pid << 3) | 2)
 
     def resident_bytes(self) -> int:
+        return self._memory("VmRSS")
+
+    def peak_resident_bytes(self) -> int:
+        """The most that was resident at any moment since `forget_peak`, as the kernel saw it."""
+        return self._memory("VmHWM")
+
+    def forget_peak(self) -> None:
+        """Sets the peak to what is resident now: see clear_refs in proc(5)."""
+        Path(f"/proc/{self.pid}/clear_refs").write_text("5")
+
+    def _memory(self, name: str) -> int:
         status = Path(f"/proc/{self.pid}/status").read_text()
-        found = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
+        found = re.search(rf"^{name}:\s+(\d+) kB", status, re.MULTILINE)
         if not found:
             raise Failed(f"{self.name} has no resident memory: it has ended")
         return int(found[1]) * 1024

@@ -1,4 +1,4 @@
-"""The load tools: wrk, and the three small C programs beside this file, built on first use."""
+"""The load tools: wrk, and the small C programs beside this file, built on first use."""
 
 from __future__ import annotations
 

@@ -6,10 +6,17 @@ from collections.abc import Callable
 
 from ..bench import Bench
 from ..results import Comparison
-from . import create, download, events, get, latency, memory, restart, small
+from . import (
+    create, download, events, get, latency, memory, restart, segments, small, stream_down,
+    stream_up, upload,
+)  # fmt: skip
 
 ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "download": ("one download of 1 GiB", download.measure),
+    "upload": ("upload of a staged file of 1 GiB", upload.measure),
+    "stream-up": ("1 GiB streamed up through the gateway", stream_up.measure),
+    "stream-down": ("1 GiB streamed down through the gateway", stream_down.measure),
+    "segments": ("one download over 8 connections of 1 MiB/s, 50 ms away", segments.measure),
     "small": ("10,000 downloads of 1 KiB", small.measure),
     "get": ("GET /v1/tasks/{id}, 64 connections", get.measure),
     "create": ("POST of one suspended task, 64 connections", create.measure),

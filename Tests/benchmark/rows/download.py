@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from ..bench import GIBIBYTE, Bench, settle
-from ..gateway import Gateway, completed_task, start_gateway
+from ..gateway import Gateway, completed_task, delete, start_gateway
 from ..http import Connection
 from ..nginx import start_nginx
 from ..processes import Failed, Spent, run_measured
@@ -56,8 +56,7 @@ def _by_ferry(gateway: Gateway, connection: Connection, session: str, url: str) 
     spent = Spent(time.monotonic() - began, gateway.server.cpu_seconds() - cpu)
     if task["content"]["length"] != GIBIBYTE:
         raise Failed(f"the task's content is {task['content']}")
-    if connection.request("DELETE", f"/v1/tasks/{task['id']}").status != 204:
-        raise Failed("the completed task could not be deleted")
+    delete(connection, task)
     settle()
     return spent
 
