@@ -49,7 +49,7 @@ let package = Package(
         room("JSON"),
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
-        room("Engine", ["Semantics", "Loop", "Diagnostics", deque, heap]),
+        room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
         room("Curl", ["Engine", "Semantics", "Loop", "CCurl"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         room("Sealing", ["Engine", "Semantics", crypto]),

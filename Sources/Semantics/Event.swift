@@ -36,6 +36,12 @@ public enum EventBody: Equatable, Sendable {
     case didCreate
     /// S-48: a 1xx response, but never 101.
     case didReceiveInformationalResponse(status: Int, headers: HeaderList)
+    /// S-39: the client shall pipe the body, which `generation` tells from earlier ones.
+    case needNewBodyStream(generation: Int, decision: DecisionNotice)
+    /// S-36: the download goes on behind `fileOffset` bytes that are here already.
+    case didResumeAtOffset(fileOffset: Int64, expectedTotalBytes: Int64)
+    /// The attempt has failed, and `attempt` (2, 3, …) follows after `delay` seconds.
+    case willRetry(attempt: Int, delay: Double, reason: String)
     case didReceiveResponse(ResponseRecord)
     /// S-58. `bytes` only on the way to live readers of an inline session; never stored.
     case didReceiveData(offset: Int64, length: Int, inline: Bool, bytes: [UInt8]?)
@@ -56,6 +62,9 @@ public enum EventBody: Equatable, Sendable {
         switch self {
         case .didCreate: "task.didCreate"
         case .didReceiveInformationalResponse: "task.didReceiveInformationalResponse"
+        case .needNewBodyStream: "task.needNewBodyStream"
+        case .didResumeAtOffset: "download.didResumeAtOffset"
+        case .willRetry: "task.willRetry"
         case .didReceiveResponse: "task.didReceiveResponse"
         case .didReceiveData: "task.didReceiveData"
         case .didWriteData: "download.didWriteData"

@@ -69,6 +69,26 @@ public struct TaskID: Identifier {
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// Names a staged file: `fil_…`.
+public struct FileID: Identifier {
+    /// `fil_`.
+    public static var prefix: String { "fil_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
+    public let rawValue: Int64
+    /// The file of this number, whether it exists or not.
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Names a decision: `dec_…`.
+public struct DecisionID: Identifier {
+    /// `dec_`.
+    public static var prefix: String { "dec_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
+    public let rawValue: Int64
+    /// The decision of this number, whether it exists or not.
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Names a tenant. Part of every key; never shown.
 public struct TenantID: RawRepresentable, Hashable, Sendable {
     /// 1 and more; no tenant has the number 0.

@@ -28,6 +28,8 @@ public struct DelegateOptions: Equatable, Sendable {
     public var decisionTimeout = 60.0
     /// S-58: by reference unless the client asks for the bytes themselves.
     public var data = DataMode.reference
+    /// What is asked; everything else takes its default.
+    public var handles: Set<DecisionKind> = []
 
     /// A delegate with the default time and mode, which makes no decision.
     public init() {}
@@ -47,6 +49,8 @@ public struct SessionRecord: Equatable, Sendable {
     public let configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
     public let delegate: DelegateOptions?
+    /// What all tasks of the session together may move, in bytes of bodies a second, either way; nil for no limit.
+    public var maximumBytesPerSecond: Int64?
     /// Goes forward only: `active`, `invalidating`, `invalid`.
     public var state: SessionState
     /// By the wall clock; the order of creation is that of `id`.

@@ -9,12 +9,16 @@ public struct TaskMachine: Equatable, Sendable {
         case suspended
         /// Resumed, before its `earliestBeginDate` (S-44).
         case waitingForBeginDate
+        /// Resumed, until the client pipes the body that the next attempt sends (S-39).
+        case waitingForBody
         /// Resumed, behind other transfers to its host (S-19, S-43).
         case waitingForSlot
         /// An attempt is on the wire.
         case attempting
         /// Suspended while an attempt is on the wire: the connection is kept (S-32).
         case held
+        /// Resumed, between an attempt that failed and one that shall do better.
+        case waitingForRetry
         /// The answer is whole; its content is being put in its place.
         case finishing
         /// The end: nothing leaves it (S-31).
@@ -29,12 +33,16 @@ public struct TaskMachine: Equatable, Sendable {
         case suspend
         case cancel
         case beginDateReached
+        case bodyGiven
         case slotGranted
         /// The connection was kept long enough for a suspended task, which can go on with another
         /// one (S-32).
         case detach
-        /// The attempt was answered by a redirect that is followed.
-        case redirected
+        /// The attempt has ended, and another one follows at once: to where a redirect leads, or for what is missing.
+        case again
+        /// The attempt has failed, and another one follows later.
+        case retry
+        case retryDue
         /// The attempt has ended with a whole answer.
         case answered
         /// The attempt, or a timer, has ended the task.
@@ -46,6 +54,8 @@ public struct TaskMachine: Equatable, Sendable {
     /// What the runner must do, in this order.
     public enum Order: Equatable, Sendable {
         case waitForBeginDate, stopWaitingForBeginDate
+        case askForBody, stopAskingForBody
+        case waitForRetry, stopWaitingForRetry
         case enterQueue, leaveQueue
         case startAttempt, holdAttempt, releaseAttempt
         /// Ends the attempt that is on the wire.
@@ -62,14 +72,25 @@ public struct TaskMachine: Equatable, Sendable {
     /// Moved by `handle(_:)` alone.
     public private(set) var phase: Phase
 
+    /// Calls of `suspend` that wait for their `resume`; a task is created suspended (S-30), so it begins with one.
+    public private(set) var suspendCount: Int
+    /// Whether the client is asked for a body before the next attempt. Set it before the input that leads there.
+    public var asksForBody: Bool
+
     /// A machine that goes on from a stored state.
-    public init(phase: Phase = .suspended) { self.phase = phase }
+    public init(phase: Phase = .suspended, suspendCount: Int? = nil, asksForBody: Bool = false) {
+        self.phase = phase
+        self.suspendCount = suspendCount ?? (phase == .suspended || phase == .held ? 1 : 0)
+        self.asksForBody = asksForBody
+    }
 
     /// S-31 as clients see it.
     public var state: TaskState {
         switch phase {
         case .suspended, .held: .suspended
-        case .waitingForBeginDate, .waitingForSlot, .attempting, .finishing: .running
+        case .waitingForBeginDate, .waitingForBody, .waitingForSlot, .attempting, .waitingForRetry,
+            .finishing:
+            .running
         case .completed: .completed
         }
     }
@@ -78,14 +99,17 @@ public struct TaskMachine: Equatable, Sendable {
     public var hasLiveAttempt: Bool {
         switch phase {
         case .attempting, .held, .finishing: true
-        case .suspended, .waitingForBeginDate, .waitingForSlot, .completed: false
+        case .suspended, .waitingForBeginDate, .waitingForBody, .waitingForSlot, .waitingForRetry,
+            .completed:
+            false
         }
     }
 
-    /// Nil in every phase but the two that wait.
+    /// Nil in every phase but those that wait for one of these; also between an attempt and its repetition.
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate
+        case .waitingForBody: .bodyStream
         case .waitingForSlot: .slot
         default: nil
         }
@@ -97,36 +121,33 @@ public struct TaskMachine: Equatable, Sendable {
     /// - Returns: what the runner must do now, in this order; nothing where the phase already says
     ///   all there is to say.
     public mutating func handle(_ input: Input) -> [Order] {
+        switch input {
+        case .suspend: return suspend()
+        case .resume(let beginsLater): return resume(beginsLater: beginsLater)
+        default: break
+        }
         switch (phase, input) {
-        case (.suspended, .resume(let beginsLater)):
-            return beginsLater
-                ? go(to: .waitingForBeginDate, .save, .waitForBeginDate)
-                : go(to: .waitingForSlot, .save, .enterQueue)
-        case (.held, .resume):
-            return go(to: .attempting, .save, .releaseAttempt)
-
-        case (.waitingForBeginDate, .beginDateReached):
-            return go(to: .waitingForSlot, .enterQueue)
+        case (.waitingForBeginDate, .beginDateReached), (.waitingForRetry, .retryDue):
+            return prepare()
+        case (.waitingForBody, .bodyGiven):
+            return go(to: .waitingForSlot, .stopAskingForBody, .enterQueue)
         case (.waitingForSlot, .slotGranted):
             return go(to: .attempting, .startAttempt)
 
-        case (.waitingForBeginDate, .suspend):
-            return go(to: .suspended, .stopWaitingForBeginDate, .save)
-        case (.waitingForSlot, .suspend):
-            return go(to: .suspended, .leaveQueue, .save)
-        case (.attempting, .suspend):
-            return go(to: .held, .holdAttempt, .save)
-
-        case (.attempting, .redirected):
-            return go(to: .waitingForSlot, .freeSlot, .save, .enterQueue)
+        case (.attempting, .again):
+            return [.freeSlot] + prepare()
+        case (.attempting, .retry):
+            return go(to: .waitingForRetry, .freeSlot, .save, .waitForRetry)
+        case (.held, .again), (.held, .retry):
+            return go(to: .suspended, .freeSlot, .save)
         case (.held, .detach):
             return go(to: .suspended, .stopAttempt, .freeSlot, .save)
-        case (.held, .redirected):
-            return go(to: .suspended, .freeSlot, .save)
         case (.attempting, .answered), (.held, .answered):
             return go(to: .finishing, .freeSlot, .keepContent)
         case (.finishing, .contentKept):
             return go(to: .completed, .complete(nil))
+        case (.finishing, .again):
+            return prepare()  // the content was not the right one
 
         case (_, .cancel) where phase != .completed:
             return end(with: .cancelled)
@@ -138,14 +159,50 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
+    /// Calls nest: only the first one stops anything, and as many calls of `resume` undo them.
+    private mutating func suspend() -> [Order] {
+        guard phase != .completed, phase != .finishing else { return [] }
+        suspendCount = min(suspendCount + 1, TaskMachine.suspendLimit)
+        guard suspendCount == 1 else { return [.save] }
+        switch phase {
+        case .waitingForBeginDate: return go(to: .suspended, .stopWaitingForBeginDate, .save)
+        case .waitingForBody: return go(to: .suspended, .stopAskingForBody, .save)
+        case .waitingForSlot: return go(to: .suspended, .leaveQueue, .save)
+        case .waitingForRetry: return go(to: .suspended, .stopWaitingForRetry, .save)
+        case .attempting: return go(to: .held, .holdAttempt, .save)
+        case .suspended, .held, .finishing, .completed: return []
+        }
+    }
+
+    private mutating func resume(beginsLater: Bool) -> [Order] {
+        guard suspendCount > 0, phase != .completed else { return [] }
+        suspendCount -= 1
+        guard suspendCount == 0 else { return [.save] }
+        switch phase {
+        case .held: return go(to: .attempting, .save, .releaseAttempt)
+        case .suspended where beginsLater:
+            return go(to: .waitingForBeginDate, .save, .waitForBeginDate)
+        case .suspended: return prepare()
+        default: return []
+        }
+    }
+
+    /// What comes before an attempt.
+    private mutating func prepare() -> [Order] {
+        asksForBody
+            ? go(to: .waitingForBody, .save, .askForBody)
+            : go(to: .waitingForSlot, .save, .enterQueue)
+    }
+
     private mutating func end(with error: TransferError) -> [Order] {
         let orders: [Order]
         switch phase {
-        case .suspended, .completed: orders = []
+        case .suspended, .completed, .finishing: orders = []
         case .waitingForBeginDate: orders = [.stopWaitingForBeginDate]
+        case .waitingForBody: orders = [.stopAskingForBody]
         case .waitingForSlot: orders = [.leaveQueue]
+        case .waitingForRetry: orders = [.stopWaitingForRetry]
         case .attempting, .held: orders = [.stopAttempt, .freeSlot]
-        case .finishing: orders = []
         }
         phase = .completed
         return orders + [.dropContent, .complete(error)]
@@ -155,4 +212,6 @@ public struct TaskMachine: Equatable, Sendable {
         phase = next
         return orders
     }
+
+    private static let suspendLimit = 1_000_000
 }

@@ -1,4 +1,4 @@
-/// What a task does with a body (S-29). Upload tasks are refused until they are in force.
+/// What a task does with the bodies of its request and its response (S-29).
 public enum TaskType: String, CaseIterable, Sendable {
     case data, download, upload
 }
@@ -43,14 +43,14 @@ public struct RequestRecord: Equatable, Sendable {
     public var cachePolicy: RequestCachePolicy?
     /// Seconds; nil takes the session's `timeoutIntervalForRequest`.
     public var timeoutInterval: Double?
-    /// The bytes to send; nil for none.
-    public var body: [UInt8]?
+    /// What is sent; nil for none.
+    public var body: BodyRecord?
 
     /// A request from its parts: GET without headers and body where nothing else is said.
     public init(
         url: WebURL, method: String = "GET", headers: HeaderList = HeaderList(),
         sensitiveHeaders: [String] = [], cachePolicy: RequestCachePolicy? = nil,
-        timeoutInterval: Double? = nil, body: [UInt8]? = nil
+        timeoutInterval: Double? = nil, body: BodyRecord? = nil
     ) {
         self.url = url
         self.method = method
@@ -126,6 +126,21 @@ public struct ContentRecord: Equatable, Sendable {
     }
 }
 
+/// The part of a download that outlives its transfer.
+public struct DownloadCheckpoint: Hashable, Sendable {
+    /// What is there, and what the entity must still be.
+    public var point: ResumePoint
+    /// The task whose part file has the bytes: another one than the record's until a download from resume data
+    /// has made them its own.
+    public var part: TaskID
+
+    /// A checkpoint from its parts.
+    public init(point: ResumePoint, part: TaskID) {
+        self.point = point
+        self.part = part
+    }
+}
+
 /// What a client asks for beside the request.
 public struct TaskOptions: Equatable, Sendable {
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
@@ -146,6 +161,14 @@ public struct TaskOptions: Equatable, Sendable {
     public var countOfBytesClientExpectsToSend = unknownSize
     /// S-44: bytes; kept and shown, for the client's own book-keeping.
     public var countOfBytesClientExpectsToReceive = unknownSize
+    /// Bytes of bodies a second, either way; nil for no limit of its own.
+    public var maximumBytesPerSecond: Int64?
+    /// How many ranges of a download are fetched side by side where the server lets them: 1…16.
+    public var connections = 1
+    /// Where a download is tried next when its source has failed, in this order.
+    public var mirrors: [WebURL] = []
+    /// Whether, when and how often an attempt that failed is made again; nil for never.
+    public var retry: RetryPolicy?
 
     /// The defaults.
     public init() {}
@@ -192,6 +215,16 @@ public struct TaskRecord: Equatable, Sendable {
     /// Set when the whole body is kept; nil before, after a failure, for `Delivery.stream` and
     /// HEAD.
     public var content: ContentRecord?
+    /// S-31: calls of `suspend` that wait for their `resume`, which is one at the creation (S-30).
+    public var suspendCount: Int
+    /// How often an attempt was made again by `TaskOptions.retry`.
+    public var retryCount: Int
+    /// How many of `TaskOptions.mirrors` have been turned to.
+    public var mirrorCount: Int
+    /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a stream.
+    public var bodyGeneration: Int
+    /// What of a download is on disk for good, and how it can go on; nil where it cannot (S-34).
+    public var checkpoint: DownloadCheckpoint?
     /// Why the task failed (S-61); nil until it has, and after a success.
     public var error: TransferError?
     /// S-47: grows by one transaction with each exchange.
@@ -216,7 +249,11 @@ public struct TaskRecord: Equatable, Sendable {
         self.countOfBytesReceived = 0
         self.countOfBytesExpectedToReceive = unknownSize
         self.countOfBytesSent = 0
-        self.countOfBytesExpectedToSend = Int64(request.body?.count ?? 0)
+        self.countOfBytesExpectedToSend = request.body?.length ?? 0
+        self.suspendCount = 1
+        self.retryCount = 0
+        self.mirrorCount = 0
+        self.bodyGeneration = 0
         self.metrics = TaskMetrics()
     }
 

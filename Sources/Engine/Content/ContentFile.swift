@@ -10,8 +10,8 @@ internal import Synchronization
 final class ContentFile: Sendable {
     /// Where the bytes go.
     enum Place: Sendable {
-        /// A file that is found again by its task.
-        case named(ContentFolder, TaskID)
+        /// A file that is found again by what it belongs to.
+        case named(ContentFolder, any Identifier)
         /// A file without a name, gone with its last descriptor (S-2).
         case unnamed(ContentFolder)
     }
@@ -21,6 +21,8 @@ final class ContentFile: Sendable {
         var reading: CInt = -1
         var isDirect = false
         var digest: (any RunningDigest)?
+        /// Whether the file is there already, with bytes that stay.
+        var goesOn = false
     }
 
     private let place: Place
@@ -32,11 +34,17 @@ final class ContentFile: Sendable {
         self.state = Mutex(State(digest: digest))
     }
 
+    /// A part that is there already and goes on growing; `digest` is taken of the whole at the end.
+    init(continuing id: any Identifier, in folder: ContentFolder, digest: (any RunningDigest)?) {
+        place = .named(folder, id)
+        state = Mutex(State(digest: digest, goesOn: true))
+    }
+
     /// A whole content that is to be read.
-    init(reading task: TaskID, in folder: ContentFolder) throws {
-        let descriptor = Glibc.open(folder.path(of: task), O_RDONLY | O_CLOEXEC)
+    init(reading id: any Identifier, in folder: ContentFolder) throws {
+        let descriptor = Glibc.open(folder.path(of: id), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        place = .named(folder, task)
+        place = .named(folder, id)
         state = Mutex(State(reading: descriptor))
     }
 
@@ -54,12 +62,24 @@ final class ContentFile: Sendable {
         state.withLock { state in block.withBytes { state.digest?.update($0) } }
     }
 
-    /// Writes a block at its place. A block that is not full is the last.
-    func write(_ block: FileBlock, at offset: Int64) throws {
-        let (descriptor, isDirect) = try state.withLock { state in
-            if state.writing < 0 { try ContentFile.open(place, into: &state) }
-            return (state.writing, state.isDirect)
+    /// Takes the digest of all bytes of the file, in place of block by block: for a file that was not written in
+    /// order. Costs the reading of the file.
+    func digestWhole(length: Int64, by digest: any RunningDigest) throws {
+        var digest = digest
+        var offset: Int64 = 0
+        while offset < length {
+            let bytes = try read(at: offset, count: Int(min(1 << 20, length - offset)))
+            guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
+            bytes.withUnsafeBytes { digest.update($0) }
+            offset += Int64(bytes.count)
         }
+        state.withLock { [digest] in $0.digest = digest }
+    }
+
+    /// Writes a block at its place, which is a multiple of `FileBlock.alignment`. Up to the next multiple, what lies
+    /// behind a block that is not full is lost.
+    func write(_ block: FileBlock, at offset: Int64) throws {
+        let (descriptor, isDirect) = try openForWriting()
         if isDirect {
             try block.withPaddedBytes { try ContentFile.write($0, to: descriptor, at: offset) }
         } else {
@@ -67,17 +87,31 @@ final class ContentFile: Sendable {
         }
     }
 
+    /// Returns when everything that was written is there for good.
+    func sync() throws {
+        let (descriptor, _) = try openForWriting()
+        guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+    }
+
+    private func openForWriting() throws -> (descriptor: CInt, isDirect: Bool) {
+        try state.withLock { state in
+            if state.writing < 0 { try ContentFile.open(place, into: &state) }
+            return (state.writing, state.isDirect)
+        }
+    }
+
     /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error.
     /// - Returns: the digest, if one was asked for.
     func finish(length: Int64) throws -> [UInt8]? {
-        let (descriptor, digest) = state.withLock { ($0.writing, $0.digest?.value()) }
+        let (descriptor, _) = try openForWriting()
+        let digest = state.withLock { $0.digest?.value() }
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw FileError("ftruncate", code: errno)
         }
-        guard case .named(let folder, let task) = place else { return digest }
+        guard case .named(let folder, let id) = place else { return digest }
         guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
-        let path = folder.path(of: task)
-        guard rename(folder.partPath(of: task), path) == 0 else {
+        let path = folder.path(of: id)
+        guard rename(folder.partPath(of: id), path) == 0 else {
             throw FileError("rename", code: errno)
         }
         try ContentFile.syncFolder(of: path)
@@ -90,6 +124,7 @@ final class ContentFile: Sendable {
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         let descriptor = try state.withLock { state in
             if state.reading < 0 {
+                if state.writing < 0 { try ContentFile.open(place, into: &state) }
                 // The same open file by another door: no name is needed, and O_DIRECT does not apply.
                 state.reading = Glibc.open("/proc/self/fd/\(state.writing)", O_RDONLY | O_CLOEXEC)
                 guard state.reading >= 0 else { throw FileError("open", code: errno) }
@@ -113,9 +148,9 @@ final class ContentFile: Sendable {
 
     private static func open(_ place: Place, into state: inout State) throws {
         switch place {
-        case .named(let folder, let task):
-            let flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC
-            state.writing = open(folder.partPath(of: task), flags, &state.isDirect)
+        case .named(let folder, let id):
+            let flags = O_RDWR | O_CLOEXEC | (state.goesOn ? 0 : O_CREAT | O_TRUNC)
+            state.writing = open(folder.partPath(of: id), flags, &state.isDirect)
         case .unnamed(let folder):
             let flags = O_RDWR | temporaryFlag | O_CLOEXEC
             state.writing = open(folder.path, flags, &state.isDirect)

@@ -2,10 +2,39 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// Where contents lie as files: `<folder>/<two digits>/<task id>`, and `.part` while they grow.
+/// Where contents and staged files lie: `<folder>/<two digits>/<id>`, `.part` behind it while they grow, and
+/// `.kept` for the part of a download that resume data speaks of (S-34).
 ///
-/// Every call but `path` blocks and belongs on a file thread.
+/// Every call but `path`, `partPath` and `keptPath` blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
+    /// A file of the folder.
+    struct Entry: Sendable {
+        let owner: Owner
+        /// What of the owner it is.
+        let kind: Kind
+        /// When it was written last, by the wall clock.
+        let modified: Timestamp
+    }
+
+    /// Whose file it is.
+    enum Owner: Hashable, Sendable {
+        case task(TaskID)
+        case file(FileID)
+
+        var id: any Identifier {
+            switch self {
+            case .task(let id): id
+            case .file(let id): id
+            }
+        }
+    }
+
+    enum Kind: String, CaseIterable, Sendable {
+        case whole = ""
+        case part = ".part"
+        case kept = ".kept"
+    }
+
     /// The folder's own path, without a final slash.
     public let path: String
 
@@ -19,36 +48,77 @@ public struct ContentFolder: Sendable {
         for part in 0..<32 { try makeFolder(path + "/" + ContentFolder.name(part)) }
     }
 
-    func path(of task: TaskID) -> String {
-        "\(path)/\(ContentFolder.name(Int(task.rawValue & 31)))/\(task)"
+    func path(of id: any Identifier) -> String {
+        "\(path)/\(ContentFolder.name(Int(id.rawValue & 31)))/\(id)"
     }
 
-    func partPath(of task: TaskID) -> String { path(of: task) + ".part" }
+    func partPath(of id: any Identifier) -> String { path(of: id) + Kind.part.rawValue }
 
-    /// Removes what is kept of a task; nothing is fine too.
-    func remove(_ task: TaskID) throws {
-        for path in [path(of: task), partPath(of: task)] {
-            if unlink(path) != 0, errno != ENOENT { throw FileError("unlink", code: errno) }
+    func keptPath(of id: any Identifier) -> String { path(of: id) + Kind.kept.rawValue }
+
+    /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data speaks of stays.
+    func remove(_ id: any Identifier) throws {
+        try remove(id, .whole)
+        try remove(id, .part)
+    }
+
+    func remove(_ id: any Identifier, _ kind: Kind) throws {
+        if unlink(path(of: id) + kind.rawValue) != 0, errno != ENOENT {
+            throw FileError("unlink", code: errno)
         }
     }
 
-    /// The tasks that have a file here, whole or in part.
-    func tasks() throws -> [TaskID] {
-        var found: [TaskID] = []
+    /// Keeps the part of a download that has ended for another one that will go on with it.
+    /// - Returns: false where there is none.
+    func keep(_ task: TaskID) throws -> Bool {
+        if rename(partPath(of: task), keptPath(of: task)) == 0 { return true }
+        guard errno == ENOENT else { throw FileError("rename", code: errno) }
+        return access(keptPath(of: task), F_OK) == 0
+    }
+
+    /// Makes the part of one download that of another.
+    /// - Returns: its length in bytes; nil where there is none, or not any more.
+    func take(_ part: TaskID, as task: TaskID) throws -> Int64? {
+        let target = partPath(of: task)
+        for source in [keptPath(of: part), partPath(of: part)] where source != target {
+            if rename(source, target) == 0 { break }
+            guard errno == ENOENT else { throw FileError("rename", code: errno) }
+        }
+        var status = stat()
+        guard stat(target, &status) == 0 else {
+            guard errno == ENOENT else { throw FileError("stat", code: errno) }
+            return nil
+        }
+        return Int64(status.st_size)
+    }
+
+    /// All files here.
+    func entries() throws -> [Entry] {
+        var found: [Entry] = []
         for part in 0..<32 {
-            guard let folder = opendir(path + "/" + ContentFolder.name(part)) else {
-                throw FileError("opendir", code: errno)
-            }
+            let parent = path + "/" + ContentFolder.name(part)
+            guard let folder = opendir(parent) else { throw FileError("opendir", code: errno) }
             defer { closedir(folder) }
             while let entry = readdir(folder) {
                 let name = withUnsafeBytes(of: entry.pointee.d_name) {
                     String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
                 }
-                let stem = name.hasSuffix(".part") ? String(name.dropLast(5)) : name
-                if let task = TaskID(stem) { found.append(task) }
+                if let entry = ContentFolder.entry(name, in: parent) { found.append(entry) }
             }
         }
         return found
+    }
+
+    private static func entry(_ name: String, in parent: String) -> Entry? {
+        let kind: Kind = name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
+        let stem = String(name.dropLast(kind.rawValue.utf8.count))
+        guard let owner = TaskID(stem).map(Owner.task) ?? FileID(stem).map(Owner.file) else {
+            return nil
+        }
+        var status = stat()
+        guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
+        let modified = Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
+        return Entry(owner: owner, kind: kind, modified: Timestamp(milliseconds: modified))
     }
 
     private func makeFolder(_ path: String) throws {

@@ -1,83 +1,229 @@
-internal import Diagnostics
 internal import Loop
 internal import Semantics
 
 /// A body on its way in: in memory while it is small, then in a file that the file threads write.
 ///
-/// The loop never waits for the disk. What the disk has not taken yet is bounded: past `blockLimit` blocks
-/// the spool takes nothing, and its task pauses the transfer. A full disk pauses it too.
+/// Bytes come in order, or in ranges side by side, each by a writer of its own. The loop never waits for the disk.
+/// What the disk has not taken yet is bounded: past that the spool takes nothing, and its task pauses the transfer.
+/// A full disk pauses it too.
 @LoopActor
 final class ContentSpool {
     /// Up to here a content is kept in the store, beside its task (one commit, no file).
     static let storeLimit = 32 << 10
-    private static let blockLimit = 8
-    private static let smallestBlock = 64 << 10
-    private static let largestBlock = 1 << 20
-    /// A block that fills faster than this is followed by a larger one.
-    private static let quickFill = Duration.milliseconds(200)
 
+    /// How much of the content can be read: all bytes from the first to here have come.
     private(set) var length: Int64 = 0
-    /// Called when a spool that refused bytes would take some.
+    /// Called when a spool that refused bytes of `write` would take some.
     var onRoom: (@LoopActor () -> Void)?
     /// Called once when the disk has failed for good; the spool takes nothing more.
     var onFailure: (@LoopActor (FileError) -> Void)?
+    /// Called when the disk has taken a block: a checkpoint would find more than the last one.
+    var onWritten: (@LoopActor () -> Void)?
 
     let file: ContentFile
     private let digest: (any RunningDigest)?
     private let files: FileThreads
     private let clock: any Clock
-    private let lane: Int
+    /// Where its file work is done, in order.
+    let lane: Int
+    private let queue: BlockQueue
     private var memory: [UInt8] = []
     private var isOnDisk = false
-    /// The block that is being filled, and where in the content it begins.
-    private var block: (block: FileBlock, offset: Int64, begun: Duration)?
-    /// Blocks on their way to the disk, oldest first.
-    private var flying: [(block: FileBlock, offset: Int64)] = []
-    /// Where the next block begins.
-    private var nextOffset: Int64 = 0
-    /// Blocks that wait for room on a full disk.
-    private var retries: [Int64: (timer: LoopTimer, block: FileBlock, reason: FileError)] = [:]
-    /// Whether the disk was full when a block was last written.
-    private(set) var isWaitingForRoom = false
-    private var nextCapacity = ContentSpool.smallestBlock
-    private var hasRefused = false
-    private var failure: FileError?
-    private var flushed: [CheckedContinuation<Void, Never>] = []
+    /// Whether the file was not written from its first byte to its last by this spool alone.
+    private var isOutOfOrder = false
+    /// The writer of `append`, once there is a file.
+    private lazy var front = makeWriter(at: 0)
+    private var writers: [BlockWriter] = []
     private var growth: [CheckedContinuation<Void, Never>] = []
+    /// Whether nothing is in memory: more can be appended after `goOn()` only.
+    private(set) var isSettled = false
     private(set) var isClosed = false
-    private let log = Log("engine.content")
+    /// Whether it was closed before its end.
+    private(set) var isBroken = false
 
     /// A spool without bytes; `digest` is taken of the bytes as they come, and told by `finish`.
+    ///
+    /// One that takes the place of another of the same name has that one's `lane`, behind what is still written there.
     init(
         at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
-        clock: any Clock
+        clock: any Clock, lane: Int? = nil
     ) {
         self.file = ContentFile(at: place, digest: digest)
         self.digest = digest
         self.files = files
         self.clock = clock
-        self.lane = files.makeLane()
+        self.lane = lane ?? files.makeLane()
+        self.queue = BlockQueue(to: file, files: files, lane: self.lane, takesDigest: true)
+        hearQueue()
     }
 
-    // MARK: Writing
+    /// A spool that goes on with a file that has `length` bytes from the first on, and possibly ranges behind them.
+    ///
+    /// `digest` is taken at the end, of the whole file.
+    init(
+        continuing file: ContentFile, length: Int64, digest: (any RunningDigest)?,
+        files: FileThreads, clock: any Clock
+    ) {
+        self.file = file
+        self.digest = digest
+        self.files = files
+        self.clock = clock
+        self.lane = files.makeLane()
+        self.length = length
+        self.queue = BlockQueue(to: file, files: files, lane: lane, takesDigest: false)
+        isOnDisk = true
+        isOutOfOrder = true
+        isSettled = true
+        hearQueue()
+    }
 
-    /// Takes all of the bytes, or none and calls `onRoom` later.
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard failure == nil else { return false }
+    private func hearQueue() {
+        queue.onRoom = { [weak self] in self?.roomAgain() }
+        queue.onFailure = { [weak self] in self?.onFailure?($0) }
+        queue.onWritten = { [weak self] in self?.onWritten?() }
+    }
+
+    /// Whether the disk was full when a block was last written.
+    var isWaitingForRoom: Bool { queue.isWaitingForRoom }
+
+    // MARK: Writing in order
+
+    /// Whether bytes would be taken; if not, `onRoom` is called when that changes.
+    func hasRoom() -> Bool {
+        guard queue.failure == nil else { return false }
+        return !isOnDisk || front.hasRoom()
+    }
+
+    /// Takes bytes, which follow what came last, whatever is on its way.
+    func append(_ bytes: UnsafeRawBufferPointer) {
         if !isOnDisk, memory.count + bytes.count <= ContentSpool.storeLimit {
             memory.append(contentsOf: bytes)
         } else {
-            guard flying.count < ContentSpool.blockLimit else {
-                hasRefused = true
-                return false
-            }
             if !isOnDisk { moveToDisk() }
-            fill(bytes)
+            front.fill(bytes)
         }
-        length += Int64(bytes.count)
-        wakeFollowers()
+        grow(to: length + Int64(bytes.count))
+    }
+
+    /// Takes all of the bytes, which follow what came last, or none and calls `onRoom` later.
+    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard hasRoom() else { return false }
+        append(bytes)
         return true
     }
+
+    /// Brings what is in memory on its way to the file, where all that comes will follow.
+    func moveToDisk() {
+        guard !isOnDisk else { return }
+        isOnDisk = true
+        setFront(makeWriter(at: 0))
+        memory.withUnsafeBytes { front.fill($0) }
+        memory = []
+    }
+
+    /// After `settle()`, or in a spool that goes on with a file: what is appended follows its `length` bytes.
+    /// - Throws: `FileError`.
+    func goOn() async throws {
+        guard isOnDisk else { return }
+        setFront(makeWriter(at: length, after: try await head(of: length)))
+    }
+
+    private func setFront(_ writer: BlockWriter) {
+        writer.onRoom = { [weak self] in self?.onRoom?() }
+        front = writer
+    }
+
+    // MARK: Writing in ranges
+
+    /// A writer of bytes from `offset` on, which must be a multiple of `FileBlock.alignment`, or the offset that
+    /// `head` was read for.
+    ///
+    /// The digest is then taken at the end, of the whole file.
+    func makeWriter(at offset: Int64, after head: [UInt8] = []) -> BlockWriter {
+        let writer = BlockWriter(at: offset, after: head, to: queue, clock: clock)
+        writers.append(writer)
+        isSettled = false
+        return writer
+    }
+
+    /// What the file has between the last multiple of the alignment and `offset`: for `makeWriter`.
+    func head(of offset: Int64) async throws -> [UInt8] {
+        let count = Int(offset % Int64(FileBlock.alignment))
+        guard count > 0 else { return [] }
+        // On the lane: behind the block that has it, if that is still on its way.
+        let file = file
+        let head = try await files.run(on: lane) {
+            try file.read(at: offset - Int64(count), count: count)
+        }
+        guard head.count == count else { throw FileError("pread", code: 0) }
+        return head
+    }
+
+    /// The sequential writer gives way to others: it will have written up to where it is.
+    func splitUp() -> BlockWriter {
+        moveToDisk()
+        isOutOfOrder = true
+        queue.takesDigest = false
+        return front
+    }
+
+    /// A writer has nothing more to write.
+    func retire(_ writer: BlockWriter) {
+        writer.flush()
+        writers.removeAll { $0 === writer }
+        if writers.isEmpty { isSettled = true }
+    }
+
+    /// All bytes from the first to `length` have come.
+    func grow(to length: Int64) {
+        guard length > self.length else { return }
+        self.length = length
+        wakeFollowers()
+    }
+
+    private func roomAgain() {
+        // One may fill what has come free: the others are refused again, and told again.
+        for writer in writers { writer.roomAgain() }
+    }
+
+    // MARK: What is there for good
+
+    /// Of ranges that have come, the parts that the disk has: all but what is in memory or on its way.
+    func written(of received: [Range<Int64>]) -> [Range<Int64>] {
+        guard isOnDisk else { return [] }
+        let owed = (queue.ranges + writers.map(\.gathered)).sorted { $0.lowerBound < $1.lowerBound }
+        var written: [Range<Int64>] = []
+        for range in received {
+            var start = range.lowerBound
+            for hole in owed where hole.overlaps(start..<range.upperBound) {
+                if hole.lowerBound > start { written.append(start..<hole.lowerBound) }
+                start = min(hole.upperBound, range.upperBound)
+            }
+            if start < range.upperBound { written.append(start..<range.upperBound) }
+        }
+        return written
+    }
+
+    /// Returns when the disk has for good what it has taken until now.
+    /// - Throws: `FileError`.
+    func sync() async throws {
+        let file = file
+        try await files.run(on: lane) { try file.sync() }
+    }
+
+    /// Returns when all that has come is on disk for good; nothing may come afterwards.
+    /// - Throws: `FileError`.
+    func settle() async throws {
+        moveToDisk()
+        for writer in writers { writer.flush() }
+        writers = []
+        isSettled = true
+        await queue.drained()
+        if let failure = queue.failure { throw failure }
+        try await sync()
+    }
+
+    // MARK: The end
 
     /// The content and its digest, if it is small enough for the store: no file has been made, and nothing is waited
     /// for.
@@ -93,25 +239,25 @@ final class ContentSpool {
     /// - Throws: `FileError`.
     func finish() async throws -> (bytes: [UInt8]?, digest: [UInt8]?) {
         if let (bytes, digest) = finishInMemory() { return (bytes, digest) }
-        sendBlock()
-        while !flying.isEmpty, failure == nil {
-            await withCheckedContinuation { flushed.append($0) }
-        }
-        if let failure { throw failure }
+        for writer in writers { writer.flush() }
+        await queue.drained()
+        if let failure = queue.failure { throw failure }
         let (file, length) = (file, length)
-        return (nil, try await files.run(on: lane) { try file.finish(length: length) })
+        let missing = isOutOfOrder ? digest : nil
+        return (
+            nil,
+            try await files.run(on: lane) {
+                if let missing { try file.digestWhole(length: length, by: missing) }
+                return try file.finish(length: length)
+            }
+        )
     }
 
-    /// Ends the spool; followers see the end.
-    func close() {
+    /// Ends the spool; followers see the end, or that it is not whole.
+    func close(isBroken: Bool = false) {
         isClosed = true
-        // What waits for room waits in vain.
-        let waiting = retries
-        retries = [:]
-        for (offset, retry) in waiting {
-            retry.timer.cancel()
-            written(retry.block, at: offset, .failure(retry.reason))
-        }
+        self.isBroken = isBroken
+        queue.close()
         wakeFollowers()
     }
 
@@ -120,97 +266,23 @@ final class ContentSpool {
         files.submit(on: lane, work)
     }
 
-    private func moveToDisk() {
-        isOnDisk = true
-        memory.withUnsafeBytes { fill($0) }
-        memory = []
-    }
-
-    private func fill(_ bytes: UnsafeRawBufferPointer) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let current = block ?? (FileBlock(capacity: nextCapacity), nextOffset, clock.uptime)
-            block = current
-            let taken = current.block.fill(from: UnsafeRawBufferPointer(rebasing: rest))
-            rest = rest.dropFirst(taken)
-            if current.block.room == 0 { sendBlock() }
-        }
-    }
-
-    private func sendBlock() {
-        guard let (block, offset, begun) = block else { return }
-        self.block = nil
-        nextOffset = offset + Int64(block.count)
-        let isQuick = clock.uptime - begun < ContentSpool.quickFill
-        nextCapacity =
-            isQuick
-            ? min(nextCapacity * 4, ContentSpool.largestBlock)
-            : max(nextCapacity / 4, ContentSpool.smallestBlock)
-        flying.append((block, offset))
-        submit(block, at: offset, isFirstTry: true)
-    }
-
-    private func submit(_ block: FileBlock, at offset: Int64, isFirstTry: Bool) {
-        files.submit(on: lane) { [file] in
-            if isFirstTry { file.digest(block) }
-            try file.write(block, at: offset)
-        } then: { [weak self] result in
-            self?.written(block, at: offset, result)
-        }
-    }
-
-    private func written(_ block: FileBlock, at offset: Int64, _ result: Result<Void, any Error>) {
-        if case .failure(let error) = result {
-            let error = error as? FileError ?? FileError("write", code: 0)
-            if error.isOutOfSpace, !isClosed {
-                retry(block, at: offset, error)
-                return
-            }
-            if failure == nil {
-                failure = error
-                onFailure?(error)
-            }
-        }
-        isWaitingForRoom = !retries.isEmpty
-        flying.removeAll { $0.block === block }
-        if flying.isEmpty || failure != nil {
-            for waiter in flushed { waiter.resume() }
-            flushed = []
-        }
-        if hasRefused, flying.count < ContentSpool.blockLimit {
-            hasRefused = false
-            onRoom?()
-        }
-    }
-
-    private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
-        if !isWaitingForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
-        isWaitingForRoom = true
-        let timer = LoopTimer { [weak self] in
-            self?.retries.removeValue(forKey: offset)
-            self?.submit(block, at: offset, isFirstTry: false)
-        }
-        retries[offset] = (timer, block, reason)
-        timer.arm(after: .seconds(1))
-    }
-
     // MARK: Following
 
     /// Bytes from `offset`, at most `count`; at least one if `offset` is below `length`.
     /// - Throws: `FileError`.
     func read(at offset: Int64, count: Int) async throws -> [UInt8] {
         if !isOnDisk { return ContentSpool.slice(memory, from: Int(offset), count) }
-        if let block, offset >= block.offset {
-            return ContentSpool.slice(block.block, from: Int(offset - block.offset), count)
-        }
-        for (block, start) in flying where offset >= start && offset < start + Int64(block.count) {
+        for case let (block, start)? in writers.map({ $0.block(at: offset) }) {
             return ContentSpool.slice(block, from: Int(offset - start), count)
         }
-        let onDisk = (flying.first?.offset ?? block?.offset ?? length) - offset
-        let file = file
-        let bytes = try await files.run {
-            try file.read(at: offset, count: min(count, Int(onDisk)))
+        if let (block, start) = queue.block(at: offset) {
+            return ContentSpool.slice(block, from: Int(offset - start), count)
         }
+        // The disk has what lies in front of the next block that is in memory or on its way.
+        let inMemory = queue.ranges + writers.map(\.gathered)
+        let end = inMemory.lazy.map(\.lowerBound).filter { $0 > offset }.min() ?? length
+        let (file, limit) = (file, min(count, Int(min(end, length) - offset)))
+        let bytes = try await files.run { try file.read(at: offset, count: limit) }
         // A file that is shorter than it was would be read for ever.
         guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
         return bytes

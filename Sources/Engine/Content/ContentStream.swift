@@ -17,7 +17,7 @@ public final class ContentStream {
         case bytes([UInt8])
         case file(ContentFile)
         /// A content that grows; the stream ends where it ends.
-        case spool(ContentSpool, failed: @LoopActor () -> Bool)
+        case spool(ContentSpool)
         case pipe(StreamPipe)
     }
 
@@ -65,10 +65,10 @@ public final class ContentStream {
                 guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
                 return bytes
             }
-        case .spool(let spool, let failed):
+        case .spool(let spool):
             await spool.grown(beyond: offset)
             guard offset < spool.length else {
-                if failed() { throw .taskFailed }
+                if spool.isBroken { throw .taskFailed }
                 return nil
             }
             return try await reading { try await spool.read(at: self.offset, count: count) }

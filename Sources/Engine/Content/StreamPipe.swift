@@ -23,16 +23,17 @@ final class StreamPipe {
     private var end: Result<Void, ContentFailure>?
     private var reader: CheckedContinuation<Void, Never>?
 
-    /// Takes all of the bytes, or none and calls `onRoom` later.
-    func write(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard waiting < StreamPipe.limit else {
-            hasRefused = true
-            return false
-        }
+    /// Whether bytes would be taken; if not, `onRoom` is called when that changes.
+    func hasRoom() -> Bool {
+        hasRefused = waiting >= StreamPipe.limit
+        return !hasRefused
+    }
+
+    /// Takes bytes, however many wait.
+    func append(_ bytes: UnsafeRawBufferPointer) {
         chunks.append(Array(bytes))
         waiting += bytes.count
         wakeReader()
-        return true
     }
 
     /// Nothing more comes; the reader gets what is left.

@@ -26,8 +26,7 @@ extension Gateway {
         case .spool(let spool):
             return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
                 guard range == nil else { throw .notComplete }
-                return ContentStream(
-                    .spool(spool, failed: { runner.hasBrokenOff }), files: files)
+                return ContentStream(.spool(spool), files: files)
             }
         case .pipe(let pipe):
             guard !pipe.hasReader else { throw .alreadyRead }
@@ -77,6 +76,32 @@ extension Gateway {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
                 throw .noContent
             }
+        }
+    }
+
+    /// What a body is made of that does not come with its task (S-37).
+    func openSource(
+        _ body: BodyRecord, of tenant: TenantID
+    ) async throws(TransferError) -> BodyContent {
+        let gone = TransferError.url(
+            .fileDoesNotExist, message: "What the task was to send does not exist any more.")
+        do throws(GatewayError) {
+            switch body {
+            case .task(let id, let length):
+                let record = try await task(id, of: tenant).record
+                guard let content = record.content, content.length == length else { throw .noContent }
+                switch try await source(of: content, record) {
+                case .bytes(let bytes): return .bytes(bytes)
+                case .file(let file): return .file(file)
+                case .spool, .pipe: throw .noContent
+                }
+            case .file(let id, let length):
+                return .file(try await openStaged(id, length: length, of: tenant))
+            case .bytes(let bytes): return .bytes(bytes)
+            case .stream: throw .noContent
+            }
+        } catch {
+            throw gone
         }
     }
 

@@ -19,14 +19,22 @@ extension Gateway {
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
+        var ending: [TaskRunner] = []
         for runner in runners.values.sorted(by: { $0.record.id < $1.record.id }) {
-            if runner.record.hasLiveAttempt {
+            if !runner.record.hasLiveAttempt {
+                runner.resume()
+            } else if runner.record.checkpoint != nil {
+                runner.record.countOfBytesReceived =
+                    runner.record.checkpoint?.point.receivedCount ?? 0
+                await keepPart(of: runner)
+                runner.fail(.disconnected)
+                ending.append(runner)
+            } else {
                 discardPart(of: runner.record.id)
                 runner.send(.failed(.disconnected))
-            } else {
-                runner.resume()
             }
         }
+        for runner in ending { await runner.completion(within: .seconds(60)) }
         await durable.durable()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
@@ -35,9 +43,26 @@ extension Gateway {
     /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12, S-56).
     public func stop() async {
         housekeeping = nil
-        for runner in runners.values { runner.abandon() }
+        await withDiscardingTaskGroup { group in
+            for runner in runners.values {
+                group.addTask(executorPreference: LoopActor.executor) { await runner.abandon() }
+            }
+        }
         for session in sessions.values { session.closeConnections() }
         await durable.caughtUp()
+    }
+
+    /// What was on disk of a download when the process ended is for its resume data (S-56).
+    private func keepPart(of runner: TaskRunner) async {
+        let (folder, id) = (parts.folder, runner.record.id)
+        guard runner.record.checkpoint?.part == id else { return }
+        do {
+            if try await parts.files.run({ try folder.keep(id) }) { return }
+            log.write(.warning, "the part of a download is gone", ["task": .name("\(id)")])
+        } catch {
+            log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
+        }
+        runner.record.checkpoint = nil
     }
 
     private func discardPart(of task: TaskID) {
@@ -67,7 +92,8 @@ extension Gateway {
                 tasksCompletedBefore: now.earlier(by: limits.taskRetention),
                 eventsBefore: now.earlier(by: limits.eventRetention),
                 eventsPerSession: limits.eventsPerSession,
-                sessionsInvalidBefore: now.earlier(by: limits.taskRetention))
+                sessionsInvalidBefore: now.earlier(by: limits.taskRetention),
+                creationsBefore: now.earlier(by: .seconds(86_400)))
             for journal in [durable, volatile] {
                 for task in try await journal.store.purge(limits) {
                     forgetting += 1
@@ -98,21 +124,32 @@ extension Gateway {
         cache.removeAll { $0.session == session.record.id }
     }
 
-    /// A crash between a file and its row leaves the file behind.
+    /// A crash between a file and its row leaves the file behind. Parts that resume data speaks of have no row, and a
+    /// life of their own (S-34).
     private func sweepFiles() async throws {
-        guard !hasSweptFiles else { return }
-        hasSweptFiles = true
         let folder = parts.folder
-        for task in try await parts.files.run({ try folder.tasks() }) where runners[task] == nil {
-            guard durable.pendingTask(task) == nil, cache[task] == nil else { continue }
-            if try await durable.store.knows(task) { continue }
-            discardPart(of: task)
+        let oldest = parts.clock.now.earlier(by: limits.partRetention)
+        for entry in try await parts.files.run({ try folder.entries() }) {
+            switch entry.owner {
+            case .task where entry.kind == .kept:
+                guard entry.modified < oldest else { continue }
+            case .task(let task):
+                guard !hasSweptFiles, runners[task] == nil, durable.pendingTask(task) == nil,
+                    cache[task] == nil
+                else { continue }
+                if try await durable.store.knows(task) { continue }
+            case .file(let file):
+                guard !hasSweptFiles, stagedFiles[file] == nil else { continue }
+            }
+            let (id, kind) = (entry.owner.id, entry.kind)
+            parts.files.submit { try? folder.remove(id, kind) }  // or the next round does
         }
+        hasSweptFiles = true
     }
 }
 
 extension Timestamp {
-    fileprivate func earlier(by duration: Duration) -> Timestamp {
+    func earlier(by duration: Duration) -> Timestamp {
         Timestamp(milliseconds: milliseconds - duration.components.seconds * 1000)
     }
 }

@@ -18,10 +18,11 @@ extension Gateway {
     }
 
     private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
-        let record = TaskRecord(
+        var record = TaskRecord(
             id: identifiers.next(), tenant: session.record.tenant, session: session.record.id,
             number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
             request: spec.request, createdAt: parts.clock.now)
+        record.checkpoint = spec.checkpoint
         session.journal.create(record)
         counters.createdTasks += 1
         hub.publish(.didCreate, of: record.id, in: session)
@@ -99,6 +100,61 @@ extension Gateway {
         try await steer(id, tenant) { $0.send(.cancel) }
     }
 
+    /// Ends a download with -999 as `cancel` does, and brings what has come to safety (S-34).
+    ///
+    /// Returns once the task has completed. What another task can go on from is in its error, under
+    /// `TransferError.resumeDataKey`; nothing is there where the download cannot be resumed.
+    public func cancelProducingResumeData(
+        _ id: TaskID, of tenant: TenantID
+    ) async throws(GatewayError) -> TaskView {
+        let current = try await task(id, of: tenant)
+        guard current.record.state != .completed, let session = sessions[current.record.session]
+        else { return current }
+        let runner = runner(for: current.record, in: session)
+        runner.fail(.cancelled)
+        await runner.completion(within: .seconds(86_400))
+        await session.journal.durable()
+        return view(runner)
+    }
+
+    /// What resume data stands for: the request of the download, and what it goes on from (S-36).
+    ///
+    /// The part itself may be gone by then: the download begins at zero.
+    public func checkpoint(
+        in resumeData: String, of tenant: TenantID
+    ) throws(GatewayError) -> (request: RequestRecord, checkpoint: DownloadCheckpoint) {
+        let transport = parts.transport
+        let data = ResumeData(resumeData, openedBy: parts.sealer, for: tenant) {
+            text throws(URLRejection) in try transport.parse(text)
+        }
+        guard let data else { throw .badResumeData }
+        return (data.request, data.checkpoint)
+    }
+
+    /// Takes the body of a streamed upload (S-39).
+    ///
+    /// - Parameters:
+    ///   - id: the task.
+    ///   - tenant: whose it is.
+    ///   - generation: of the body, as `task.needNewBodyStream` asked for it.
+    ///   - length: bytes, if the client knows.
+    /// - Returns: what the client's bytes are written to.
+    public func openBody(
+        of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
+    ) async throws(GatewayError) -> BodyPipe {
+        let current = try await task(id, of: tenant)
+        guard let runner = runners[id] else {
+            throw .bodyNotWanted(generation: current.record.bodyGeneration)
+        }
+        return try runner.takeBody(of: generation, length: length)
+    }
+
+    /// The client has left before its body was over.
+    public func loseBody(_ pipe: BodyPipe, of id: TaskID) {
+        pipe.abandon()
+        runners[id]?.loseBody(pipe)
+    }
+
     /// Changes what can be changed of a task; a completed one keeps all but its description.
     public func change(
         _ id: TaskID, of tenant: TenantID, _ change: TaskChange
@@ -112,6 +168,7 @@ extension Gateway {
             if runner.record.state != .completed {
                 if let priority = change.priority { runner.setPriority(priority) }
                 if let date = change.earliestBeginDate { runner.setEarliestBeginDate(date) }
+                if let limit = change.maximumBytesPerSecond { runner.setLimit(limit) }
             }
             session.journal.save(runner.record)
         }

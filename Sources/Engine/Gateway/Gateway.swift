@@ -24,6 +24,8 @@ public final class Gateway {
         public var suspensionGrace = Duration.seconds(30)
         /// How long an ephemeral session answers after its last event (S-11).
         public var ephemeralGrace = Duration.seconds(60)
+        /// How long the part of a download that ended early is kept for resume data (S-34).
+        public var partRetention = Duration.seconds(7 * 86_400)
 
         /// The bounds that Ferry promises.
         public init() {}
@@ -34,18 +36,20 @@ public final class Gateway {
         let store: any Store
         let transport: any Transport
         let digests: any Digests
+        let sealer: any Sealer
         let files: FileThreads
         let folder: ContentFolder
         let clock: any Clock
 
         /// The parts; the gateway closes none of them.
         public init(
-            store: any Store, transport: any Transport, digests: any Digests, files: FileThreads,
-            folder: ContentFolder, clock: any Clock = SystemClock()
+            store: any Store, transport: any Transport, digests: any Digests, sealer: any Sealer,
+            files: FileThreads, folder: ContentFolder, clock: any Clock = SystemClock()
         ) {
             self.store = store
             self.transport = transport
             self.digests = digests
+            self.sealer = sealer
             self.files = files
             self.folder = folder
             self.clock = clock
@@ -78,6 +82,8 @@ public final class Gateway {
     let volatile: Journal
     let services: TaskServices
     let budget: AttemptBudget
+    /// The limit of the whole gateway; those of sessions and tasks are within it.
+    let bandwidth: Bandwidth
     var identifiers: IdentifierSource
     var sessions: [SessionID: LiveSession] = [:]
     var sharedSessions: [TenantID: SessionID] = [:]
@@ -85,6 +91,7 @@ public final class Gateway {
     var runners: [TaskID: TaskRunner] = [:]
     /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
     var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
+    var stagedFiles: [FileID: StagedFile]
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
@@ -103,8 +110,12 @@ public final class Gateway {
             clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
         services = TaskServices(
             clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
-            transport: parts.transport, hub: hub, suspensionGrace: limits.suspensionGrace)
+            sealer: parts.sealer, transport: parts.transport, hub: hub,
+            suspensionGrace: limits.suspensionGrace)
+        bandwidth = Bandwidth(clock: parts.clock)
+        bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)
+        stagedFiles = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
         identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         for journal in [durable, volatile] {
             journal.onCommit = { [weak hub] in hub?.release() }
@@ -114,6 +125,11 @@ public final class Gateway {
         durable.onStall = { [budget, unowned durable] in budget.isClosed = durable.isStalled }
         services.onCompletion = { [weak self] in self?.completed($0) }
         services.onRest = { [weak self] in self?.settle($0) }
+        services.sourceOpener = { [weak self] (body, tenant) throws(TransferError) in
+            guard let self else { throw .cancelled }
+            return try await openSource(body, of: tenant)
+        }
+        services.decisionNamer = { [unowned self] in identifiers.next() }
         recall(contents)
     }
 
@@ -174,15 +190,35 @@ public final class Gateway {
         sessions[id]?.record.type == .shared
     }
 
-    /// Sets the description, the one thing that can change (S-5).
-    public func describe(
-        _ id: SessionID, of tenant: TenantID, as description: String?
+    /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves it.
+    ///
+    /// - Parameters:
+    ///   - id: the session.
+    ///   - tenant: whose it is.
+    ///   - description: a client's own words.
+    ///   - limit: bytes of bodies a second, of all its tasks together.
+    public func change(
+        _ id: SessionID, of tenant: TenantID, description: String??, limit: Int64??
     ) async throws(GatewayError) -> SessionView {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        session.change { $0.description = description }
+        session.change { record in
+            if let description { record.description = description }
+            if let limit { record.maximumBytesPerSecond = limit }
+        }
+        session.bandwidth.limit = session.record.maximumBytesPerSecond
         await session.journal.durable()
         return try await view(session)
+    }
+
+    /// The limit of the whole gateway, in bytes of bodies a second; nil for none.
+    public var limit: Int64? { bandwidth.limit }
+
+    /// Sets the limit of the whole gateway; it stays over restarts.
+    public func setLimit(_ limit: Int64?) async {
+        bandwidth.limit = limit
+        durable.setGatewayLimit(limit)
+        await durable.durable()
     }
 
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be wrong.
@@ -229,7 +265,8 @@ public final class Gateway {
 
     func admit(_ record: SessionRecord) -> LiveSession {
         let session = LiveSession(
-            record, journal: journal(of: record), transport: parts.transport, budget: budget)
+            record, journal: journal(of: record), transport: parts.transport, budget: budget,
+            bandwidth: Bandwidth(within: bandwidth))
         sessions[record.id] = session
         return session
     }
@@ -237,9 +274,10 @@ public final class Gateway {
     private func makeSession(
         _ spec: SessionSpec, _ tenant: TenantID
     ) -> LiveSession {
-        let record = SessionRecord(
+        var record = SessionRecord(
             id: identifiers.next(), tenant: tenant, type: spec.type, description: spec.description,
             configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
+        record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
         session.journal.save(record)
         return session
@@ -258,7 +296,7 @@ extension TaskRecord {
     /// The bytes that strangers decide about: the request's headers and body, the response's headers.
     fileprivate var bulk: Int {
         let request = originalRequest
-        return request.headers.byteCount + (request.body?.count ?? 0)
+        return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
             + (response?.headers.byteCount ?? 0)
     }
 }

@@ -14,6 +14,15 @@ public enum GatewayError: Error, Equatable, Sendable {
     case notComplete
     /// A streamed content has one reader.
     case alreadyRead
+    /// Also for another tenant's staged file, and one that has been forgotten.
+    case noSuchFile
+    /// Resume data that is damaged, or another tenant's (S-36).
+    case badResumeData
+    /// No body is wanted at the moment, or one of another generation (S-39): `generation` was asked for last, 0 for
+    /// none ever.
+    case bodyNotWanted(generation: Int)
+    /// The body's length is not the one that was announced with the task.
+    case wrongBodyLength(expected: Int64)
     /// No new work is taken until there is room again.
     case diskFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.

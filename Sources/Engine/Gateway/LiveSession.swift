@@ -11,6 +11,10 @@ final class LiveSession {
     var runners: [TaskID: TaskRunner] = [:]
     /// Contents of an ephemeral session that are too large for memory: open files without a name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
+    /// The parts of an ephemeral session's downloads that ended early, for resume data (S-34).
+    var keptParts: [TaskID: ContentFile] = [:]
+    /// The limit that all its tasks share.
+    let bandwidth: Bandwidth
     /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
     /// Ends an ephemeral session for good.
@@ -18,11 +22,15 @@ final class LiveSession {
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
-    init(_ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget)
-    {
+    init(
+        _ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget,
+        bandwidth: Bandwidth
+    ) {
         self.record = record
         self.journal = journal
         self.transport = transport
+        self.bandwidth = bandwidth
+        bandwidth.limit = record.maximumBytesPerSecond
         self.queue = SlotQueue(
             limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget)
     }

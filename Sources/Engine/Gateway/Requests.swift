@@ -10,22 +10,25 @@ public struct SessionSpec: Sendable {
     public var configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
     public var delegate: DelegateOptions?
+    /// Bytes of bodies a second, of all tasks together; nil for no limit. Can be changed.
+    public var maximumBytesPerSecond: Int64?
 
     /// A session from its parts; they are not checked again.
     public init(
         type: SessionType, description: String?, configuration: SessionConfiguration,
-        delegate: DelegateOptions?
+        delegate: DelegateOptions?, maximumBytesPerSecond: Int64? = nil
     ) {
         self.type = type
         self.description = description
         self.configuration = configuration
         self.delegate = delegate
+        self.maximumBytesPerSecond = maximumBytesPerSecond
     }
 }
 
 /// What a new task is to be.
 public struct TaskSpec: Sendable {
-    /// `data` or `download`.
+    /// What is done with the bodies.
     public var type: TaskType
     /// The original request, its URL read by `Transport.parse`.
     public var request: RequestRecord
@@ -33,13 +36,19 @@ public struct TaskSpec: Sendable {
     public var options: TaskOptions
     /// S-30: whether the task starts at once, or is created suspended.
     public var resume: Bool
+    /// S-36: what a download goes on from, as `Gateway.checkpoint(in:of:)` read it; nil to begin at zero.
+    public var checkpoint: DownloadCheckpoint?
 
     /// A task from its parts; they are not checked again.
-    public init(type: TaskType, request: RequestRecord, options: TaskOptions, resume: Bool) {
+    public init(
+        type: TaskType, request: RequestRecord, options: TaskOptions, resume: Bool,
+        checkpoint: DownloadCheckpoint? = nil
+    ) {
         self.type = type
         self.request = request
         self.options = options
         self.resume = resume
+        self.checkpoint = checkpoint
     }
 }
 
@@ -51,6 +60,8 @@ public struct TaskChange: Sendable {
     public var description: String??
     /// `.some(nil)` takes the date away.
     public var earliestBeginDate: Timestamp??
+    /// Bytes of bodies a second; `.some(nil)` takes the limit away.
+    public var maximumBytesPerSecond: Int64??
 
     /// A change of nothing.
     public init() {}

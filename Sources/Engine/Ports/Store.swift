@@ -20,6 +20,9 @@ public protocol Store: Sendable {
     func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int]
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
+    /// What a request with this key has created; nil for a key that is new, or forgotten.
+    func creation(of key: String, of tenant: TenantID) async throws(StoreError)
+        -> IdempotencyRecord?
     /// Numbered events in their order.
     func events(_ query: EventQuery) async throws(StoreError) -> [Event]
     /// The position from which on the stream can be replayed whole: 1 until something of it has
@@ -63,6 +66,14 @@ public struct StoreBatch: Sendable {
     public var events: [Event] = []
     /// The newest tenant sequence of each tenant that has new events.
     public var tenantSequences: [TenantID: Int64] = [:]
+    /// Staged files, new or changed.
+    public var files: [StagedFile] = []
+    /// Staged files to forget.
+    public var removedFiles: [FileID] = []
+    /// Keys of requests whose creations are in this batch. A key is never written twice.
+    public var creations: [IdempotencyRecord] = []
+    /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it is.
+    public var gatewayLimit: Int64??
 
     /// A batch without changes.
     public init() {}
@@ -71,6 +82,7 @@ public struct StoreBatch: Sendable {
     public var isEmpty: Bool {
         sessions.isEmpty && removedSessions.isEmpty && createdTasks.isEmpty && changedTasks.isEmpty
             && removedTasks.isEmpty && contents.isEmpty && events.isEmpty && tenantSequences.isEmpty
+            && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
     }
 }
 
@@ -85,6 +97,10 @@ public struct StoreContents: Sendable {
     public var lastIdentifier: Int64 = 0
     /// The newest tenant sequence that was committed for each tenant that ever had an event.
     public var tenantSequences: [TenantID: Int64] = [:]
+    /// Every staged file, in the order of creation.
+    public var files: [StagedFile] = []
+    /// The gateway's own limit in bytes a second; nil for none.
+    public var gatewayLimit: Int64?
 
     /// What a new store holds: nothing.
     public init() {}
@@ -157,15 +173,18 @@ public struct RetentionLimits: Sendable {
     public var eventsPerSession: Int
     /// Invalid sessions without tasks and events that ended before this instant are forgotten.
     public var sessionsInvalidBefore: Timestamp
+    /// Idempotency keys that are older than this instant are forgotten.
+    public var creationsBefore: Timestamp
 
     /// Limits from their parts, by the wall clock.
     public init(
         tasksCompletedBefore: Timestamp, eventsBefore: Timestamp, eventsPerSession: Int,
-        sessionsInvalidBefore: Timestamp
+        sessionsInvalidBefore: Timestamp, creationsBefore: Timestamp
     ) {
         self.tasksCompletedBefore = tasksCompletedBefore
         self.eventsBefore = eventsBefore
         self.eventsPerSession = eventsPerSession
         self.sessionsInvalidBefore = sessionsInvalidBefore
+        self.creationsBefore = creationsBefore
     }
 }

@@ -13,6 +13,8 @@ struct Exchange {
         static let sink = PauseReasons(rawValue: 2)
         /// Inline events have not been committed yet.
         static let journal = PauseReasons(rawValue: 4)
+        /// As much as may be moved has been moved.
+        static let rate = PauseReasons(rawValue: 8)
     }
 
     /// Counts the attempts of the task.
@@ -29,6 +31,13 @@ struct Exchange {
 
     enum Sequel {
         case follow(RequestRecord)
+        /// The same is asked for in another way: by date in place of the tag, or from zero.
+        case again(RangeRequest?)
+        /// Another source is asked.
+        case turn(to: RequestRecord)
+        case retry(after: Duration, reason: String)
+        /// Nothing is missing.
+        case finish
         case fail(TransferError)
     }
 

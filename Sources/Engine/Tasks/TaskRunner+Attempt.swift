@@ -19,10 +19,7 @@ extension TaskRunner: AttemptObserver {
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         moved()
         switch redirection(for: head) {
-        case .result:
-            if let continuation { return goOn(with: continuation, head) }
-            begin(ResponseRecord(head, to: record, in: session.record))
-            return .proceed
+        case .result: break
         case .follow(let next):
             exchange.sequel = .follow(record.currentRequest.redirected(to: next))
             return .proceed
@@ -30,6 +27,14 @@ extension TaskRunner: AttemptObserver {
             exchange.sequel = .fail(error)
             return .stop
         }
+        if let sequel = sequel(to: head) {
+            exchange.sequel = sequel
+            return .proceed
+        }
+        bodyPipe?.end(.answered(status: head.status))
+        if let rangeRequest { return goOn(with: rangeRequest, head) }
+        begin(ResponseRecord(head, to: record, in: session.record))
+        return .proceed
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
@@ -38,18 +43,19 @@ extension TaskRunner: AttemptObserver {
             exchange.discardedBytes += bytes.count
             return exchange.discardedBytes > TaskRunner.discardLimit ? .stop : .proceed
         }
+        if let segments { return takeOfSegment(bytes, segments) }
         if isInline, mustWaitForJournal() { return .pause }
-        guard take(bytes) else {
+        guard hasRoom() else {
             exchange.notePause(.sink)
             updateIdleTimer()
             return .pause
         }
-        let offset = record.countOfBytesReceived
-        record.countOfBytesReceived += Int64(bytes.count)
-        if isInline {
-            publishInline(bytes, from: offset)
-        } else if services.hub.isHeard(record.id, in: record.session, of: record.tenant) {
-            services.progress.note(self)
+        let allowed = bandwidth.isLimited ? meter.take(bytes.count) : bytes.count
+        if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
+        guard allowed == bytes.count else {
+            exchange.notePause(.rate)
+            updateIdleTimer()
+            return .take(allowed)
         }
         return .proceed
     }
@@ -63,19 +69,46 @@ extension TaskRunner: AttemptObserver {
     func attemptDidEnd(_ end: AttemptEnd) {
         let sequel = exchange.sequel
         exchange.ended()
+        endUpload(.attemptEnded)
+        if let segments {
+            record.metrics.transactions.append(end.metrics)
+            segments.primaryDidEnd(end)
+            return
+        }
         attemptEnded(end.metrics)
         switch sequel {
         case .follow(let request):
             record.currentRequest = request
             record.metrics.redirectCount += 1
-            send(.redirected)
-            if isAtRest { services.onRest?(self) }
-        case .fail(let error):
-            send(.failed(error))
+            tryAgain()
+        case .again(let request):
+            plannedRange = request
+            if request == nil { dropReceived() }
+            tryAgain()
+        case .turn(let request):
+            record.currentRequest = request
+            tryAgain()
+        case .retry(let delay, let reason):
+            retry(after: delay, reason: reason)
+        case .finish: send(.answered)
+        case .fail(let error): fail(error)
         case nil:
             lengthVerified = end.lengthVerified
-            send(end.error.map { .failed($0) } ?? .answered)
+            if let error = end.error ?? finishParts() {
+                attemptFailed(error)
+            } else if isShort {
+                tryAgain()  // a server may give less of a range than it was asked for
+            } else {
+                send(.answered)
+            }
         }
+    }
+
+    /// Another attempt follows at once.
+    func tryAgain() {
+        noteBody(of: record.currentRequest)
+        send(.again)
+        if isAtRest { services.onRest?(self) }
     }
 
     // MARK: Head
@@ -85,11 +118,7 @@ extension TaskRunner: AttemptObserver {
         let request = record.currentRequest
         return Redirection.decide(
             status: head.status, target: target(of: head, from: request.url),
-            source: Redirection.Source(
-                url: request.url, method: request.method,
-                headers: record.headers(in: session.record),
-                sensitiveHeaders: request.sensitiveHeaders),
-            count: record.metrics.redirectCount)
+            source: source(of: request), count: record.metrics.redirectCount - redirectsBefore)
     }
 
     private func target(of head: ResponseHead, from url: WebURL) -> Redirection.Target {
@@ -104,19 +133,54 @@ extension TaskRunner: AttemptObserver {
         }
     }
 
-    private func begin(_ response: ResponseRecord) {
-        record.response = response
+    /// The response is the task's: it is told, and its body is taken.
+    func begin(_ response: ResponseRecord) {
+        show(response)
         record.countOfBytesExpectedToReceive = response.expectedContentLength
+        if record.type == .download, !record.headers(in: session.record).contains("Range") {
+            entity = RangedEntity(of: response, method: record.currentRequest.method)
+        }
+        if record.type == .data, let type = response.headers.first("Content-Type") {
+            replacedParts = MixedReplaceReader(contentType: type)
+        }
         openSink(expecting: response)
-        showProgress()  // what was sent is told before what was answered (§5)
-        services.hub.publish(.didReceiveResponse(response), of: record.id, in: session)
         wakeContentWaiters()
+        splitUp()
+    }
+
+    /// Tells of a response, behind the progress that was made before it (§5).
+    func show(_ response: ResponseRecord) {
+        record.response = response
+        showProgress()
+        services.hub.publish(.didReceiveResponse(response), of: record.id, in: session)
+    }
+
+    // MARK: Body
+
+    private func deliver(_ bytes: UnsafeRawBufferPointer) {
+        if replacedParts != nil { deliverParts(bytes) } else { deliverPlain(bytes) }
+    }
+
+    func deliverPlain(_ bytes: UnsafeRawBufferPointer) {
+        guard !bytes.isEmpty else { return }
+        append(bytes)
+        let offset = record.countOfBytesReceived
+        received(bytes.count)
+        if isInline { publishInline(bytes, from: offset) }
+    }
+
+    /// Bytes of the body have come.
+    func received(_ count: Int) {
+        record.countOfBytesReceived += Int64(count)
+        if !isInline, services.hub.isHeard(record.id, in: record.session, of: record.tenant) {
+            services.progress.note(self)
+        }
     }
 
     // MARK: Progress
 
-    private var isInline: Bool {
-        record.type == .data && session.record.delegate?.data == .inline
+    var isInline: Bool {
+        record.type != .download && session.record.delegate?.data == .inline
     }
 
     /// S-58: numbered, in order, at most 64 KiB a piece; the transfer waits while too much is uncommitted.

@@ -22,24 +22,48 @@ extension TaskRunner {
         let place: ContentFile.Place =
             session.record.isPersistent
             ? .named(services.folder, record.id) : .unnamed(services.folder)
+        attach(
+            ContentSpool(
+                at: place, digest: makeDigest(), files: services.files, clock: services.clock,
+                lane: replacedLane))
+    }
+
+    /// A digest over no bytes yet, if one was asked for.
+    func makeDigest() -> (any RunningDigest)? {
         let algorithm =
             record.options.expectedDigest?.algorithm
             ?? (record.options.computeDigest ? .sha256 : nil)
-        let spool = ContentSpool(
-            at: place, digest: algorithm.map(services.digests.start), files: services.files,
-            clock: services.clock)
-        spool.onRoom = { [weak self] in self?.sinkHasRoom() }
+        return algorithm.map(services.digests.start)
+    }
+
+    /// What comes goes into the spool from now on.
+    func attach(_ spool: ContentSpool) {
+        spool.onRoom = { [weak self] in self?.sinkGotRoom() }
         spool.onFailure = { [weak self] error in
             self?.send(.failed(.cannotWrite(error.description)))
+        }
+        if record.type == .download, session.record.isPersistent {
+            spool.onWritten = { [weak self] in
+                if let self { services.checkpoints.note(self) }
+            }
         }
         sink = .spool(spool)
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Whether bytes would be taken; if not, the attempt is told when that changes.
+    func hasRoom() -> Bool {
         switch sink {
-        case .spool(let spool): spool.write(bytes)
-        case .pipe(let pipe): pipe.write(bytes)
+        case .spool(let spool): spool.hasRoom()
+        case .pipe(let pipe): pipe.hasRoom()
         case nil: true  // a body where none can be, as after HEAD: libcurl does not deliver one
+        }
+    }
+
+    func append(_ bytes: UnsafeRawBufferPointer) {
+        switch sink {
+        case .spool(let spool): spool.append(bytes)
+        case .pipe(let pipe): pipe.append(bytes)
+        case nil: break
         }
     }
 
@@ -48,13 +72,13 @@ extension TaskRunner {
     func openPipe() -> StreamPipe {
         if case .pipe(let pipe) = sink { return pipe }
         let pipe = StreamPipe()
-        pipe.onRoom = { [weak self] in self?.sinkHasRoom() }
+        pipe.onRoom = { [weak self] in self?.sinkGotRoom() }
         pipe.onReaderGone = { [weak self] in self?.send(.cancel) }
         sink = .pipe(pipe)
         return pipe
     }
 
-    private func sinkHasRoom() {
+    func sinkGotRoom() {
         let attempt = exchange.unpause(.sink)
         updateIdleTimer()
         attempt?.resume()
@@ -107,7 +131,8 @@ extension TaskRunner {
     /// Puts the content into the record; without `bytes` it is in the spool's file.
     private func keep(_ bytes: [UInt8]?, _ digest: [UInt8]?, of spool: ContentSpool) {
         if let error = digestError(digest) {
-            send(.failed(error))
+            spool.close(isBroken: true)
+            contentIsWrong(error)
             return
         }
         record.content = ContentRecord(
@@ -136,21 +161,34 @@ extension TaskRunner {
 
     func dropContent() {
         closeSink()
-        guard case .spool(let spool) = sink, session.record.isPersistent, spool.length > 0 else {
-            return
-        }
+        if case .spool(let spool) = sink { discardPart(of: spool) }
+    }
+
+    /// Removes the file of a content that is not used; one that stays is swept up later.
+    func discardPart(of spool: ContentSpool) {
+        guard session.record.isPersistent, spool.length > 0 else { return }
         let (folder, task) = (services.folder, record.id)
-        // Behind what the lane still writes; a file that stays is swept up later.
+        // Behind what the lane still writes.
         spool.afterWrites { try? folder.remove(task) }
     }
 
     /// Nothing more comes: who follows the content learns that it is not whole.
     func closeSink() {
         switch sink {
-        case .spool(let spool): spool.close()
+        case .spool(let spool): spool.close(isBroken: true)
         case .pipe(let pipe): pipe.finish(.failure(.taskFailed))
         case nil: break
         }
+    }
+
+    /// The content is whole, but not the right one: another source may have that.
+    private func contentIsWrong(_ error: TransferError) {
+        guard record.mirrorCount < record.options.mirrors.count else {
+            send(.failed(error))
+            return
+        }
+        dropReceived()
+        attemptFailed(error)
     }
 
     private func digestError(_ digest: [UInt8]?) -> TransferError? {

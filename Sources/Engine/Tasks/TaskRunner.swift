@@ -18,7 +18,49 @@ final class TaskRunner {
     var uncommittedBytes = 0
     /// The figures that the last progress event showed.
     var shown: (sent: Int64, received: Int64) = (0, 0)
+
+    // What a download goes on from (S-32, S-34); see TaskRunner+Resumption.
+
+    /// What is downloaded, if its parts can be asked for.
+    var entity: RangedEntity?
+    /// What the newest attempt asks for in place of the whole.
+    var rangeRequest: RangeRequest?
+    /// What the next attempt asks for, where that is decided.
+    var plannedRange: RangeRequest?
+    /// Writes what the next attempt brings, where there are holes to fill.
+    var firstWriter: BlockWriter?
+    /// Where the file work of a content is done that was thrown away: what takes its place comes behind it.
+    var replacedLane: Int?
+    /// The ranges that are fetched side by side at the moment.
+    var segments: SegmentedTransfer?
+    /// What the spool has, where that is not all from its start on, while no ranges are being fetched.
+    var scattered: [Range<Int64>]?
+    /// Whether an answer that made no sense has been followed by a request for the whole.
+    var hasBegunAnew = false
+    /// Set while the part of a download is brought to safety before the task ends.
+    private(set) var isParking = false
+    /// Redirects that were followed before the source that is asked now.
+    var redirectsBefore = 0
+    /// The parts of a multipart/x-mixed-replace body (S-46).
+    var replacedParts: MixedReplaceReader?
+    /// How long the task waits before it is tried again.
+    var retryDelay = Duration.zero
+
+    // What the request sends; see TaskRunner+Body.
+
+    /// What sends the body of the attempt.
+    var upload: PacedBody?
+    /// The client's end of a streamed body, from its arrival to the end of the attempt.
+    var bodyPipe: BodyPipe?
+    /// Whether the body of this generation was asked for, and has not come.
+    var isBodyOwed = false
+
+    private(set) lazy var bandwidth = Bandwidth(within: session.bandwidth)
+    /// What may be received at the moment.
+    private(set) lazy var meter = makeMeter()
+
     private var isAbandoned = false
+    private var isPreparing = false
     private var waiters: [CompletionWaiter] = []
     private var contentWaiters: [CheckedContinuation<Void, Never>] = []
 
@@ -26,8 +68,8 @@ final class TaskRunner {
     private lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
     private var beginTimer: LoopTimer?
     private var graceTimer: LoopTimer?
-    /// How the next attempt goes on with what is here already (S-32).
-    var continuation: Continuation?
+    private var retryTimer: LoopTimer?
+    private var bodyTimer: LoopTimer?
     /// When the wait for the begin date is over, on the monotonic clock.
     private var beginsAt = Duration.zero
 
@@ -36,23 +78,30 @@ final class TaskRunner {
         self.record = record
         self.session = session
         self.services = services
-        self.machine = TaskMachine()
+        self.machine = TaskMachine(
+            suspendCount: max(1, record.suspendCount),
+            asksForBody: record.currentRequest.body?.isStream ?? false)
         self.exchange = Exchange(to: record.currentRequest.url.origin)
+        self.isBodyOwed = record.bodyGeneration > 0
         let configuration = session.record.configuration
         self.timeouts = TimeoutClock(
             request: .seconds(
                 record.originalRequest.timeoutInterval ?? configuration.timeoutIntervalForRequest),
             resource: session.resourceTimeLeft[record.id]
                 ?? .seconds(configuration.timeoutIntervalForResource))
+        if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
     }
 
     var waitReason: WaitReason? { machine.waitReason }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
+            && !isParking && bodyPipe == nil
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
+    /// Whether the task has ended, or is no longer this process's.
+    var isOver: Bool { machine.phase == .completed || isAbandoned }
 
     // MARK: Inputs
 
@@ -61,17 +110,42 @@ final class TaskRunner {
     }
 
     func send(_ input: TaskMachine.Input) {
-        guard !isAbandoned else { return }
+        guard !isAbandoned, !isParking else { return }
         for order in machine.handle(input) { perform(order) }
     }
 
-    /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
-    func abandon() {
+    /// Ends the task with an error, and with what another one can go on from where there is such a thing (S-35).
+    func fail(_ error: TransferError) {
+        guard !isAbandoned, !isParking, machine.phase != .completed else { return }
+        guard canPark else {
+            send(.failed(error))
+            return
+        }
+        isParking = true
+        stopAttempt()
         timeoutTimer.cancel()
-        beginTimer = nil
-        graceTimer = nil
+        LoopActor.start { [self] in
+            let data = await park()
+            isParking = false
+            guard !isAbandoned else { return }
+            send(
+                .failed(
+                    data.map { error.adding(.string($0), for: TransferError.resumeDataKey) }
+                        ?? error))
+        }
+    }
+
+    /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
+    ///
+    /// Before it returns, what has been received of downloads is there for good.
+    func abandon() async {
+        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
+        timeoutTimer.cancel()
         _ = exchange.stop()
+        _ = segments?.stop()
         isAbandoned = true
+        bodyPipe?.end(.gatewayStops)
+        if machine.phase != .finishing { await checkpointAll() }
         closeSink()
         endWaits()
     }
@@ -106,12 +180,22 @@ final class TaskRunner {
         waitForBeginDate()
     }
 
+    /// Bytes a second; nil for no limit of the task's own.
+    func setLimit(_ limit: Int64?) {
+        record.options.maximumBytesPerSecond = limit
+        bandwidth.limit = limit
+    }
+
     // MARK: Orders
 
     private func perform(_ order: TaskMachine.Order) {
         switch order {
         case .waitForBeginDate: waitForBeginDate()
         case .stopWaitingForBeginDate: beginTimer = nil
+        case .askForBody: askForBody()
+        case .stopAskingForBody: bodyTimer = nil
+        case .waitForRetry: waitForRetry()
+        case .stopWaitingForRetry: retryTimer = nil
         case .enterQueue: session.queue.enter(self)
         case .leaveQueue: session.queue.leave(self)
         case .startAttempt: startAttempt()
@@ -126,10 +210,11 @@ final class TaskRunner {
         }
     }
 
-    private func save() {
+    func save() {
         record.state = machine.state
-        // A part of a content does not outlive the process.
-        record.hasLiveAttempt = machine.hasLiveAttempt || sink != nil
+        record.suspendCount = machine.suspendCount
+        // A part of a content that is not on disk for good does not outlive the process.
+        record.hasLiveAttempt = machine.hasLiveAttempt || (sink != nil && !isCheckpointWhole)
         let uptime = services.clock.uptime
         if record.state == .running {
             if record.startedAt == nil { record.startedAt = services.clock.now }
@@ -147,30 +232,50 @@ final class TaskRunner {
     private func startAttempt() {
         exchange.begin(to: record.currentRequest.url.origin)
         save()
-        if record.currentRequest.isSafe { openExchange() } else { openExchangeWhenDurable() }
+        if needsPreparation { openWhenPrepared() } else { openExchange() }
     }
 
-    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice, and
-    /// only if the task has not been suspended meanwhile.
-    private func openExchangeWhenDurable() {
-        let (journal, number) = (session.journal, exchange.number)
-        Task { @LoopActor in
-            await journal.durable()
-            guard exchange.number == number, exchange.isWaitingToStart, machine.phase == .attempting
-            else { return }
-            openExchange()
+    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice; a file
+    /// must be opened; a part must be found. All that only if the task has not been suspended meanwhile.
+    private var needsPreparation: Bool {
+        !record.currentRequest.isSafe || needsBodyToBeOpened || mustFindPart
+    }
+
+    private func openWhenPrepared() {
+        guard !isPreparing else { return }
+        isPreparing = true
+        LoopActor.start { [self] in
+            defer { isPreparing = false }
+            do throws(TransferError) {
+                if !record.currentRequest.isSafe { await session.journal.durable() }
+                try await findPart()
+                let body = try await openBody()
+                guard exchange.isWaitingToStart, machine.phase == .attempting, !isParking,
+                    !isAbandoned
+                else { return }
+                openExchange(sending: body)
+            } catch {
+                fail(error)
+            }
         }
     }
 
-    private func openExchange() {
+    private func openExchange() { openExchange(sending: inlineBody) }
+
+    private func openExchange(sending body: AttemptBody?) {
+        planAttempt()
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
-        let request = AttemptRequest(record, in: session.record, continuing: continuation)
+        let request = AttemptRequest(
+            record, in: session.record, asking: rangeRequest, sending: body,
+            isLimited: bandwidth.isLimited)
         exchange.opened(session.pool.start(request, observer: self))
     }
 
     private func holdAttempt() {
         exchange.pause(.client)
+        upload?.isHeld = true
+        segments?.hold()
         timeouts.suspend(at: services.clock.uptime)
         let timer = LoopTimer { [unowned self] in detach() }
         timer.arm(after: services.suspensionGrace)
@@ -180,18 +285,26 @@ final class TaskRunner {
     private func releaseAttempt() {
         graceTimer = nil
         timeouts.resume(at: services.clock.uptime)
+        upload?.isHeld = false
+        segments?.release()
         let attempt = exchange.unpause(.client)
-        if exchange.isWaitingToStart { openExchangeWhenDurable() } else { attempt?.resume() }
+        if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
     }
 
     private func stopAttempt() {
         if let metrics = exchange.stop() { record.metrics.transactions.append(metrics) }
+        if let stopped = segments?.stop() { endSegments(stopped) }
+        endUpload(.attemptEnded)
         timeouts.attemptEnded(at: services.clock.uptime)
     }
 
     /// The attempt is over, whatever comes next.
     func attemptEnded(_ metrics: TransactionMetrics) {
         record.metrics.transactions.append(metrics)
+        endAttemptTimers()
+    }
+
+    func endAttemptTimers() {
         timeouts.attemptEnded(at: services.clock.uptime)
         armTimeouts()
     }
@@ -199,16 +312,20 @@ final class TaskRunner {
     private func complete(_ error: TransferError?) {
         let isWhole = error == nil
         record.state = .completed
+        record.suspendCount = 0
         record.hasLiveAttempt = false
+        record.checkpoint = nil
         record.completedAt = services.clock.now
         record.error = error.map {
             $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
         }
         timeoutTimer.cancel()
-        beginTimer = nil
-        graceTimer = nil
+        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
         session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
+        services.checkpoints.forget(self)
+        bodyPipe?.end(.taskEnded(record.error))
+        bodyPipe = nil
         showProgress()
         session.journal.save(record)
         let hub = services.hub
@@ -240,8 +357,26 @@ final class TaskRunner {
         if left > .zero { beginTimer?.arm(after: left) } else { send(.beginDateReached) }
     }
 
-    /// The idle timer stands still while it is not the network that is slow, but the store, the disk or a reader
-    /// (S-18). A streamed content that nobody reads does not stop it.
+    private func waitForRetry() {
+        let timer = LoopTimer { [unowned self] in send(.retryDue) }
+        timer.arm(after: retryDelay)
+        retryTimer = timer
+    }
+
+    /// The client has this long to send the body that it was asked for (S-73).
+    func limitWaitForBody(_ limit: Duration) {
+        let timer = LoopTimer { [unowned self] in
+            fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
+        }
+        timer.arm(after: limit)
+        bodyTimer = timer
+    }
+
+    /// What is left of the whole task's time (S-17).
+    var timeLeft: Duration { timeouts.remaining(.resource, at: services.clock.uptime) }
+
+    /// The idle timer stands still while it is not the network that is slow, but the store, the disk, a limit, or the
+    /// client at either end (S-18). A streamed content that nobody reads does not stop it.
     func updateIdleTimer() {
         let waitsForSink: Bool
         if case .pipe(let pipe) = sink, !pipe.hasReader {
@@ -249,8 +384,12 @@ final class TaskRunner {
         } else {
             waitsForSink = exchange.isPaused(for: .sink)
         }
+        let waits =
+            waitsForSink || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
+            || upload?.isWaiting == true
+        let isHeldUp = segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
         let uptime = services.clock.uptime
-        if waitsForSink || exchange.isPaused(for: .journal) {
+        if isHeldUp {
             timeouts.attemptHeld(at: uptime)
         } else {
             timeouts.attemptReleased(at: uptime)
@@ -259,7 +398,7 @@ final class TaskRunner {
     }
 
     private func armTimeouts() {
-        guard machine.phase != .completed, let next = timeouts.nextDeadline else {
+        guard machine.phase != .completed, !isParking, let next = timeouts.nextDeadline else {
             timeoutTimer.cancel()
             return
         }
@@ -271,7 +410,29 @@ final class TaskRunner {
             armTimeouts()  // bytes have moved since the timer was armed
             return
         }
-        send(.failed(.timedOut(timer)))
+        switch timer {
+        case .request where machine.phase == .attempting:
+            stopAttempt()
+            attemptFailed(.timedOut(.request))
+        case .request, .resource: fail(.timedOut(timer))
+        }
+    }
+
+    /// A door to the task's limits for its own attempt.
+    func makeMeter() -> Meter {
+        let meter = Meter(bandwidth)
+        meter.onAllowance = { [weak self] in
+            guard let self else { return }
+            let attempt = exchange.unpause(.rate)
+            updateIdleTimer()
+            attempt?.resume()
+        }
+        return meter
+    }
+
+    /// Whether the next attempt needs a body from the client.
+    func noteBody(of request: RequestRecord) {
+        machine.asksForBody = request.body?.isStream ?? false
     }
 
     // MARK: Waiting (S-45)
@@ -308,24 +469,4 @@ extension TaskRunner: SlotHolder {
     var destination: WebURL.Origin { record.currentRequest.url.origin }
     var priority: Double { record.options.priority }
     func slotGranted() { send(.slotGranted) }
-}
-
-/// Somebody who waits for the end of a task, but not for ever.
-@LoopActor
-private final class CompletionWaiter {
-    private var continuation: CheckedContinuation<Void, Never>?
-    private lazy var timer = LoopTimer { [unowned self] in end() }
-
-    init(_ continuation: CheckedContinuation<Void, Never>, limit: Duration) {
-        self.continuation = continuation
-        timer.arm(after: limit)
-    }
-
-    var isOver: Bool { continuation == nil }
-
-    func end() {
-        continuation?.resume()
-        continuation = nil
-        timer.cancel()
-    }
 }

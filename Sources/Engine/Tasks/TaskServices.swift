@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -8,28 +9,96 @@ final class TaskServices {
     let files: FileThreads
     let folder: ContentFolder
     let digests: any Digests
+    let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
-    let progress: ProgressTicker
+    let progress = ProgressTicker()
+    let checkpoints = CheckpointTicker()
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
+    let log = Log("engine.task")
     /// Called with every task that has completed, after its last event.
     var onCompletion: (@LoopActor (TaskRunner) -> Void)?
     /// Called with a task that has nothing to do any more, but was suspended before its attempt ended.
     var onRest: (@LoopActor (TaskRunner) -> Void)?
+    /// Opens what a body is made of: a staged file, or another task's content.
+    var sourceOpener: (@LoopActor (BodyRecord, TenantID) async throws(TransferError) -> BodyContent)?
+    /// Gives the next decision its name.
+    var decisionNamer: (@LoopActor () -> DecisionID)?
 
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
-        transport: any Transport, hub: EventHub, suspensionGrace: Duration
+        sealer: any Sealer, transport: any Transport, hub: EventHub, suspensionGrace: Duration
     ) {
         self.clock = clock
         self.files = files
         self.folder = folder
         self.digests = digests
+        self.sealer = sealer
         self.transport = transport
         self.hub = hub
-        self.progress = ProgressTicker()
         self.suspensionGrace = suspensionGrace
+    }
+
+    func openSource(
+        _ body: BodyRecord, _ tenant: TenantID
+    ) async throws(TransferError) -> BodyContent {
+        guard let sourceOpener else { preconditionFailure("A gateway opens sources.") }
+        return try await sourceOpener(body, tenant)
+    }
+
+    func makeDecisionID() -> DecisionID {
+        guard let decisionNamer else { preconditionFailure("A gateway names decisions.") }
+        return decisionNamer()
+    }
+
+    /// What another task goes on from; nil where it cannot be sealed, which is logged.
+    func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {
+        do {
+            return try ResumeData(request: record.originalRequest, checkpoint: checkpoint)
+                .sealed(by: sealer, for: record.tenant)
+        } catch {
+            log.write(.error, "resume data cannot be sealed", ["error": .words("\(error)")])
+            return nil
+        }
+    }
+}
+
+extension Bandwidth {
+    /// Whether a limit applies.
+    var isLimited: Bool { nearestLimit != nil }
+}
+
+/// What a request's body is read from.
+enum BodyContent {
+    case bytes([UInt8])
+    case file(ContentFile)
+}
+
+/// Lets running downloads note what is on disk for good, about once a second.
+@LoopActor
+final class CheckpointTicker {
+    private static let interval = Duration.seconds(1)
+
+    private var moved: [ObjectIdentifier: TaskRunner] = [:]
+    private lazy var timer = LoopTimer { [unowned self] in tick() }
+
+    /// The task will be asked for a checkpoint at the next tick, once.
+    func note(_ runner: TaskRunner) {
+        moved[ObjectIdentifier(runner)] = runner
+        if !timer.isArmed { timer.arm(after: CheckpointTicker.interval) }
+    }
+
+    func forget(_ runner: TaskRunner) {
+        moved[ObjectIdentifier(runner)] = nil
+    }
+
+    private func tick() {
+        let runners = moved.values
+        moved = [:]
+        for runner in runners {
+            LoopActor.start { await runner.checkpoint() }
+        }
     }
 }
 

@@ -2,22 +2,29 @@ internal import Semantics
 
 /// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to records.
 extension AttemptRequest {
-    /// The task's current request; with `continuation` for the rest of what was received, in place of the whole.
+    /// The task's current request.
+    ///
+    /// - Parameters:
+    ///   - range: what is asked for in place of the whole.
+    ///   - body: what is sent.
+    ///   - isLimited: whether a limit may hold the attempt up.
     init(
-        _ record: TaskRecord, in session: SessionRecord, continuing continuation: Continuation?
+        _ record: TaskRecord, in session: SessionRecord, asking range: RangeRequest?,
+        sending body: AttemptBody?, isLimited: Bool
     ) {
         let request = record.currentRequest
         var headers = record.headers(in: session)
         let coding = ContentCoding(for: record.type, headers: headers)
         if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
-        for field in continuation?.fields ?? [] { headers.append(field.name, field.value) }
+        for field in range?.fields ?? [] { headers.append(field.name, field.value) }
         self.init(
-            url: request.url, method: request.method, headers: headers,
-            body: request.body.map(AttemptBody.bytes),
+            url: request.url, method: request.method, headers: headers, body: body,
             decodesContent: coding.decodes, priority: record.options.priority,
-            // A reader may stop, and so may a disk: what is large goes on a connection of its own.
-            mayPause: record.options.delivery == .stream || record.type == .download)
+            // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a connection of its own.
+            mayPause: record.options.delivery == .stream || record.type == .download || isLimited
+                || request.body?.isStream == true)
         connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
+        usesFreshConnection = request.body?.isStream == true
     }
 }
 
@@ -45,9 +52,9 @@ extension TaskRecord {
     /// The headers that the client has a say in, as they are sent.
     ///
     /// The session's join the first request only (S-20): a redirect goes on from what was sent, so that what it
-    /// left behind at the border of an origin does not come back (S-69).
+    /// left behind at the border of an origin does not come back (S-69). So does a mirror.
     func headers(in session: SessionRecord) -> HeaderList {
-        guard metrics.redirectCount == 0 else { return currentRequest.headers }
+        guard metrics.redirectCount == 0, mirrorCount == 0 else { return currentRequest.headers }
         return currentRequest.headers.merging(
             additional: session.configuration.httpAdditionalHeaders)
     }

@@ -1,0 +1,121 @@
+internal import Diagnostics
+internal import Loop
+
+/// Blocks on their way to one file, in the order of sending. A block for which the disk has no room is tried again
+/// until there is some.
+@LoopActor
+final class BlockQueue {
+    /// More blocks than this are not on their way, but for one of each writer.
+    private static let limit = 8
+
+    /// Called when a queue that was full is not any more.
+    var onRoom: (@LoopActor () -> Void)?
+    /// Called once when the disk has failed for good.
+    var onFailure: (@LoopActor (FileError) -> Void)?
+    /// Called after each block that the disk has taken.
+    var onWritten: (@LoopActor () -> Void)?
+    /// Set when the disk has failed for good: nothing is written any more.
+    private(set) var failure: FileError?
+    /// Whether the disk was full when a block was last written.
+    private(set) var isWaitingForRoom = false
+
+    private let file: ContentFile
+    private let files: FileThreads
+    private let lane: Int
+    /// Whether blocks come in the order of the file, and its digest is taken of them as they come.
+    var takesDigest: Bool
+    /// Oldest first.
+    private var flying: [(block: FileBlock, offset: Int64)] = []
+    /// Blocks that wait for room on a full disk.
+    private var retries: [Int64: (timer: LoopTimer, block: FileBlock, reason: FileError)] = [:]
+    private var drains: [CheckedContinuation<Void, Never>] = []
+    private var isClosed = false
+    private let log = Log("engine.content")
+
+    /// A queue to one file, which alone uses the lane.
+    init(to file: ContentFile, files: FileThreads, lane: Int, takesDigest: Bool) {
+        self.file = file
+        self.files = files
+        self.lane = lane
+        self.takesDigest = takesDigest
+    }
+
+    var isFull: Bool { flying.count >= BlockQueue.limit || failure != nil }
+
+    func send(_ block: FileBlock, at offset: Int64) {
+        flying.append((block, offset))
+        submit(block, at: offset, isFirstTry: true)
+    }
+
+    /// Returns when nothing is on its way any more, or the disk has failed.
+    func drained() async {
+        while !flying.isEmpty, failure == nil {
+            await withCheckedContinuation { drains.append($0) }
+        }
+    }
+
+    /// What waits for room waits in vain from now on.
+    func close() {
+        isClosed = true
+        let waiting = retries
+        retries = [:]
+        for (offset, retry) in waiting {
+            retry.timer.cancel()
+            written(retry.block, at: offset, .failure(retry.reason))
+        }
+    }
+
+    /// The block on its way that has the byte at `offset`.
+    func block(at offset: Int64) -> (block: FileBlock, offset: Int64)? {
+        flying.first { offset >= $0.offset && offset < $0.offset + Int64($0.block.count) }
+    }
+
+    /// The parts of the file that are on their way.
+    var ranges: [Range<Int64>] {
+        flying.map { $0.offset..<$0.offset + Int64($0.block.count) }
+    }
+
+    private func submit(_ block: FileBlock, at offset: Int64, isFirstTry: Bool) {
+        files.submit(on: lane) { [file, takesDigest] in
+            if isFirstTry, takesDigest { file.digest(block) }
+            try file.write(block, at: offset)
+        } then: { [weak self] result in
+            self?.written(block, at: offset, result)
+        }
+    }
+
+    private func written(_ block: FileBlock, at offset: Int64, _ result: Result<Void, any Error>) {
+        if case .failure(let error) = result {
+            let error = error as? FileError ?? FileError("write", code: 0)
+            if error.isOutOfSpace, !isClosed {
+                retry(block, at: offset, error)
+                return
+            }
+            if failure == nil {
+                failure = error
+                onFailure?(error)
+            }
+        }
+        isWaitingForRoom = !retries.isEmpty
+        let wasFull = isFull
+        flying.removeAll { $0.block === block }
+        if flying.isEmpty || failure != nil {
+            let waiting = drains
+            drains = []
+            for waiter in waiting { waiter.resume() }
+        }
+        if failure == nil { onWritten?() }
+        if wasFull, !isFull { onRoom?() }
+    }
+
+    private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
+        if !isWaitingForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
+        isWaitingForRoom = true
+        let timer = LoopTimer { [weak self] in
+            self?.retries.removeValue(forKey: offset)
+            self?.submit(block, at: offset, isFirstTry: false)
+        }
+        retries[offset] = (timer, block, reason)
+        timer.arm(after: .seconds(1))
+    }
+}

@@ -1,0 +1,138 @@
+internal import JSON
+public import Semantics
+
+/// What a client keeps of a download that has ended early, to go on with it in another task (S-34): opaque to it,
+/// sealed, and of use to the same tenant only.
+struct ResumeData: Equatable, Sendable {
+    /// The request of the task that was to be.
+    var request: RequestRecord
+    /// What is here, and what it is a part of.
+    var checkpoint: DownloadCheckpoint
+
+    private static let version: Int64 = 1
+
+    /// The blob: base64url (RFC 4648 §5) without padding.
+    func sealed(by sealer: any Sealer, for tenant: TenantID) throws(SealError) -> String {
+        let sealed = try sealer.seal(json, for: .resumeData(of: tenant))
+        return Base64.url.text(of: sealed)
+    }
+
+    /// Reads a blob; nil where it is damaged, or another tenant's, or another gateway's.
+    init?(
+        _ blob: String, openedBy sealer: any Sealer, for tenant: TenantID,
+        parse: (String) throws(URLRejection) -> WebURL
+    ) {
+        guard let sealed = Base64.url.bytes(of: blob) else { return nil }
+        do {
+            let json = try sealer.open(sealed, for: .resumeData(of: tenant))
+            self = try JSONReader.read(json) { reader throws(JSONError) in
+                try ResumeData(&reader, parse)
+            }
+        } catch {
+            return nil
+        }
+    }
+
+    init(request: RequestRecord, checkpoint: DownloadCheckpoint) {
+        self.request = request
+        self.checkpoint = checkpoint
+    }
+
+    private var json: [UInt8] {
+        var json = JSONWriter()
+        let point = checkpoint.point
+        json.object { json in
+            json.member("version", ResumeData.version)
+            json.member("part", checkpoint.part.description)
+            json.member("url", request.url.string)
+            json.array("headers") { json in
+                for field in request.headers.fields {
+                    json.string(field.name)
+                    json.string(field.value)
+                }
+            }
+            json.member("sensitiveHeaders", request.sensitiveHeaders)
+            json.member("timeoutInterval", request.timeoutInterval)
+            json.member("tag", point.validators.tag?.description)
+            json.member("date", point.validators.date)
+            json.member("total", point.total ?? unknownSize)
+            json.array("received") { json in
+                for range in point.received {
+                    json.int(range.lowerBound)
+                    json.int(range.upperBound)
+                }
+            }
+        }
+        return json.finish()
+    }
+
+    private init(
+        _ reader: inout JSONReader, _ parse: (String) throws(URLRejection) -> WebURL
+    ) throws(JSONError) {
+        var part: TaskID?
+        var url: WebURL?
+        var headers = HeaderList()
+        var sensitiveHeaders: [String] = []
+        var timeoutInterval: Double?
+        var (tag, date): (EntityTag?, String?) = (nil, nil)
+        var total = unknownSize
+        var offsets: [Int64] = []
+        try reader.object { reader, name throws(JSONError) in
+            switch name {
+            case "version":
+                guard try reader.int64(in: 0 ... .max) == ResumeData.version else {
+                    throw reader.fail("is of another version")
+                }
+            case "part": part = TaskID(try reader.string())
+            case "url": url = try? parse(try reader.string())
+            case "headers":
+                var texts: [String] = []
+                try reader.array { r throws(JSONError) in texts.append(try r.string()) }
+                for index in stride(from: 0, to: texts.count - 1, by: 2) {
+                    headers.append(texts[index], texts[index + 1])
+                }
+            case "sensitiveHeaders":
+                try reader.array { r throws(JSONError) in sensitiveHeaders.append(try r.string()) }
+            case "timeoutInterval":
+                timeoutInterval = try reader.optional { r throws(JSONError) in
+                    try r.double(in: 0...1e12)
+                }
+            case "tag": tag = try reader.optionalString().flatMap(EntityTag.init)
+            case "date": date = try reader.optionalString()
+            case "total": total = try reader.int64(in: -1 ... .max)
+            case "received":
+                try reader.array { r throws(JSONError) in
+                    offsets.append(try r.int64(in: 0 ... .max))
+                }
+            default: throw reader.unknownMember(name)
+            }
+        }
+        var received: [Range<Int64>] = []
+        for index in stride(from: 0, to: offsets.count - 1, by: 2)
+        where offsets[index] < offsets[index + 1] {
+            received.append(offsets[index]..<offsets[index + 1])
+        }
+        let validators = EntityValidators(tag: tag, date: date)
+        guard let part, let url,
+            let entity = RangedEntity(
+                validators: validators, total: total == unknownSize ? nil : total),
+            let point = ResumePoint(entity: entity, received: received)
+        else { throw reader.fail("is damaged") }
+        self.init(
+            request: RequestRecord(
+                url: url, headers: headers, sensitiveHeaders: sensitiveHeaders,
+                timeoutInterval: timeoutInterval),
+            checkpoint: DownloadCheckpoint(point: point, part: part))
+    }
+}
+
+extension TransferError {
+    /// The member of `userInfo` that holds resume data, by Foundation's name (S-35).
+    public static let resumeDataKey = "NSURLSessionDownloadTaskResumeData"
+}
+
+extension SealContext {
+    fileprivate static func resumeData(of tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: 0, field: "resume data")
+    }
+}

@@ -1,0 +1,209 @@
+internal import Loop
+internal import Semantics
+
+/// One of the connections of a segmented transfer: fetches one range after the other, each with an exchange of its
+/// own, in one slot of its host (S-19).
+@LoopActor
+final class SegmentWorker {
+    /// How an exchange ended.
+    struct End {
+        enum Cause {
+            /// The range is there, or another connection has taken over what is left of it.
+            case fetched
+            case changed(String)
+            case failed(TransferError)
+        }
+
+        let cause: Cause
+        let metrics: TransactionMetrics
+    }
+
+    var part: SegmentPart?
+    /// The plan's segment that is about to become `part`.
+    private(set) var reserved: Int?
+    private unowned let transfer: SegmentedTransfer
+    /// Whether the slot is the task's, which gives it back.
+    private let keepsSlot: Bool
+    private var exchange: Exchange
+    private var range: RangeRequest?
+    private var hasSlot = false
+    private var isInLine = false
+    private var isHeld = false
+    private var isOver = false
+    private var cause: End.Cause?
+
+    init(in transfer: SegmentedTransfer, keepsSlot: Bool) {
+        self.transfer = transfer
+        self.keepsSlot = keepsSlot
+        self.exchange = Exchange(to: transfer.common.record.currentRequest.url.origin)
+    }
+
+    private var queue: SlotQueue { transfer.common.session.queue }
+
+    /// Whether it waits for the disk or a limit; true without an exchange.
+    var isWaiting: Bool {
+        part == nil || exchange.isPaused(for: .sink) || exchange.isPaused(for: .rate)
+    }
+
+    func begin() {
+        guard !isOver, !isHeld, part == nil, reserved == nil else { return }
+        if keepsSlot || hasSlot {
+            fetchNext()
+        } else if !isInLine {
+            isInLine = true
+            queue.enter(self)
+        }
+    }
+
+    /// The last range is there; on to the next.
+    func goOn() { fetchNext() }
+
+    func hold() {
+        isHeld = true
+        if isInLine {
+            isInLine = false
+            queue.leave(self)
+        }
+        exchange.pause(.client)
+    }
+
+    func release() {
+        isHeld = false
+        if part == nil {
+            begin()
+        } else {
+            exchange.unpause(.client)?.resume()
+        }
+    }
+
+    /// Ends the exchange.
+    /// - Returns: what was measured of it, if there was one.
+    func stop() -> TransactionMetrics? {
+        isOver = true
+        let metrics = exchange.stop()
+        leave()
+        return metrics
+    }
+
+    /// Gives the slot back.
+    func leave() {
+        isOver = true
+        if isInLine {
+            isInLine = false
+            queue.leave(self)
+        }
+        guard hasSlot else { return }
+        hasSlot = false
+        queue.free(destination)
+    }
+
+    // MARK: Fetching
+
+    private func fetchNext() {
+        guard !isHeld, let segment = transfer.next() else {
+            if !isHeld { transfer.workerIsIdle(self) }
+            return
+        }
+        let spool = transfer.spool
+        let meter = Meter(transfer.common.bandwidth)
+        let end = transfer.plan.end(of: segment.id)
+        guard !segment.start.isMultiple(of: Int64(FileBlock.alignment)) else {
+            open(
+                SegmentPart(
+                    id: segment.id, writer: spool.makeWriter(at: segment.start), meter: meter,
+                    askedEnd: end))
+            return
+        }
+        reserved = segment.id
+        LoopActor.start { [self] in
+            do {
+                let head = try await spool.head(of: segment.start)
+                guard !isOver else { return }
+                reserved = nil
+                open(
+                    SegmentPart(
+                        id: segment.id, writer: spool.makeWriter(at: segment.start, after: head),
+                        meter: meter, askedEnd: end))
+            } catch {
+                transfer.workerIsIdle(self, .cannotWrite("\(error)"))
+            }
+        }
+    }
+
+    private func open(_ part: SegmentPart) {
+        let (common, plan) = (transfer.common, transfer.plan)
+        let start = plan.position(of: part.id)
+        let range = RangeRequest(of: common.entity, from: start, to: part.askedEnd)
+        self.part = part
+        self.range = range
+        cause = nil
+        part.writer.onRoom = { [weak self] in self?.goOn(after: .sink) }
+        part.meter.onAllowance = { [weak self] in self?.goOn(after: .rate) }
+        exchange.begin(to: destination)
+        if isHeld { exchange.pause(.client) }
+        let request = AttemptRequest(
+            common.record, in: common.session.record, asking: range, sending: nil,
+            isLimited: common.bandwidth.isLimited)
+        exchange.opened(common.session.pool.start(request, observer: self))
+    }
+
+    private func goOn(after reason: Exchange.PauseReasons) {
+        let attempt = exchange.unpause(reason)
+        transfer.workerDidChangePace()
+        attempt?.resume()
+    }
+}
+
+extension SegmentWorker: SlotHolder {
+    var destination: WebURL.Origin { transfer.common.record.currentRequest.url.origin }
+    var priority: Double { transfer.common.record.options.priority }
+
+    func slotGranted() {
+        isInLine = false
+        hasSlot = true
+        fetchNext()
+    }
+}
+
+extension SegmentWorker: AttemptObserver {
+    func attemptDidMove() { transfer.workerDidMove() }
+
+    func attemptDidReceiveInformational(_ head: ResponseHead) { transfer.workerDidMove() }
+
+    func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
+        guard let range else { return .stop }
+        switch range.judge(status: head.status, headers: head.headers) {
+        case .rest: return .proceed
+        // The same entity, but not in ranges, or not for this connection: the others do without it.
+        case .whole(isSameEntity: true):
+            cause = .failed(.badServerResponse("The server does not give a range of the content."))
+        case .whole(isSameEntity: false):
+            cause = .changed("The content has changed while it was fetched.")
+        case .mismatch(let words): cause = .changed(words)
+        case .complete, .other:
+            cause = .failed(
+                .badServerResponse("A range was answered with status \(head.status)."))
+        }
+        return .stop
+    }
+
+    func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        guard let part else { return .stop }
+        let taken = transfer.take(bytes, for: part)
+        if let pause = taken.pause {
+            exchange.notePause(pause)
+            transfer.workerDidChangePace()
+        }
+        return taken.verdict
+    }
+
+    func attemptDidSend(total: Int64) {}
+
+    func attemptDidEnd(_ end: AttemptEnd) {
+        exchange.ended()
+        transfer.worker(
+            self,
+            didEnd: End(
+                cause: cause ?? end.error.map { .failed($0) } ?? .fetched, metrics: end.metrics))
+    }
+}

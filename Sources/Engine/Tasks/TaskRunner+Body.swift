@@ -1,0 +1,111 @@
+internal import Loop
+internal import Semantics
+
+/// What a request sends (S-37…S-40).
+extension TaskRunner {
+    /// A body that is at hand, and needs nothing but to be sent.
+    var inlineBody: AttemptBody? {
+        if case .bytes(let bytes) = record.currentRequest.body { .bytes(bytes) } else { nil }
+    }
+
+    var needsBodyToBeOpened: Bool {
+        switch record.currentRequest.body {
+        case nil: false
+        case .bytes(let bytes): !bytes.isEmpty && bandwidth.isLimited
+        case .file, .task, .stream: true
+        }
+    }
+
+    /// The body of the attempt that is about to begin.
+    func openBody() async throws(TransferError) -> AttemptBody? {
+        guard needsBodyToBeOpened, let body = record.currentRequest.body else { return inlineBody }
+        let feed: PacedBody.Feed
+        switch body {
+        case .bytes(let bytes): feed = .bytes(bytes)
+        case .file, .task:
+            switch try await services.openSource(body, record.tenant) {
+            case .bytes(let bytes): feed = .bytes(bytes)
+            case .file(let file):
+                feed = .file(FileFeed(file, length: body.length, files: services.files))
+            }
+        case .stream:
+            guard let bodyPipe, !bodyPipe.isUsed else {
+                throw .url(.requestBodyStreamExhausted)
+            }
+            feed = .pipe(bodyPipe)
+        }
+        let upload = PacedBody(feed, meter: Meter(bandwidth)) { [weak self] in
+            self?.updateIdleTimer()
+        }
+        upload.isHeld = exchange.isPaused(for: .client)
+        self.upload = upload
+        return .source(upload, length: body.length == unknownSize ? nil : body.length)
+    }
+
+    /// The attempt takes nothing more of its body.
+    func endUpload(_ reason: BodyRefusal) {
+        upload?.close()
+        upload = nil
+        guard let pipe = bodyPipe, pipe.isUsed else { return }
+        pipe.end(reason)
+        bodyPipe = nil
+    }
+
+    // MARK: Streams (S-39, S-73)
+
+    /// Asks for the body, unless it is here already or was asked for before a suspension or a restart.
+    func askForBody() {
+        if bodyPipe != nil {
+            LoopActor.later { [self] in
+                if bodyPipe != nil { send(.bodyGiven) }
+            }
+            return
+        }
+        let limit = session.record.delegate?.decisionTimeout ?? DelegateOptions().decisionTimeout
+        if !isBodyOwed {
+            isBodyOwed = true
+            record.bodyGeneration += 1
+            showProgress()
+            services.hub.publish(
+                .needNewBodyStream(
+                    generation: record.bodyGeneration,
+                    decision: DecisionNotice(
+                        id: services.makeDecisionID(), kind: .bodyStream,
+                        deadline: Timestamp(
+                            milliseconds: services.clock.now.milliseconds + Int64(limit * 1000)))),
+                of: record.id, in: session)
+            record.countOfBytesSent = 0
+            shown.sent = 0
+            save()
+        }
+        limitWaitForBody(.seconds(limit))
+    }
+
+    /// The client sends the body of a generation.
+    /// - Returns: the pipe to write it to.
+    func takeBody(
+        of generation: Int, length: Int64?
+    ) throws(GatewayError) -> BodyPipe {
+        guard case .stream(let announced) = record.currentRequest.body, record.state != .completed,
+            isBodyOwed, generation == record.bodyGeneration, bodyPipe == nil
+        else { throw .bodyNotWanted(generation: record.bodyGeneration) }
+        if let length, announced != unknownSize, length != announced {
+            throw .wrongBodyLength(expected: announced)
+        }
+        isBodyOwed = false
+        if announced == unknownSize, let length {
+            record.currentRequest.body = .stream(length: length)
+            record.countOfBytesExpectedToSend = length
+        }
+        let pipe = BodyPipe()
+        bodyPipe = pipe
+        send(.bodyGiven)
+        return pipe
+    }
+
+    /// The client has left before the attempt began to read its body: another one may come in its place.
+    func loseBody(_ pipe: BodyPipe) {
+        guard bodyPipe === pipe, !pipe.isUsed else { return }
+        fail(.url(.requestBodyStreamExhausted, message: "The client left before the body was over."))
+    }
+}

@@ -1,0 +1,307 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// How a download outlives its exchange, its suspension, its task and the process: by asking for the ranges that are
+/// missing, on the condition that the entity is still the same (S-32, S-34…S-36; ).
+extension TaskRunner {
+    /// What has come, in order.
+    var receivedRanges: [Range<Int64>] {
+        if let segments { return segments.received }
+        if let scattered { return scattered }
+        guard case .spool(let spool) = sink, spool.length > 0 else { return [] }
+        return [0..<spool.length]
+    }
+
+    private var resumePoint: ResumePoint? {
+        guard record.type == .download, record.currentRequest.method == "GET", let entity else {
+            return nil
+        }
+        return ResumePoint(entity: entity, received: receivedRanges)
+    }
+
+    /// Whether the ranges that were asked for are there, but are not all.
+    var isShort: Bool {
+        guard let rangeRequest, let entity else { return false }
+        guard let total = entity.total else { return rangeRequest.entity.total == nil }
+        return record.countOfBytesReceived < total
+    }
+
+    // MARK: Before an attempt
+
+    /// Whether bytes are on disk that the attempt goes on from.
+    var mustFindPart: Bool {
+        if case .spool(let spool) = sink { return spool.isSettled }
+        return sink == nil && record.checkpoint != nil
+    }
+
+    /// Takes up what is on disk. What cannot be found, or is not what it was, is done without.
+    func findPart() async throws(TransferError) {
+        do {
+            if case .spool(let spool) = sink {
+                if spool.isSettled { try await takeUp(spool) }
+            } else if sink == nil, let checkpoint = record.checkpoint {
+                try await adopt(checkpoint)
+            }
+        } catch {
+            throw TransferError.cannotWrite("\(error)")
+        }
+    }
+
+    private func takeUp(_ spool: ContentSpool) async throws {
+        guard scattered != nil else {
+            try await spool.goOn()
+            return
+        }
+        guard let gap = resumePoint?.gaps.first else { return }
+        firstWriter = spool.makeWriter(
+            at: gap.start, after: try await spool.head(of: gap.start))
+    }
+
+    private func adopt(_ checkpoint: DownloadCheckpoint) async throws {
+        let point = checkpoint.point
+        guard let file = try await takePart(checkpoint),
+            let needed = point.received.last?.upperBound, file.length >= needed
+        else {
+            services.log.write(
+                .warning, "the part of a download is gone: it begins anew",
+                ["task": .name("\(record.id)")])
+            dropReceived()
+            return
+        }
+        guard sink == nil, machine.phase != .completed else { return }
+        let spool = ContentSpool(
+            continuing: file.content, length: point.prefixLength, digest: makeDigest(),
+            files: services.files, clock: services.clock)
+        attach(spool)
+        entity = point.entity
+        if point.received.count > 1 || point.prefixLength == 0 { scattered = point.received }
+        try await takeUp(spool)
+        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+        record.countOfBytesReceived = point.receivedCount
+        shown.received = point.receivedCount
+        record.countOfBytesExpectedToReceive = point.total ?? unknownSize
+    }
+
+    private func takePart(
+        _ checkpoint: DownloadCheckpoint
+    ) async throws -> (content: ContentFile, length: Int64)? {
+        guard session.record.isPersistent else {
+            return session.keptParts.removeValue(forKey: checkpoint.part).map { ($0, .max) }
+        }
+        let (folder, id, part) = (services.folder, record.id, checkpoint.part)
+        let length = try await services.files.run { try folder.take(part, as: id) }
+        guard let length else { return nil }
+        return (ContentFile(continuing: id, in: folder, digest: makeDigest()), length)
+    }
+
+    /// Decides what the attempt that is about to begin asks for: what is missing, or the whole.
+    func planAttempt() {
+        if let planned = plannedRange {
+            plannedRange = nil
+            rangeRequest = planned
+            return
+        }
+        rangeRequest = nil
+        let received = receivedRanges
+        guard !received.isEmpty else {
+            if case .spool = sink { dropReceived() }
+            return
+        }
+        guard let point = resumePoint else {
+            dropReceived()
+            return
+        }
+        let gap = point.gaps.first ?? ResumePoint.Gap(start: point.prefixLength, end: nil)
+        rangeRequest = RangeRequest(
+            of: point.entity, from: gap.start, to: gap.end == point.total ? nil : gap.end)
+    }
+
+    // MARK: The answer
+
+    /// The answer to a request for what is missing.
+    func goOn(with range: RangeRequest, _ head: ResponseHead) -> FlowVerdict {
+        switch range.judge(status: head.status, headers: head.headers) {
+        case .rest(let end, let total):
+            goOn(with: range, head, to: end, total: total)
+            return .proceed
+        case .complete:
+            tellOfResumption(head, total: range.start)
+            exchange.sequel = .finish
+            return .proceed
+        case .whole(isSameEntity: true) where range.byDate != nil:
+            exchange.sequel = .again(range.byDate)
+            return .stop
+        case .whole:
+            dropReceived()
+            begin(ResponseRecord(head, to: record, in: session.record))
+            return .proceed
+        case .mismatch(let words):
+            guard hasBegunAnew else {
+                hasBegunAnew = true
+                exchange.sequel = .again(nil)
+                return .stop
+            }
+            exchange.sequel = .fail(.badServerResponse(words))
+            return .stop
+        case .other:
+            guard record.response == nil else {
+                exchange.sequel = .fail(
+                    .badServerResponse(
+                        "The rest of the content was answered with status \(head.status)."))
+                return .stop
+            }
+            dropReceived()
+            begin(ResponseRecord(head, to: record, in: session.record))
+            return .proceed
+        }
+    }
+
+    private func goOn(
+        with range: RangeRequest, _ head: ResponseHead, to end: Int64, total: Int64?
+    ) {
+        if range.entity.total == nil, let total {
+            entity = RangedEntity(validators: range.entity.validators, total: total)
+        }
+        tellOfResumption(head, total: total)
+        splitUp(from: range.start, to: end)
+    }
+
+    /// A task that goes on with another one's part says so once, before its response (S-36).
+    private func tellOfResumption(_ head: ResponseHead, total: Int64?) {
+        guard record.response == nil else { return }
+        services.hub.publish(
+            .didResumeAtOffset(
+                fileOffset: record.countOfBytesReceived,
+                expectedTotalBytes: total ?? unknownSize),
+            of: record.id, in: session)
+        record.countOfBytesExpectedToReceive = total ?? unknownSize
+        show(ResponseRecord(head, to: record, in: session.record))
+        wakeContentWaiters()
+    }
+
+    /// What has come is not used: the next response begins at zero.
+    func dropReceived() {
+        if case .spool(let spool) = sink {
+            if let stopped = segments?.stop() { endSegments(stopped) }
+            spool.close(isBroken: true)
+            discardPart(of: spool)
+            replacedLane = spool.lane
+            sink = nil
+        }
+        scattered = nil
+        firstWriter = nil
+        entity = nil
+        replacedParts = nil
+        rangeRequest = nil
+        record.response = nil
+        record.checkpoint = nil
+        record.countOfBytesReceived = 0
+        record.countOfBytesExpectedToReceive = unknownSize
+        shown.received = 0
+        lengthVerified = true
+    }
+
+    // MARK: Suspension (S-32)
+
+    /// The time of the connection is over: it is a slot of its host, and no server keeps one for ever.
+    func detach() {
+        guard machine.phase == .held, canDetach else { return }
+        send(.detach)
+        LoopActor.start { [self] in
+            await checkpointAll()
+            guard machine.phase == .suspended else { return }
+            save()
+            if isAtRest { services.onRest?(self) }
+        }
+    }
+
+    /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a download can be asked for.
+    private var canDetach: Bool {
+        guard record.currentRequest.isSafe, record.currentRequest.body == nil else { return false }
+        return record.response == nil || resumePoint != nil
+    }
+
+    // MARK: Checkpoints
+
+    /// Notes in the record what is on disk for good; called about once a second while bytes come.
+    func checkpoint() async {
+        guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,
+            machine.hasLiveAttempt, let entity, record.type == .download
+        else { return }
+        let written = spool.written(of: receivedRanges)
+        guard let point = ResumePoint(entity: entity, received: written),
+            point != record.checkpoint?.point
+        else { return }
+        do {
+            try await spool.sync()
+        } catch {
+            fail(.cannotWrite("\(error)"))  // never tried again
+            return
+        }
+        guard case .spool(let current) = sink, current === spool, machine.phase != .completed,
+            machine.phase != .finishing
+        else { return }
+        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+        session.journal.save(record)
+    }
+
+    /// Brings all that has come to the disk, for good, and notes it; nothing is being received.
+    func checkpointAll() async {
+        guard session.record.isPersistent, case .spool(let spool) = sink, let point = resumePoint
+        else { return }
+        do {
+            try await spool.settle()
+        } catch {
+            services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
+            return
+        }
+        guard machine.phase != .completed else { return }
+        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+        session.journal.save(record)
+    }
+
+    /// Whether the record tells of all that has come: then nothing is lost with the process.
+    var isCheckpointWhole: Bool {
+        guard case .spool(let spool) = sink, spool.isSettled, let checkpoint = record.checkpoint,
+            session.record.isPersistent
+        else { return false }
+        return checkpoint.point.received == receivedRanges
+    }
+
+    // MARK: Resume data (S-34, S-35)
+
+    /// Whether another task could go on from here.
+    var canPark: Bool {
+        guard record.type == .download, machine.phase != .finishing else { return false }
+        return sink == nil ? record.checkpoint != nil : resumePoint != nil
+    }
+
+    /// Brings the part of a download that ends to safety.
+    /// - Returns: what another task goes on from; nil where the part cannot be kept.
+    func park() async -> String? {
+        guard case .spool(let spool) = sink else {
+            return record.checkpoint.flatMap { services.resumeData($0, of: record) }
+        }
+        do {
+            guard let point = resumePoint else { return nil }
+            try await spool.settle()
+            guard !isOver else { return nil }
+            if session.record.isPersistent {
+                let (folder, id) = (services.folder, record.id)
+                guard try await services.files.run(on: spool.lane, { try folder.keep(id) }) else {
+                    return nil
+                }
+            } else {
+                session.keptParts[record.id] = spool.file
+            }
+            spool.close(isBroken: true)
+            sink = nil
+            return services.resumeData(
+                DownloadCheckpoint(point: point, part: record.id), of: record)
+        } catch {
+            services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
+            return nil
+        }
+    }
+}

@@ -1,0 +1,125 @@
+internal import Loop
+internal import Semantics
+
+/// What follows an attempt that did not succeed: another source, another try, or the end.
+extension TaskRunner {
+    /// What a status leads to in place of being the result; nil where it is the result.
+    func sequel(to head: ResponseHead) -> Exchange.Sequel? {
+        guard head.status >= 400, head.status != 416 else { return nil }
+        if record.type == .download, canBeginAgain, let next = nextSource() {
+            return .turn(to: next)
+        }
+        guard let policy = record.options.retry, policy.retries(status: head.status),
+            let delay = delay(
+                by: policy,
+                retryAfter: head.headers.first("Retry-After").flatMap {
+                    RetryAfter.parse($0, now: services.clock.now)
+                })
+        else { return nil }
+        return .retry(after: delay, reason: "status \(head.status)")
+    }
+
+    /// The attempt is over, and has failed.
+    func attemptFailed(_ error: TransferError) {
+        if record.type == .download, canBeginAgain, error.isOfTheSource, let next = nextSource() {
+            record.currentRequest = next
+            noteBody(of: next)
+            send(.again)
+            if isAtRest { services.onRest?(self) }
+        } else if let policy = record.options.retry, policy.retries(error),
+            let delay = delay(by: policy, retryAfter: nil)
+        {
+            retry(after: delay, reason: error.name)
+        } else {
+            fail(error)
+        }
+    }
+
+    func retry(after delay: Duration, reason: String) {
+        record.retryCount += 1
+        record.mirrorCount = 0
+        retryDelay = delay
+        returnToOriginalRequest()
+        noteBody(of: record.currentRequest)
+        services.hub.publish(
+            .willRetry(
+                attempt: record.retryCount + 1, delay: delay.seconds, reason: reason),
+            of: record.id, in: session)
+        send(.retry)
+        if isAtRest { services.onRest?(self) }
+    }
+
+    /// How long to wait for the next try; nil where there is none: too many, not allowed for the method, too late for
+    /// the task's time, or something was handed on that cannot be taken back.
+    private func delay(by policy: RetryPolicy, retryAfter: Duration?) -> Duration? {
+        guard record.retryCount < policy.attempts,
+            policy.mayRetry(method: record.currentRequest.method), canBeginAgain
+        else { return nil }
+        let delay = policy.delay(
+            beforeRetry: record.retryCount + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
+        return delay < timeLeft ? delay : nil
+    }
+
+    /// Whether nothing of a response has gone where it cannot be taken back from.
+    private var canBeginAgain: Bool {
+        if record.countOfBytesReceived == 0 { return true }
+        return record.options.delivery == .collect && !isInline
+    }
+
+    // MARK: Sources
+
+    /// The request to the next mirror. What was meant for the first source alone stays behind, as with a redirect
+    /// to another origin (S-69).
+    private func nextSource() -> RequestRecord? {
+        guard record.mirrorCount < record.options.mirrors.count else { return nil }
+        let mirror = record.options.mirrors[record.mirrorCount]
+        record.mirrorCount += 1
+        redirectsBefore = record.metrics.redirectCount
+        let original = record.originalRequest
+        let decision = Redirection.decide(
+            status: 307, target: .url(mirror), source: source(of: firstRequest), count: 0,
+            allowsInsecure: true)
+        guard case .follow(let next) = decision else { return nil }
+        return original.redirected(to: next)
+    }
+
+    private func returnToOriginalRequest() {
+        redirectsBefore = record.metrics.redirectCount
+        record.currentRequest = firstRequest
+    }
+
+    /// The original request, with the session's headers (S-20).
+    private var firstRequest: RequestRecord {
+        var request = record.originalRequest
+        request.headers = request.headers.merging(
+            additional: session.record.configuration.httpAdditionalHeaders)
+        return request
+    }
+
+    func source(of request: RequestRecord) -> Redirection.Source {
+        Redirection.Source(
+            url: request.url, method: request.method,
+            headers: request == record.currentRequest
+                ? record.headers(in: session.record) : request.headers,
+            sensitiveHeaders: request.sensitiveHeaders)
+    }
+}
+
+extension TransferError {
+    /// Whether another source may do better: not where the task itself, the client or the disk is at fault.
+    fileprivate var isOfTheSource: Bool {
+        switch kind {
+        case .url(.cancelled), .url(.cannotWriteToFile), .url(.requestBodyStreamExhausted),
+            .url(.fileDoesNotExist):
+            false
+        case .url, .ferry: true
+        }
+    }
+}
+
+extension Duration {
+    /// The length in seconds.
+    var seconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}
