@@ -75,6 +75,28 @@ final class Journal {
         schedule()
     }
 
+    func save(_ file: StagedFile) {
+        gathered.save(file)
+        schedule()
+    }
+
+    func remove(_ file: FileID) {
+        gathered.batch.removedFiles.append(file)
+        schedule()
+    }
+
+    /// Goes into one transaction with what is created in the same turn of the loop.
+    func record(_ creation: IdempotencyRecord) {
+        gathered.record(creation)
+        schedule()
+    }
+
+    /// Sets the gateway's own limit in bytes a second; nil takes it away.
+    func setGatewayLimit(_ limit: Int64?) {
+        gathered.batch.gatewayLimit = .some(limit)
+        schedule()
+    }
+
     /// Sets the mark up to which no tenant sequence is given again after a restart.
     func reserve(_ sequence: Int64, for tenant: TenantID) {
         gathered.batch.tenantSequences[tenant] = sequence
@@ -94,6 +116,12 @@ final class Journal {
         return
             (gathered.batch.contents.last(where: isTask)
             ?? inFlight?.batch.contents.last(where: isTask))?.bytes
+    }
+
+    /// What a request with this key has created and is on its way to the store.
+    func pendingCreation(of key: String, tenant: TenantID) -> IdempotencyRecord? {
+        let key = CreationKey(tenant: tenant, key: key)
+        return gathered.creation(key) ?? inFlight?.creation(key)
     }
 
     // MARK: Commit
@@ -184,7 +212,7 @@ final class Journal {
     }
 }
 
-/// A batch with an index of its tasks, so that a task that changes often is written once.
+/// A batch with an index of its records, so that one that changes often is written once.
 private struct Gathered {
     private enum Place {
         case created(Int)
@@ -194,6 +222,8 @@ private struct Gathered {
     var batch = StoreBatch()
     private var tasks: [TaskID: Place] = [:]
     private var sessions: [SessionID: Int] = [:]
+    private var files: [FileID: Int] = [:]
+    private var creations: [CreationKey: Int] = [:]
 
     mutating func save(_ session: SessionRecord) {
         if let index = sessions[session.id] {
@@ -219,11 +249,44 @@ private struct Gathered {
         }
     }
 
+    mutating func save(_ file: StagedFile) {
+        if let index = files[file.id] {
+            batch.files[index] = file
+        } else {
+            files[file.id] = batch.files.count
+            batch.files.append(file)
+        }
+    }
+
+    mutating func record(_ creation: IdempotencyRecord) {
+        creations[CreationKey(creation)] = batch.creations.count
+        batch.creations.append(creation)
+    }
+
+    func creation(_ key: CreationKey) -> IdempotencyRecord? {
+        creations[key].map { batch.creations[$0] }
+    }
+
     func task(_ id: TaskID) -> TaskRecord? {
         switch tasks[id] {
         case .created(let index): batch.createdTasks[index]
         case .changed(let index): batch.changedTasks[index]
         case nil: nil
         }
+    }
+}
+
+/// What tells one creation from another: the key's bytes, as the client gave them.
+struct CreationKey: Hashable {
+    private let tenant: TenantID
+    private let key: [UInt8]
+
+    init(tenant: TenantID, key: String) {
+        self.tenant = tenant
+        self.key = Array(key.utf8)
+    }
+
+    init(_ creation: IdempotencyRecord) {
+        self.init(tenant: creation.tenant, key: creation.key)
     }
 }

@@ -54,6 +54,13 @@ public final class MemoryStore: Store {
         state.withLock { $0.stored[task] }
     }
 
+    /// One look-up.
+    public func creation(
+        of key: String, of tenant: TenantID
+    ) async throws(StoreError) -> IdempotencyRecord? {
+        state.withLock { $0.creations[CreationKey(tenant: tenant, key: key)] }
+    }
+
     /// A task's stream is searched in its session's from the task's first event on.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         state.withLock { $0.events(query) }
@@ -64,7 +71,7 @@ public final class MemoryStore: Store {
         state.withLock { $0.oldest(of: stream) }
     }
 
-    /// Looks at every task once.
+    /// Looks at every task and every key once.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
         state.withLock { $0.purge(limits) }
     }
@@ -95,6 +102,9 @@ private struct State {
     var tenants: [TenantID: Tenant] = [:]
     /// The session's sequence of each task's first event.
     var firstEvents: [TaskID: Int64] = [:]
+    var files: [FileID: StagedFile] = [:]
+    var creations: [CreationKey: IdempotencyRecord] = [:]
+    var gatewayLimit: Int64?
     var lastIdentifier: Int64 = 0
 
     var contents: StoreContents {
@@ -108,6 +118,8 @@ private struct State {
             .sorted { $0.id < $1.id }
         contents.lastIdentifier = lastIdentifier
         contents.tenantSequences = tenants.mapValues(\.lastSequence)
+        contents.files = files.values.sorted { $0.id < $1.id }
+        contents.gatewayLimit = gatewayLimit
         return contents
     }
 }
@@ -133,6 +145,13 @@ extension State {
             stored[content.task] = content.bytes
         }
         for event in batch.events { append(event) }
+        for creation in batch.creations { creations[CreationKey(creation)] = creation }
+        for file in batch.files {
+            files[file.id] = file
+            lastIdentifier = max(lastIdentifier, file.id.rawValue)
+        }
+        for file in batch.removedFiles { files[file] = nil }
+        if let limit = batch.gatewayLimit { gatewayLimit = limit }
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }
     }
@@ -157,6 +176,10 @@ extension State {
                 tenant: event.tenant, session: event.session, sequence: event.sequence,
                 tenantSequence: event.tenantSequence, task: event.task, at: event.at,
                 body: .didReceiveData(offset: offset, length: length, inline: inline, bytes: nil))
+        }
+        // No record has the decision's number.
+        if case .needNewBodyStream(_, let decision) = event.body {
+            lastIdentifier.raise(to: decision.id.rawValue)
         }
         if let task = event.task, firstEvents[task] == nil { firstEvents[task] = event.sequence }
         note(event.tenantSequence, of: event.tenant)
@@ -224,6 +247,7 @@ extension State {
             else { continue }
             remove(id)
         }
+        creations = creations.filter { $0.value.at >= limits.creationsBefore }
         return expired.filter { $0.content?.place == .file }.map(\.id).sorted()
     }
 }
