@@ -87,7 +87,7 @@ public final class DurableStore: Store {
         }
     }
 
-    /// Reads sessions and active tasks only, so that a start does not wait for history.
+    /// Reads sessions, active tasks and staged files only, so that a start does not wait for history.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
         return try await reading { try Loading(database: $0, sealer: sealer).contents() }
@@ -125,6 +125,16 @@ public final class DurableStore: Store {
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         let sealer = sealer
         return try await reading { try TaskReader($0, sealer: sealer).content(of: task) }
+    }
+
+    /// One look at the primary key, and one value to open.
+    public func creation(
+        of key: String, of tenant: TenantID
+    ) async throws(StoreError) -> IdempotencyRecord? {
+        let sealer = sealer
+        return try await reading {
+            try CreationTable(database: $0, sealer: sealer).creation(of: key, of: tenant)
+        }
     }
 
     /// Reads whole packs: the events of a session in one commit, of a tenant in one commit. A

@@ -3,11 +3,11 @@ internal import GRDB
 public import Semantics
 
 extension DurableStore {
-    /// How many tasks or packs one transaction forgets: commits wait for it, so it is short (about
+    /// How many tasks, packs or keys one transaction forgets: commits wait for it, so it is short (about
     /// 20 ms).
     private static let stepSize = 1000
 
-    /// In steps of 1,000 tasks or packs, between which commits go on.
+    /// In steps of 1,000 tasks, packs or keys, between which commits go on.
     ///
     /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
@@ -17,7 +17,19 @@ extension DurableStore {
         let files = try await purgeTasks(limits)
         let sealer = sealer
         try await writing { try Retention(database: $0).removeSessions(limits, sealer: sealer) }
+        try await purgeCreations(limits)
         return files
+    }
+
+    private func purgeCreations(_ limits: RetentionLimits) async throws(StoreError) {
+        let sealer = sealer
+        while true {
+            let count = try await writing { database in
+                try CreationTable(database: database, sealer: sealer).remove(
+                    before: limits.creationsBefore, limit: Self.stepSize)
+            }
+            guard count == Self.stepSize else { return }
+        }
     }
 
     private func purgeEvents(of session: SessionID, _ limits: RetentionLimits)
@@ -52,9 +64,7 @@ extension DurableStore {
                 let tasks = try Retention(database: database).expiredTasks(
                     limits, limit: Self.stepSize)
                 let removal = try Removal(database, sealer: sealer)
-                return (
-                    tasks.count, try tasks.filter { try removal.forgetEvenDamaged($0) == .file }
-                )
+                return (tasks.count, try tasks.filter(removal.forgetEvenDamaged))
             }
             files += found
             guard seen == Self.stepSize else { return files }

@@ -9,8 +9,10 @@ import Testing
 @Suite struct DamageTests {
     @Test func `a record that is cut or changed is read or refused, never trapped on`() throws {
         var world = World()
-        let session = world.makeSession(delegate: DelegateOptions())
-        for (created, changed) in world.variety(in: session) {
+        var delegate = DelegateOptions()
+        delegate.handles = Set(DecisionKind.allCases)
+        let session = world.makeSession(delegate: delegate)
+        for (created, changed) in try world.variety(in: session) {
             for task in [created, changed] {
                 var parts = RecordParts()
                 task.originalRequest.write(to: &parts)
@@ -33,7 +35,13 @@ import Testing
     }
 
     @Test func `a pack that is cut or changed is read or refused, never trapped on`() throws {
-        let events = History().events
+        // Two of each kind: every byte of theirs is changed.
+        var seen: [EventKind: Int] = [:]
+        let events = History().events.filter { event in
+            seen[EventKind(event.body), default: 0] += 1
+            return seen[EventKind(event.body), default: 0] <= 2
+        }
+        #expect(seen.count == 11 && events.count == 22)
         var pack = EventPackWriter(startingAt: events[0])
         for event in events {
             var parts = RecordParts()
@@ -89,7 +97,8 @@ import Testing
             }
             var limits = RetentionLimits.none
             limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
-            _ = try await store.purge(limits)
+            // It may have had a file.
+            #expect(try await store.purge(limits) == [history.tasks[3].id])
             for task in history.tasks { #expect(try await !store.knows(task.id)) }
         }
     }

@@ -103,6 +103,9 @@ struct History {
         var story: [(inout StoreBatch, inout World) -> Void] = []
         let error = TransferError(.url(.timedOut), at: "https://example.com/a/b?c=d")
         for index in 0..<9 {
+            let decision = DecisionNotice(
+                id: DecisionID(rawValue: world.nextIdentifier()), kind: .bodyStream,
+                deadline: Timestamp(milliseconds: World.start + Int64(index)))
             var task = world.makeTask(in: sessions[index % 3])
             let created = task
             task = task.completed(at: world.instant, error: index % 4 == 3 ? error : nil)
@@ -114,6 +117,9 @@ struct History {
             let first = early
             story.append { batch, world in
                 batch.createdTasks.append(created)
+                batch.creations.append(
+                    world.creation(
+                        "key \(index)", of: [created.id.rawValue, 0], tenant: created.tenant))
                 batch.events.append(world.event(.didCreate, of: created))
             }
             story.append { batch, world in
@@ -123,6 +129,14 @@ struct History {
                         .didReceiveInformationalResponse(status: 103, headers: headers), of: created
                     ))
                 batch.events.append(world.event(.didReceiveResponse(first), of: created))
+                let body: EventBody =
+                    switch index % 4 {
+                    case 0: .needNewBodyStream(generation: index, decision: decision)
+                    case 1: .didResumeAtOffset(fileOffset: 1 << 40, expectedTotalBytes: unknownSize)
+                    case 2: .willRetry(attempt: 2, delay: 0.75, reason: "503 Ümlaut")
+                    default: .didReceiveData(offset: 9, length: 3, inline: true, bytes: nil)
+                    }
+                batch.events.append(world.event(body, of: created))
             }
             story.append { batch, world in
                 if let place = batch.createdTasks.firstIndex(where: { $0.id == completed.id }) {

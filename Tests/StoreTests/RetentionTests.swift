@@ -160,5 +160,6 @@ extension RetentionLimits {
     /// Forgets nothing.
     static let none = RetentionLimits(
         tasksCompletedBefore: Timestamp(milliseconds: 0), eventsBefore: Timestamp(milliseconds: 0),
-        eventsPerSession: .max, sessionsInvalidBefore: Timestamp(milliseconds: 0))
+        eventsPerSession: .max, sessionsInvalidBefore: Timestamp(milliseconds: 0),
+        creationsBefore: Timestamp(milliseconds: 0))
 }

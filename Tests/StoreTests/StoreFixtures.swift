@@ -92,6 +92,27 @@ struct World {
             createdAt: instant)
     }
 
+    /// A staged file of which nothing is there yet.
+    mutating func makeFile(
+        of tenant: TenantID = alice, announcedLength: Int64? = nil,
+        expectedDigest: ContentDigest? = nil, mediaType: String? = nil
+    ) -> StagedFile {
+        tick()
+        return StagedFile(
+            id: FileID(rawValue: nextIdentifier()), tenant: tenant,
+            announcedLength: announcedLength, expectedDigest: expectedDigest, mediaType: mediaType,
+            createdAt: instant)
+    }
+
+    /// What a request with this key has created, now.
+    func creation(
+        _ key: String, of created: [Int64], tenant: TenantID = alice
+    ) -> IdempotencyRecord {
+        IdempotencyRecord(
+            tenant: tenant, key: key, fingerprint: Array(key.utf8.prefix(32)), created: created,
+            at: instant)
+    }
+
     mutating func event(
         _ body: EventBody, of task: TaskRecord
     ) -> Event {
@@ -118,10 +139,21 @@ struct World {
 }
 
 extension TaskRecord {
+    /// The task as it is once it has been resumed.
+    func running(at instant: Timestamp, isLive: Bool) -> TaskRecord {
+        var task = self
+        task.state = .running
+        task.suspendCount = 0
+        task.startedAt = instant
+        task.hasLiveAttempt = isLive
+        return task
+    }
+
     /// The task as it is at the end of a plain transfer.
     func completed(at instant: Timestamp, error: TransferError? = nil) -> TaskRecord {
         var task = self
         task.state = .completed
+        task.suspendCount = 0
         task.startedAt = createdAt
         task.completedAt = instant
         task.hasLiveAttempt = false
@@ -150,6 +182,26 @@ extension ResponseRecord {
         url: WebURL.plain.string, status: 200, httpVersion: "1.1",
         headers: ["Content-Type": "text/plain", "Content-Length": "12"], expectedContentLength: 12,
         mimeType: "text/plain", textEncodingName: "utf-8", suggestedFilename: "b.txt")
+}
+
+extension DownloadCheckpoint {
+    /// Two ranges of an entity with a strong tag.
+    static func plain(part: TaskID) -> DownloadCheckpoint {
+        checkpoint(
+            tag: "\"v1\"", date: "Sun, 06 Nov 1994 08:49:37 GMT", total: 1 << 40,
+            received: [0..<65_536, 1 << 30..<1 << 31], part: part)
+    }
+
+    /// A checkpoint from its parts, which must be in the form that they must have.
+    static func checkpoint(
+        tag: String?, date: String?, total: Int64?, received: [Range<Int64>], part: TaskID
+    ) -> DownloadCheckpoint {
+        let validators = EntityValidators(tag: tag.flatMap(EntityTag.init), date: date)
+        guard let entity = RangedEntity(validators: validators, total: total),
+            let point = ResumePoint(entity: entity, received: received)
+        else { preconditionFailure("not in the form that a checkpoint must have") }
+        return DownloadCheckpoint(point: point, part: part)
+    }
 }
 
 extension TaskMetrics {

@@ -10,6 +10,8 @@ import Testing
             let contents = try await store.load()
             #expect(contents.sessions.isEmpty && contents.activeTasks.isEmpty)
             #expect(contents.lastIdentifier == 0 && contents.tenantSequences.isEmpty)
+            #expect(contents.files.isEmpty && contents.gatewayLimit == nil)
+            #expect(try await store.creation(of: "", of: World.alice) == nil)
             let session = SessionID(rawValue: 1)
             #expect(try await store.tasks(TaskQuery(tenant: World.alice)).isEmpty)
             #expect(try await store.taskCounts(of: session).isEmpty)
@@ -35,10 +37,12 @@ import Testing
             configuration.urlCache.diskCapacity = 0
             var delegate = DelegateOptions()
             delegate.data = .inline
+            delegate.handles = [.bodyStream, .redirect]
             let id = world.makeSession(configuration: configuration, delegate: delegate)
             try await store.commit(world.batch(id))
             world.change(id) { session in
                 session.description = "nightly\u{0}mirror"
+                session.maximumBytesPerSecond = 1 << 20
                 session.state = .invalid
                 session.invalidatedAt = Timestamp(milliseconds: World.start + 5)
                 session.lastSequence = 17
@@ -48,6 +52,12 @@ import Testing
             let contents = try await store.load()
             #expect(contents.sessions == [world.session(id)])
             #expect(contents.lastIdentifier == id.rawValue)
+            world.change(id) { session in
+                session.description = ""
+                session.maximumBytesPerSecond = nil
+            }
+            try await store.commit(world.batch(id))
+            #expect(try await store.load().sessions == [world.session(id)])
         }
     }
 
@@ -56,7 +66,7 @@ import Testing
         try await kind.withStore { store in
             var world = World()
             let session = world.makeSession()
-            for task in world.variety(in: session) {
+            for task in try world.variety(in: session) {
                 var batch = world.batch(session)
                 batch.createdTasks = [task.created]
                 try await store.commit(batch)
@@ -228,70 +238,5 @@ import Testing
             try await store.commit(batch)
             #expect(try await store.load().tenantSequences == [World.alice: 10_000, World.bob: 3])
         }
-    }
-}
-
-extension World {
-    /// Tasks that together use every member, each as it was created and as it became.
-    mutating func variety(in session: SessionID) -> [(created: TaskRecord, changed: TaskRecord)] {
-        let plain = makeTask(in: session)
-        let failed = makeTask(in: session)
-        var failure = TransferError(
-            .url(.cannotFindHost), at: "https://example.com/a", message: "no such host",
-            underlying: .init(layer: .curl, code: 6, message: "Could not resolve host"),
-            userInfo: ["a": .string("b"), "c": .integer(-4)])
-        failure = failure.adding(.integer(.max), for: "d")
-        var request = RequestRecord(
-            url: WebURL(
-                string: "http://[fe80::1%25eth0]:8080/", scheme: "http", host: "fe80::1",
-                zone: "eth0",
-                port: 8080, path: "/"),
-            method: "POST",
-            headers: ["Authorization": "Bearer x", "X-Api-Key": "k", "A": "", "a": "2"],
-            sensitiveHeaders: ["x-api-key"], cachePolicy: .reloadIgnoringLocalCacheData,
-            timeoutInterval: 0.125, body: Array(0...255))
-        var options = TaskOptions()
-        options.description = "ümläut 🚢"
-        options.priority = 0.875
-        options.delivery = .stream
-        options.fileName = "n.bin"
-        options.expectedDigest = ContentDigest(
-            algorithm: .sha256, bytes: Array(repeating: 9, count: 32))
-        options.computeDigest = true
-        options.earliestBeginDate = Timestamp(milliseconds: World.start + 99)
-        options.countOfBytesClientExpectsToSend = 5
-        options.countOfBytesClientExpectsToReceive = 0
-        let rich = makeTask(in: session, request: request, options: options, type: .download)
-        var redirected = rich.completed(at: instant, error: failure)
-        request.method = "GET"
-        request.headers = ["Cookie": "a=b"]
-        request.url = WebURL(
-            string: "http://odd.example", scheme: "http", host: "odd.example", port: 80, path: "/x",
-            query: "")
-        redirected.currentRequest = request
-        redirected.response?.url = "http://odd.example/x?"
-        redirected.response?.headers = ["Set-Cookie": "s=1", "X": "y"]
-        redirected.response?.httpVersion = "2"
-        redirected.response?.mimeType = nil
-        redirected.response?.expectedContentLength = unknownSize
-        redirected.metrics.redirectCount = 1
-        redirected.metrics.transactions.append(TransactionMetrics())
-        redirected.metrics.transactions[1].localPort = 1
-        redirected.content = ContentRecord(
-            length: 1 << 40, place: .file, digest: "sha-256=:AA==:", lengthVerified: false)
-        redirected.countOfBytesSent = 256
-        redirected.countOfBytesExpectedToSend = unknownSize
-        redirected.options.description = nil
-        let other = makeTask(in: session)
-        var running = (plain, other)
-        running.0.state = .running
-        running.0.hasLiveAttempt = true
-        running.0.startedAt = instant
-        running.1.state = .running
-        running.1.startedAt = instant
-        return [
-            (plain, running.0), (running.1, other),
-            (failed, failed.completed(at: instant, error: failure)), (rich, redirected),
-        ]
     }
 }

@@ -22,6 +22,9 @@ enum Schema {
         migrator.registerMigration("1 sessions, tasks, contents, events") { database in
             try database.execute(sql: first)
         }
+        migrator.registerMigration("2 files, creations, limits") { database in
+            try database.execute(sql: second)
+        }
         return migrator
     }
 
@@ -106,5 +109,34 @@ enum Schema {
         );
         CREATE UNIQUE INDEX event_pack_by_session ON event_pack (session, lastSequence);
         CREATE INDEX event_pack_by_tenant ON event_pack (tenant, tenantThrough);
+        """
+
+    private static let second = """
+        -- Bytes of bodies a second; NULL for no limit.
+        ALTER TABLE gateway ADD COLUMN maximumBytesPerSecond INTEGER;
+        ALTER TABLE session ADD COLUMN maximumBytesPerSecond INTEGER;
+        -- Staged files, few and long-lived. Their bytes are elsewhere.
+        CREATE TABLE file (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            length INTEGER NOT NULL,
+            isComplete INTEGER NOT NULL,
+            announcedLength INTEGER,
+            expectedDigest TEXT,
+            mediaType TEXT,
+            createdAt INTEGER NOT NULL,
+            usedAt INTEGER NOT NULL
+        );
+        -- What a request with an Idempotency-Key has created. The fingerprint is sealed: it is a
+        -- digest of a body, and a short body can be guessed. created: numbers, packed.
+        CREATE TABLE creation (
+            tenant INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            at INTEGER NOT NULL,
+            fingerprint BLOB NOT NULL,
+            created BLOB NOT NULL,
+            PRIMARY KEY (tenant, key)
+        ) WITHOUT ROWID;
+        CREATE INDEX creation_by_age ON creation (at);
         """
 }

@@ -8,10 +8,18 @@ enum EventCoding {
         static let header: UInt8 = 2
         static let offset: UInt8 = 1
         static let length: UInt8 = 2
+        static let generation: UInt8 = 1
+        static let decision: UInt8 = 2
+        static let decisionKind: UInt8 = 3
+        static let deadline: UInt8 = 4
+        static let total: UInt8 = 2
+        static let attempt: UInt8 = 1
+        static let delay: UInt8 = 2
+        static let reason: UInt8 = 3
     }
 
     /// Whether the body is told by the task that has completed: nothing of it changes any more
-    /// (S-31).
+    /// (S-31). Of several responses only those that are the last one's equal are.
     static func isDerived(_ body: EventBody, from task: TaskRecord) -> Bool {
         guard task.state == .completed else { return false }
         return switch body {
@@ -28,6 +36,18 @@ enum EventCoding {
         case .didReceiveInformationalResponse(let status, let headers):
             parts.clear.put(Field.status, status)
             headers.write(Field.header, to: &parts)
+        case .needNewBodyStream(let generation, let decision):
+            parts.clear.put(Field.generation, generation)
+            parts.clear.put(Field.decision, decision.id.rawValue)
+            parts.clear.put(Field.decisionKind, decision.kind.rawValue)
+            parts.clear.put(Field.deadline, decision.deadline.milliseconds)
+        case .didResumeAtOffset(let offset, let total):
+            parts.clear.put(Field.offset, offset)
+            parts.clear.put(Field.total, total)
+        case .willRetry(let attempt, let delay, let reason):
+            parts.clear.put(Field.attempt, attempt)
+            parts.clear.put(Field.delay, delay)
+            parts.clear.put(Field.reason, reason)
         case .didReceiveResponse(let response): response.write(to: &parts, base: "")
         case .didReceiveData(let offset, let length, _, _):
             parts.clear.put(Field.offset, offset)
@@ -45,6 +65,9 @@ enum EventCoding {
         case .didCreate: .didCreate
         case .didFinishDownloading: .didFinishDownloading
         case .didReceiveInformationalResponse: try informationalResponse(reader)
+        case .needNewBodyStream: try needNewBodyStream(reader)
+        case .didResumeAtOffset: try didResumeAtOffset(reader)
+        case .willRetry: try willRetry(reader)
         case .didReceiveResponse:
             .didReceiveResponse(try ResponseRecord(clear: reader, secret: nil, base: ""))
         case .didReceiveData: try data(reader)
@@ -83,6 +106,59 @@ enum EventCoding {
         return .didReceiveInformationalResponse(status: status, headers: headers)
     }
 
+    private static func needNewBodyStream(_ reader: RecordReader) throws(StoreError) -> EventBody {
+        var reader = reader
+        var generation = 0
+        var id: Int64 = 0
+        var kind: DecisionKind?
+        var deadline: Int64 = 0
+        while let field = try reader.next() {
+            switch field {
+            case Field.generation: generation = try reader.int()
+            case Field.decision: id = try reader.int64()
+            case Field.decisionKind: kind = try reader.raw()
+            case Field.deadline: deadline = try reader.int64()
+            default: try reader.skip()
+            }
+        }
+        guard let kind else { throw .damagedRecord }
+        return .needNewBodyStream(
+            generation: generation,
+            decision: DecisionNotice(
+                id: DecisionID(rawValue: id), kind: kind,
+                deadline: Timestamp(milliseconds: deadline)))
+    }
+
+    private static func didResumeAtOffset(_ reader: RecordReader) throws(StoreError) -> EventBody {
+        var reader = reader
+        var offset: Int64 = 0
+        var total: Int64 = 0
+        while let field = try reader.next() {
+            switch field {
+            case Field.offset: offset = try reader.int64()
+            case Field.total: total = try reader.int64()
+            default: try reader.skip()
+            }
+        }
+        return .didResumeAtOffset(fileOffset: offset, expectedTotalBytes: total)
+    }
+
+    private static func willRetry(_ reader: RecordReader) throws(StoreError) -> EventBody {
+        var reader = reader
+        var attempt = 0
+        var delay = 0.0
+        var reason = ""
+        while let field = try reader.next() {
+            switch field {
+            case Field.attempt: attempt = try reader.int()
+            case Field.delay: delay = try reader.double()
+            case Field.reason: reason = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        return .willRetry(attempt: attempt, delay: delay, reason: reason)
+    }
+
     private static func data(_ reader: RecordReader) throws(StoreError) -> EventBody {
         var reader = reader
         var offset: Int64 = 0
@@ -95,32 +171,5 @@ enum EventCoding {
             }
         }
         return .didReceiveData(offset: offset, length: length, inline: true, bytes: nil)
-    }
-}
-
-extension SealContext {
-    /// An event's payload.
-    static func event(_ sequence: Int64, of session: SessionID, tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: session.rawValue, field: "event \(sequence)")
-    }
-
-    /// A session's configuration.
-    static func constants(of session: SessionID, tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: session.rawValue, field: "constants")
-    }
-
-    /// A task's original request.
-    static func request(of task: TaskID, tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: task.rawValue, field: "request")
-    }
-
-    /// A task's status.
-    static func status(of task: TaskID, tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: task.rawValue, field: "status")
-    }
-
-    /// A content.
-    static func content(of task: TaskID, tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: task.rawValue, field: "content")
     }
 }

@@ -102,6 +102,9 @@ enum EventKind: UInt8 {
     case didFinishCollectingMetrics = 6
     case didComplete = 7
     case didBecomeInvalid = 8
+    case needNewBodyStream = 9
+    case didResumeAtOffset = 10
+    case willRetry = 11
 
     init(_ body: EventBody) {
         self =
@@ -114,6 +117,9 @@ enum EventKind: UInt8 {
             case .didFinishCollectingMetrics: .didFinishCollectingMetrics
             case .didComplete: .didComplete
             case .didBecomeInvalid: .didBecomeInvalid
+            case .needNewBodyStream: .needNewBodyStream
+            case .didResumeAtOffset: .didResumeAtOffset
+            case .willRetry: .willRetry
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")
             }

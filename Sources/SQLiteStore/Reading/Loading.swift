@@ -16,6 +16,8 @@ struct Loading {
             contents.tenantSequences[TenantID(rawValue: row.int64(0))] = row.int64(1)
             return true
         }
+        contents.files = try FileTable(database: database).all()
+        contents.gatewayLimit = try GatewayRow(database: database).limit()
         return contents
     }
 
@@ -24,7 +26,7 @@ struct Loading {
             database,
             """
             SELECT id, tenant, type, state, description, createdAt, invalidatedAt, lastSequence,
-                lastTaskNumber, constants, secret
+                lastTaskNumber, constants, secret, maximumBytesPerSecond
             FROM session ORDER BY id
             """)
         return try statement.all { row throws(StoreError) in
@@ -41,6 +43,7 @@ struct Loading {
                 id: id, tenant: tenant, type: type, description: row.stringOrNil(4),
                 configuration: configuration, delegate: delegate,
                 createdAt: Timestamp(milliseconds: row.int64(5)))
+            session.maximumBytesPerSecond = row.int64OrNil(11)
             session.state = state
             session.invalidatedAt = row.int64OrNil(6).map(Timestamp.init(milliseconds:))
             session.lastSequence = row.int64(7)
@@ -55,6 +58,7 @@ struct Loading {
             """
             SELECT max(coalesce((SELECT max(id) FROM session), 0),
                 coalesce((SELECT max(id) FROM task), 0),
+                coalesce((SELECT max(id) FROM file), 0),
                 coalesce((SELECT lastForgottenIdentifier FROM gateway), 0))
             """)
         return try statement.first { $0.int64(0) } ?? 0

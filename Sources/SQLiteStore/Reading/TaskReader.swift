@@ -67,6 +67,7 @@ struct TaskReader {
                 clear: RecordReader(row.bytes(9)), secret: secret.map { RecordReader($0) }),
             createdAt: Timestamp(milliseconds: row.int64(7)))
         task.state = state
+        task.suspendCount = task.usualSuspendCount
         task.hasLiveAttempt = row.bool(6)
         task.startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
         task.completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))

@@ -12,6 +12,10 @@ extension TaskOptions {
         static let earliestBeginDate: UInt8 = 7
         static let bytesToSend: UInt8 = 8
         static let bytesToReceive: UInt8 = 9
+        static let maximumBytesPerSecond: UInt8 = 10
+        static let connections: UInt8 = 11
+        static let mirror: UInt8 = 12
+        static let retry: UInt8 = 13
     }
 
     /// Writes the options.
@@ -25,6 +29,12 @@ extension TaskOptions {
         writer.put(Field.earliestBeginDate, earliestBeginDate?.milliseconds)
         writer.put(Field.bytesToSend, countOfBytesClientExpectsToSend)
         writer.put(Field.bytesToReceive, countOfBytesClientExpectsToReceive)
+        writer.put(Field.maximumBytesPerSecond, maximumBytesPerSecond)
+        if connections != 1 { writer.put(Field.connections, connections) }
+        for mirror in mirrors {
+            writer.put(Field.mirror, record: { mirror.write(to: &$0) })
+        }
+        if let retry { writer.put(Field.retry, record: { retry.write(to: &$0) }) }
     }
 
     /// Reads what `write` has written.
@@ -37,54 +47,30 @@ extension TaskOptions {
             case Field.priority: priority = try reader.double()
             case Field.delivery: delivery = try reader.raw()
             case Field.fileName: fileName = try reader.string()
-            case Field.expectedDigest: expectedDigest = try Self.digest(try reader.string())
+            case Field.expectedDigest:
+                expectedDigest = try ContentDigest(stored: try reader.string())
             case Field.computeDigest: computeDigest = try reader.bool()
             case Field.earliestBeginDate:
                 earliestBeginDate = Timestamp(milliseconds: try reader.int64())
             case Field.bytesToSend: countOfBytesClientExpectsToSend = try reader.int64()
             case Field.bytesToReceive: countOfBytesClientExpectsToReceive = try reader.int64()
+            case Field.maximumBytesPerSecond: maximumBytesPerSecond = try reader.int64()
+            case Field.connections: connections = try reader.int()
+            case Field.mirror: mirrors.append(try WebURL(try reader.record()))
+            case Field.retry: retry = try RetryPolicy(try reader.record())
             default: try reader.skip()
             }
-        }
-    }
-
-    private static func digest(_ text: String) throws(StoreError) -> ContentDigest {
-        do {
-            return try ContentDigest(parsing: text)
-        } catch {
-            throw .damagedRecord
         }
     }
 }
 
-extension ContentRecord {
-    private enum Field {
-        static let length: UInt8 = 1
-        static let place: UInt8 = 2
-        static let digest: UInt8 = 3
-        static let lengthVerified: UInt8 = 4
-    }
-
-    /// Writes the content's description.
-    func write(to writer: inout RecordWriter) {
-        writer.put(Field.length, length)
-        if place != .file { writer.put(Field.place, place.rawValue) }
-        writer.put(Field.digest, digest)
-        writer.put(Field.lengthVerified, lengthVerified)
-    }
-
-    /// Reads what `write` has written.
-    init(_ reader: RecordReader) throws(StoreError) {
-        self.init(length: 0, place: .file, digest: nil, lengthVerified: false)
-        var reader = reader
-        while let field = try reader.next() {
-            switch field {
-            case Field.length: length = try reader.int64()
-            case Field.place: place = try reader.raw()
-            case Field.digest: digest = try reader.string()
-            case Field.lengthVerified: lengthVerified = try reader.bool()
-            default: try reader.skip()
-            }
+extension ContentDigest {
+    /// Reads what `description` has written.
+    init(stored text: String) throws(StoreError) {
+        do {
+            try self.init(parsing: text)
+        } catch {
+            throw .damagedRecord
         }
     }
 }

@@ -66,6 +66,12 @@ struct RecordReader {
         return Array(try take(try length()))
     }
 
+    /// Two numbers that are one packed field.
+    mutating func numbers() throws(StoreError) -> (Int64, Int64) {
+        var packed = try record()
+        return (try packed.zigzag(), try packed.zigzag())
+    }
+
     /// The record inside the record.
     mutating func record() throws(StoreError) -> RecordReader {
         try expect(.bytes)

@@ -50,6 +50,16 @@ struct RecordWriter {
         chunk(value)
     }
 
+    /// Puts two numbers as one packed field.
+    mutating func put(_ field: UInt8, numbers first: Int64, _ second: Int64) {
+        put(
+            field,
+            record: { writer in
+                writer.varint(zigzag: first)
+                writer.varint(zigzag: second)
+            })
+    }
+
     /// Puts a record inside the record.
     mutating func put(_ field: UInt8, record body: (inout RecordWriter) -> Void) {
         let mark = begin(field)

@@ -131,11 +131,15 @@ extension DelegateOptions {
     private enum Field {
         static let decisionTimeout: UInt8 = 1
         static let data: UInt8 = 2
+        static let handles: UInt8 = 3
     }
 
     fileprivate func write(to writer: inout RecordWriter) {
         writer.put(Field.decisionTimeout, decisionTimeout)
         writer.put(Field.data, data.rawValue)
+        for kind in DecisionKind.allCases where handles.contains(kind) {
+            writer.put(Field.handles, kind.rawValue)
+        }
     }
 
     fileprivate init(_ reader: RecordReader) throws(StoreError) {
@@ -145,6 +149,7 @@ extension DelegateOptions {
             switch field {
             case Field.decisionTimeout: decisionTimeout = try reader.double()
             case Field.data: data = try reader.raw()
+            case Field.handles: handles.insert(try reader.raw())
             default: try reader.skip()
             }
         }

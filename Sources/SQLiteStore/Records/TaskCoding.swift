@@ -15,9 +15,15 @@ enum TaskStatus {
         static let response: UInt8 = 8
         static let error: UInt8 = 9
         static let metrics: UInt8 = 10
+        static let suspendCount: UInt8 = 11
+        static let retryCount: UInt8 = 12
+        static let mirrorCount: UInt8 = 13
+        static let bodyGeneration: UInt8 = 14
+        static let checkpoint: UInt8 = 15
     }
 
-    /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out.
+    /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
+    /// is the `suspendCount` that the state tells.
     static func write(_ task: TaskRecord, to parts: inout RecordParts) {
         if task.options != TaskOptions() {
             parts.clear.put(Field.options, record: { task.options.write(to: &$0) })
@@ -42,6 +48,15 @@ enum TaskStatus {
         if let content = task.content {
             parts.clear.put(Field.content, record: { content.write(to: &$0) })
         }
+        if task.suspendCount != task.usualSuspendCount {
+            parts.clear.put(Field.suspendCount, task.suspendCount)
+        }
+        if task.retryCount != 0 { parts.clear.put(Field.retryCount, task.retryCount) }
+        if task.mirrorCount != 0 { parts.clear.put(Field.mirrorCount, task.mirrorCount) }
+        if task.bodyGeneration != 0 { parts.clear.put(Field.bodyGeneration, task.bodyGeneration) }
+        if let checkpoint = task.checkpoint {
+            parts.clear.put(Field.checkpoint, record: { checkpoint.write(to: &$0, of: task.id) })
+        }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
 
@@ -60,7 +75,8 @@ enum TaskStatus {
         }
     }
 
-    /// Reads a status into a task that is as it was created.
+    /// Reads a status into a task that is as it was created, but for what has columns and its
+    /// `usualSuspendCount`.
     static func read(clear: [UInt8], secret: [UInt8]?, into task: inout TaskRecord)
         throws(StoreError)
     {
@@ -77,6 +93,12 @@ enum TaskStatus {
                 task.countOfBytesExpectedToSend = try reader.int64()
             case Field.currentRequest: currentRequest = try reader.record()
             case Field.content: task.content = try ContentRecord(try reader.record())
+            case Field.suspendCount: task.suspendCount = try reader.int()
+            case Field.retryCount: task.retryCount = try reader.int()
+            case Field.mirrorCount: task.mirrorCount = try reader.int()
+            case Field.bodyGeneration: task.bodyGeneration = try reader.int()
+            case Field.checkpoint:
+                task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)
             default: try reader.skip()
             }
         }
@@ -112,16 +134,16 @@ enum TaskStatus {
         return outcome
     }
 
-    /// Where the content lies, if there is one.
-    static func contentPlace(in clear: [UInt8]) throws(StoreError) -> ContentRecord.Place? {
+    /// Whether there is a content, and it lies in a file.
+    static func hasFile(in clear: [UInt8]) throws(StoreError) -> Bool {
         var reader = RecordReader(clear)
         while let field = try reader.next() {
             guard field != Field.content else {
-                return try ContentRecord(try reader.record()).place
+                return try ContentRecord(try reader.record()).place == .file
             }
             try reader.skip()
         }
-        return nil
+        return false
     }
 
     /// The secret half of a record inside the record.
@@ -153,5 +175,8 @@ extension TaskOutcome {
 
 extension TaskRecord {
     /// What `countOfBytesExpectedToSend` is at first.
-    fileprivate var initialCountToSend: Int64 { Int64(originalRequest.body?.count ?? 0) }
+    fileprivate var initialCountToSend: Int64 { originalRequest.body?.length ?? 0 }
+
+    /// What `suspendCount` is unless something else is stored.
+    var usualSuspendCount: Int { state == .suspended ? 1 : 0 }
 }

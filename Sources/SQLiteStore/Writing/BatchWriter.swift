@@ -35,6 +35,13 @@ struct BatchWriter {
         }
         try writeContents(batch)
         try writePacks(packer)
+        try CreationTable(database: database, sealer: sealer).save(batch.creations)
+        let files = FileTable(database: database)
+        try files.save(batch.files)
+        try files.remove(batch.removedFiles)
+        let gateway = GatewayRow(database: database)
+        if let limit = batch.gatewayLimit { try gateway.set(limit: limit) }
+        if packer.newestDecision > 0 { try gateway.note(packer.newestDecision) }
         let removal = try Removal(database, sealer: sealer)
         for task in batch.removedTasks { _ = try removal.forget(task) }
         for session in batch.removedSessions { try removal.forget(session) }
@@ -63,7 +70,7 @@ struct BatchWriter {
             database,
             """
             UPDATE session SET state = ?2, description = ?3, invalidatedAt = ?4, lastSequence = ?5,
-                lastTaskNumber = ?6
+                lastTaskNumber = ?6, maximumBytesPerSecond = ?7
             WHERE id = ?1
             """)
         for session in sessions {
@@ -73,6 +80,7 @@ struct BatchWriter {
             update.bind(4, session.invalidatedAt?.milliseconds)
             update.bind(5, session.lastSequence)
             update.bind(6, Int64(session.lastTaskNumber))
+            update.bind(7, session.maximumBytesPerSecond)
             try update.run()
             if database.changesCount == 0 { try insert(session) }
         }
@@ -83,8 +91,8 @@ struct BatchWriter {
             database,
             """
             INSERT INTO session (id, state, description, invalidatedAt, lastSequence,
-                lastTaskNumber, tenant, type, createdAt, constants, secret)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)
+                lastTaskNumber, maximumBytesPerSecond, tenant, type, createdAt, constants, secret)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
             """)
         var constants = RecordParts()
         SessionConstants.write(session, to: &constants)
@@ -94,12 +102,13 @@ struct BatchWriter {
         insert.bind(4, session.invalidatedAt?.milliseconds)
         insert.bind(5, session.lastSequence)
         insert.bind(6, Int64(session.lastTaskNumber))
-        insert.bind(7, session.tenant.rawValue)
-        insert.bind(8, session.type.rawValue)
-        insert.bind(9, session.createdAt.milliseconds)
+        insert.bind(7, session.maximumBytesPerSecond)
+        insert.bind(8, session.tenant.rawValue)
+        insert.bind(9, session.type.rawValue)
+        insert.bind(10, session.createdAt.milliseconds)
         let secret = try sealer.sealIfPresent(
             constants.secret, for: .constants(of: session.id, tenant: session.tenant))
-        try insert.run(10, constants.clear.bytes, 11, secret)
+        try insert.run(11, constants.clear.bytes, 12, secret)
     }
 
     private func writeContents(_ batch: StoreBatch) throws {

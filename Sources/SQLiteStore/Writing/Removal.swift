@@ -7,11 +7,13 @@ internal import Semantics
 struct Removal {
     private let database: Database
     private let sealer: any Sealer
+    private let gateway: GatewayRow
     private let log = Log("store.removal")
 
     init(_ database: Database, sealer: any Sealer) throws {
         self.database = database
         self.sealer = sealer
+        self.gateway = GatewayRow(database: database)
     }
 
     /// A task's row, as far as its removal is concerned.
@@ -28,25 +30,27 @@ struct Removal {
     /// Forgets a task: content and secrets at once, the rest when no stored event is told from it
     /// any more.
     ///
-    /// - Returns: Where its content was.
-    func forget(_ task: TaskID) throws -> ContentRecord.Place? {
-        guard let row = try row(of: task) else { return nil }
+    /// - Returns: Whether its content was in a file.
+    func forget(_ task: TaskID) throws -> Bool {
+        guard let row = try row(of: task) else { return false }
         for table in ["content", "task_secret"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
-        let place = try TaskStatus.contentPlace(in: row.status)
+        let hasFile = try TaskStatus.hasFile(in: row.status)
         let lastEvent = row.lastEvent ?? row.lastSequence
         if let oldest = try oldestEvent(of: row.session), oldest <= lastEvent {
             try leaveOutcome(of: task, row, lastEvent: lastEvent)
         } else {
             try erase(task)
         }
-        return place
+        return hasFile
     }
 
     /// Forgets a task; one whose row is damaged goes altogether, so that it cannot stand in the way
     /// of the others.
-    func forgetEvenDamaged(_ task: TaskID) throws -> ContentRecord.Place? {
+    ///
+    /// - Returns: Whether its content was in a file, or may have been.
+    func forgetEvenDamaged(_ task: TaskID) throws -> Bool {
         do {
             return try forget(task)
         } catch StoreError.damaged(let words) {
@@ -54,7 +58,7 @@ struct Removal {
                 .error, "a damaged task was forgotten",
                 ["task": .name(task.description), "error": .words(words)])
             try erase(task)
-            return nil
+            return true
         }
     }
 
@@ -62,7 +66,7 @@ struct Removal {
     func erase(_ task: TaskID) throws {
         try run("DELETE FROM task WHERE id = ?1", task.rawValue)
         try run("DELETE FROM task_status WHERE task = ?1", task.rawValue)
-        try note(forgotten: task.rawValue)
+        try gateway.note(task.rawValue)
     }
 
     /// Forgets a session with all that belongs to it.
@@ -87,7 +91,7 @@ struct Removal {
         ] {
             try run(sql, session.rawValue)
         }
-        try note(forgotten: max(newest, session.rawValue))
+        try gateway.note(max(newest, session.rawValue))
     }
 
     /// The sequence of the session's oldest event that is kept.
@@ -144,13 +148,6 @@ struct Removal {
                 request: row.bytes(2), lastEvent: row.int64OrNil(3), status: row.bytes(4),
                 secret: row.bytesOrNil(5), lastSequence: row.int64(6))
         }
-    }
-
-    /// Keeps the greatest identifier that no row has any more: it is not given again.
-    private func note(forgotten identifier: Int64) throws {
-        try run(
-            "UPDATE gateway SET lastForgottenIdentifier = max(lastForgottenIdentifier, ?1)",
-            identifier)
     }
 
     private func run(_ sql: String, _ parameter: Int64) throws {

@@ -1,0 +1,34 @@
+internal import Engine
+internal import Semantics
+
+extension ContentRecord {
+    private enum Field {
+        static let length: UInt8 = 1
+        static let place: UInt8 = 2
+        static let digest: UInt8 = 3
+        static let lengthVerified: UInt8 = 4
+    }
+
+    /// Writes the content's description.
+    func write(to writer: inout RecordWriter) {
+        writer.put(Field.length, length)
+        if place != .file { writer.put(Field.place, place.rawValue) }
+        writer.put(Field.digest, digest)
+        writer.put(Field.lengthVerified, lengthVerified)
+    }
+
+    /// Reads what `write` has written.
+    init(_ reader: RecordReader) throws(StoreError) {
+        self.init(length: 0, place: .file, digest: nil, lengthVerified: false)
+        var reader = reader
+        while let field = try reader.next() {
+            switch field {
+            case Field.length: length = try reader.int64()
+            case Field.place: place = try reader.raw()
+            case Field.digest: digest = try reader.string()
+            case Field.lengthVerified: lengthVerified = try reader.bool()
+            default: try reader.skip()
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+internal import Engine
+internal import Semantics
+
+extension SealContext {
+    /// An event's payload.
+    static func event(_ sequence: Int64, of session: SessionID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: session.rawValue, field: "event \(sequence)")
+    }
+
+    /// A session's configuration.
+    static func constants(of session: SessionID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: session.rawValue, field: "constants")
+    }
+
+    /// A task's original request.
+    static func request(of task: TaskID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: task.rawValue, field: "request")
+    }
+
+    /// A task's status.
+    static func status(of task: TaskID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: task.rawValue, field: "status")
+    }
+
+    /// A content.
+    static func content(of task: TaskID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: task.rawValue, field: "content")
+    }
+
+    /// The fingerprint of a request with an idempotency key.
+    static func creation(_ key: String, of tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: 0, field: "creation \(key)")
+    }
+}

@@ -1,0 +1,69 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// The rows of idempotency keys (R-10).
+struct CreationTable {
+    let database: Database
+    let sealer: any Sealer
+
+    /// Writes what requests have created; a key that is there already is taken over.
+    func save(_ creations: [IdempotencyRecord]) throws {
+        guard !creations.isEmpty else { return }
+        let statement = try PreparedStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO creation (tenant, key, at, fingerprint, created)
+            VALUES (?1, ?2, ?3, ?4, ?5)
+            """)
+        for creation in creations {
+            statement.bind(1, creation.tenant.rawValue)
+            statement.bind(2, creation.key)
+            statement.bind(3, creation.at.milliseconds)
+            var created = RecordWriter()
+            var last: Int64 = 0
+            for number in creation.created {
+                created.varint(zigzag: number &- last)
+                last = number
+            }
+            let fingerprint = try sealer.seal(
+                creation.fingerprint, for: .creation(creation.key, of: creation.tenant))
+            try statement.run(4, fingerprint, 5, created.bytes)
+        }
+    }
+
+    /// What a request with this key has created; nil for a key that is not there.
+    func creation(of key: String, of tenant: TenantID) throws -> IdempotencyRecord? {
+        let statement = try PreparedStatement(
+            database,
+            "SELECT at, fingerprint, created FROM creation WHERE tenant = ?1 AND key = ?2")
+        statement.bind(1, tenant.rawValue)
+        statement.bind(2, key)
+        return try statement.first { row throws(StoreError) in
+            var packed = RecordReader(row.bytes(2))
+            var created: [Int64] = []
+            while !packed.isAtEnd { created.append((created.last ?? 0) &+ (try packed.zigzag())) }
+            let fingerprint = try sealer.openIfPresent(
+                row.bytes(1), for: .creation(key, of: tenant))
+            return IdempotencyRecord(
+                tenant: tenant, key: key, fingerprint: fingerprint ?? [], created: created,
+                at: Timestamp(milliseconds: row.int64(0)))
+        }
+    }
+
+    /// Forgets the oldest keys before an instant, at most so many.
+    ///
+    /// - Returns: How many.
+    func remove(before instant: Timestamp, limit: Int) throws -> Int {
+        let statement = try PreparedStatement(
+            database,
+            """
+            DELETE FROM creation WHERE (tenant, key) IN
+                (SELECT tenant, key FROM creation WHERE at < ?1 ORDER BY at LIMIT ?2)
+            """)
+        statement.bind(1, instant.milliseconds)
+        statement.bind(2, Int64(limit))
+        try statement.run()
+        return database.changesCount
+    }
+}

@@ -1,0 +1,70 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// The rows of staged files.
+struct FileTable {
+    let database: Database
+
+    /// Writes files, new or changed.
+    func save(_ files: [StagedFile]) throws {
+        guard !files.isEmpty else { return }
+        let statement = try PreparedStatement(
+            database,
+            """
+            INSERT INTO file (id, tenant, length, isComplete, announcedLength, expectedDigest,
+                mediaType, createdAt, usedAt)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+            ON CONFLICT (id) DO UPDATE SET length = excluded.length,
+                isComplete = excluded.isComplete, expectedDigest = excluded.expectedDigest,
+                usedAt = excluded.usedAt
+            """)
+        for file in files {
+            statement.bind(1, file.id.rawValue)
+            statement.bind(2, file.tenant.rawValue)
+            statement.bind(3, file.length)
+            statement.bind(4, file.isComplete)
+            statement.bind(5, file.announcedLength)
+            statement.bind(6, file.expectedDigest?.description)
+            statement.bind(7, file.mediaType)
+            statement.bind(8, file.createdAt.milliseconds)
+            statement.bind(9, file.usedAt.milliseconds)
+            try statement.run()
+        }
+    }
+
+    /// Forgets files; their numbers are not given again.
+    func remove(_ files: [FileID]) throws {
+        guard let newest = files.max() else { return }
+        let statement = try PreparedStatement(database, "DELETE FROM file WHERE id = ?1")
+        for file in files {
+            statement.bind(1, file.rawValue)
+            try statement.run()
+        }
+        try GatewayRow(database: database).note(newest.rawValue)
+    }
+
+    /// Every file, in the order of creation.
+    func all() throws -> [StagedFile] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id, tenant, length, isComplete, announcedLength, expectedDigest, mediaType,
+                createdAt, usedAt
+            FROM file ORDER BY id
+            """)
+        return try statement.all { row throws(StoreError) in
+            var digest: ContentDigest?
+            if let text = row.stringOrNil(5) { digest = try ContentDigest(stored: text) }
+            var file = StagedFile(
+                id: FileID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
+                announcedLength: row.int64OrNil(4), expectedDigest: digest,
+                mediaType: row.stringOrNil(6),
+                createdAt: Timestamp(milliseconds: row.int64(7)))
+            file.length = row.int64(2)
+            file.isComplete = row.bool(3)
+            file.usedAt = Timestamp(milliseconds: row.int64(8))
+            return file
+        }
+    }
+}
