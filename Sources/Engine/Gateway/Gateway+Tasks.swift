@@ -3,14 +3,16 @@ public import Semantics
 
 /// Creating, reading and steering tasks.
 extension Gateway {
-    /// Creates tasks, all or none; durable when it returns.
+    /// Creates tasks, all or none; durable when it returns. The ticket keeps the key of the request that asks for them
+    ///
     public func createTasks(
-        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID
+        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> [TaskView] {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
         try refuseWhenFull()
         let created = specs.map { create($0, in: session) }
+        ticket?.record(created.map(\.id.rawValue), in: session.journal)
         await session.journal.durable()
         return created.map { task in
             runners[task.id].map(view) ?? view(cache[task.id] ?? task)

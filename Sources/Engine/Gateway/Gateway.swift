@@ -92,6 +92,7 @@ public final class Gateway {
     /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
     var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
     var stagedFiles: [FileID: StagedFile]
+    let creationLocks = CreationLocks()
     var housekeeping: LoopTimer?
     var counters = Figures()
     var hasSweptFiles = false
@@ -135,12 +136,13 @@ public final class Gateway {
 
     // MARK: Sessions
 
-    /// Creates a session.
+    /// Creates a session; the ticket keeps the key of the request that asks for it.
     public func createSession(
-        _ spec: SessionSpec, of tenant: TenantID
+        _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
         try refuseWhenFull()
         let session = makeSession(spec, tenant)
+        ticket?.record([session.record.id.rawValue], in: session.journal)
         await session.journal.durable()
         return SessionView(record: session.record, taskCounts: [:])
     }

@@ -23,6 +23,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case bodyNotWanted(generation: Int)
     /// The body's length is not the one that was announced with the task.
     case wrongBodyLength(expected: Int64)
+    /// The key of an earlier request that asked for something else.
+    case keyReused
     /// No new work is taken until there is room again.
     case diskFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.

@@ -1,0 +1,140 @@
+public import Loop
+public import Semantics
+
+/// A request that creates something, under a key that its client has chosen.
+public struct CreationRequest: Sendable {
+    /// The key as the client gave it, 1…255 bytes; each tenant has its own.
+    public let key: String
+    /// What tells the request from others, see `Gateway.fingerprint(of:)`.
+    public let fingerprint: [UInt8]
+
+    /// A request from its parts; they are not checked again.
+    public init(key: String, fingerprint: [UInt8]) {
+        self.key = key
+        self.fingerprint = fingerprint
+    }
+}
+
+/// What became of a request that creates something.
+public enum Creation<Created> {
+    /// It has been done just now.
+    case new(Created)
+    /// An earlier request with the same key has done it. The numbers of what was created then, in the order of the
+    /// request, and 0 for an element that was refused; some of it may have been forgotten since.
+    case earlier([Int64])
+}
+
+/// Writes down what a key has created, in the transaction that creates it.
+///
+/// Given by `Gateway.createOnce` to what creates. Whoever creates without recording leaves the key free.
+@LoopActor
+public final class CreationTicket {
+    /// Of an array, which elements are created; nil where all are.
+    public var accepted: [Bool]?
+
+    private let tenant: TenantID
+    private let request: CreationRequest
+    private let at: Timestamp
+
+    init(_ request: CreationRequest, of tenant: TenantID, at: Timestamp) {
+        self.request = request
+        self.tenant = tenant
+        self.at = at
+    }
+
+    /// Keeps the key with what was created: to be called in the turn of the loop in which the journal got that, so that
+    /// both are in one transaction.
+    ///
+    /// - Parameters:
+    ///   - created: the numbers of what was created, in the order of the request.
+    ///   - journal: the one that has what was created.
+    func record(_ created: [Int64], in journal: Journal) {
+        var numbers = created.makeIterator()
+        let all = accepted.map { $0.map { $0 ? numbers.next() ?? 0 : 0 } } ?? created
+        journal.record(
+            IdempotencyRecord(
+                tenant: tenant, key: request.key, fingerprint: request.fingerprint, created: all,
+                at: at))
+    }
+}
+
+/// Creating once, however often it is asked for.
+extension Gateway {
+    /// SHA-256 over the parts of a request, each with its length in front: 32 bytes.
+    public func fingerprint(of parts: [UInt8]...) -> [UInt8] {
+        var digest = self.parts.digests.start(.sha256)
+        for part in parts {
+            withUnsafeBytes(of: UInt64(part.count).bigEndian) { digest.update($0) }
+            part.withUnsafeBytes { digest.update($0) }
+        }
+        return digest.value()
+    }
+
+    /// Creates, unless a request with the same key has done it in the last 24 hours.
+    ///
+    /// Of several requests with one key at the same time one creates, and the others wait for it. What was refused
+    /// leaves the key free.
+    ///
+    /// - Parameters:
+    ///   - request: the key and what it stands for; nil creates without a key.
+    ///   - tenant: whose key it is.
+    ///   - create: creates, hands the ticket to what does, and waits for nothing else: others may be waiting.
+    /// - Throws: `GatewayError.keyReused` where the key stands for another request; what `create` throws.
+    public func createOnce<Created>(
+        _ request: CreationRequest?, of tenant: TenantID,
+        _ create: @LoopActor (CreationTicket?) async throws -> Created
+    ) async throws -> Creation<Created> {
+        guard let request else { return .new(try await create(nil)) }
+        let key = CreationKey(tenant: tenant, key: request.key)
+        await creationLocks.enter(key)
+        defer { creationLocks.leave(key) }
+        if let record = try await creation(of: request.key, of: tenant) {
+            guard record.fingerprint == request.fingerprint else { throw GatewayError.keyReused }
+            return .earlier(record.created)
+        }
+        return .new(
+            try await create(CreationTicket(request, of: tenant, at: parts.clock.now)))
+    }
+
+    /// What a key has created; nil for a new one.
+    private func creation(
+        of key: String, of tenant: TenantID
+    ) async throws(GatewayError) -> IdempotencyRecord? {
+        for journal in [durable, volatile] {
+            if let pending = journal.pendingCreation(of: key, tenant: tenant) {
+                await journal.durable()
+                return pending
+            }
+            let stored = try await reading { () throws(StoreError) in
+                try await journal.store.creation(of: key, of: tenant)
+            }
+            if let stored { return stored }
+        }
+        return nil
+    }
+}
+
+/// The keys of creations that are under way.
+@LoopActor
+final class CreationLocks {
+    /// Who waits for each key that is taken, in the order of coming.
+    private var waiters: [CreationKey: [CheckedContinuation<Void, Never>]] = [:]
+
+    /// Takes the key; waits while another one has it.
+    func enter(_ key: CreationKey) async {
+        guard waiters[key] != nil else {
+            waiters[key] = []
+            return
+        }
+        await withCheckedContinuation { waiters[key, default: []].append($0) }
+    }
+
+    /// Gives the key to the one who has waited longest.
+    func leave(_ key: CreationKey) {
+        if waiters[key]?.isEmpty ?? true {
+            waiters[key] = nil
+        } else {
+            waiters[key]?.removeFirst().resume()
+        }
+    }
+}
