@@ -160,9 +160,9 @@ extension SegmentPlan {
 
     /// Gives a segment the gap behind its end, as far as its connection goes.
     private mutating func grow(_ index: Int) {
-        let (end, reach) = (active[index].end, active[index].reach)
-        guard let gap = gaps.first(where: { $0.lowerBound == end }), reach > end else { return }
-        active[index].end = min(reach, gap.upperBound)
+        let end = active[index].end
+        guard let gap = gaps.first(where: { $0.lowerBound == end }) else { return }
+        active[index].end = min(active[index].reach, gap.upperBound)
     }
 
     private func slowestDivisible(at now: Duration) -> Int? {
