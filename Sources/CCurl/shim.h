@@ -29,6 +29,9 @@ static inline CURLcode ccurl_set_bytes_callback(
     CURL *easy, CURLoption option, size_t (*callback)(char *, size_t, size_t, void *)) {
     return curl_easy_setopt(easy, option, callback);
 }
+static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, callback);
+}
 static inline CURLcode ccurl_set_opensocket_callback(CURL *easy, curl_opensocket_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
 }

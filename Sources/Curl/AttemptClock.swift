@@ -49,7 +49,7 @@ struct AttemptClock {
 
     /// libcurl counts a body of less than 64 KiB as part of the header that it is sent with.
     private func headerByteCount(of request: AttemptRequest, _ easy: EasyHandle) -> Int64 {
-        let bodyByteCount = request.bytes?.count ?? 0
+        let bodyByteCount = request.body?.knownBytes?.count ?? 0
         let inHeader = bodyByteCount < 65_536 ? bodyByteCount : 0
         return Int64(max(0, easy.long(CURLINFO_REQUEST_SIZE) - inHeader))
     }

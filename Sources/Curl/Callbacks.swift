@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Engine
+internal import Glibc
 internal import Loop
 
 /// Every function that libcurl calls: each recovers its object, enters the loop's isolation, and answers.
@@ -16,6 +17,23 @@ enum Callbacks {
     static let write: BytesCallback = { bytes, size, count, context in
         let body = UnsafeRawBufferPointer(start: bytes, count: size * count)
         return taken(body.count, by: attempt(context, body) { $0.takeBody($1) })
+    }
+
+    static let read: BytesCallback = { bytes, size, count, context in
+        let room = UnsafeMutableRawBufferPointer(start: bytes, count: size * count)
+        return switch attempt(context, room, { $0.fill($1) }) {
+        case .bytes(let count): count
+        case .wait: Int(CURL_READFUNC_PAUSE)
+        case .end: 0
+        case .failed, nil: Int(CURL_READFUNC_ABORT)
+        }
+    }
+
+    static let seek: curl_seek_callback = { context, offset, origin in
+        // libcurl goes back to the beginning only.
+        guard offset == 0, origin == SEEK_SET else { return CURL_SEEKFUNC_FAIL }
+        let isRewound = attempt(context, ()) { attempt, _ in attempt.rewindBody() }
+        return isRewound == true ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
     }
 
     static let progress: curl_xferinfo_callback = { context, _, _, _, sent in
@@ -35,7 +53,7 @@ enum Callbacks {
         return mayGo == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
-    /// The shape of CURLOPT_HEADERFUNCTION and CURLOPT_WRITEFUNCTION.
+    /// The shape of CURLOPT_HEADERFUNCTION, CURLOPT_WRITEFUNCTION and CURLOPT_READFUNCTION.
     typealias BytesCallback =
         @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
 
@@ -62,8 +80,10 @@ enum Callbacks {
 
     // MARK: Of a multi handle
 
-    static let socket: curl_socket_callback = { _, socket, what, context, _ in
-        LoopActor.enter(context, as: MultiHandle.self) { $0.watch(socket, for: what) }
+    static let socket: curl_socket_callback = { easy, socket, what, context, _ in
+        // Safe: it is only compared, on this thread.
+        nonisolated(unsafe) let easy = easy
+        LoopActor.enter(context, as: MultiHandle.self) { $0.watch(socket, for: what, by: easy) }
         return 0
     }
 
@@ -75,7 +95,7 @@ enum Callbacks {
 
 extension EasyHandle {
     /// Has the attempt hear of everything; the pool keeps it alive until the handle is removed.
-    func setCallbacks(_ attempt: CurlAttempt, watchesUpload: Bool) throws(CurlFailure) {
+    func setCallbacks(_ attempt: CurlAttempt, body: AttemptBody?) throws(CurlFailure) {
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         try set(CURLOPT_HEADERDATA, context: context)
         try set(CURLOPT_WRITEDATA, context: context)
@@ -85,7 +105,13 @@ extension EasyHandle {
         try check(ccurl_set_bytes_callback(raw, CURLOPT_WRITEFUNCTION, Callbacks.write))
         try check(ccurl_set_opensocket_callback(raw, Callbacks.openSocket))
         try check(ccurl_set_prereq_callback(raw, Callbacks.prereq))
-        guard watchesUpload else { return }
+        if case .source? = body {
+            try set(CURLOPT_READDATA, context: context)
+            try set(CURLOPT_SEEKDATA, context: context)
+            try check(ccurl_set_bytes_callback(raw, CURLOPT_READFUNCTION, Callbacks.read))
+            try check(ccurl_set_seek_callback(raw, Callbacks.seek))
+        }
+        guard body?.isEmpty == false else { return }
         // Called at every step of a transfer, so only for requests that have a body.
         try set(CURLOPT_XFERINFODATA, context: context)
         try check(ccurl_set_progress_callback(raw, Callbacks.progress))

@@ -9,28 +9,41 @@ internal import Semantics
 /// with a verdict; nothing here calls libcurl from there.
 @LoopActor
 final class CurlAttempt: Attempt {
-    private let request: AttemptRequest
+    let request: AttemptRequest
     private let gate: EgressGate
-    private let share: FairShare
+    let share: FairShare
     /// Holds the pool until the end.
-    private var pool: CurlPool?
+    private(set) var pool: CurlPool?
     /// Nil once the attempt has ended or was cancelled.
-    private var observer: (any AttemptObserver)?
-    private var easy: EasyHandle?
-    private var clock = AttemptClock()
+    private(set) var observer: (any AttemptObserver)?
+    private(set) var easy: EasyHandle?
+    var clock = AttemptClock()
     private var metricsAtEnd: TransactionMetrics?
 
-    private var reader = ResponseHeadReader()
+    private(set) var reader = ResponseHeadReader()
     private var headIsTaken = false
-    private var isPaused = false
-    /// Paused for the rest of this turn of the loop, so that others get theirs.
-    private var isYielding = false
-    private var sentByteCount: Int64 = 0
+    /// Whether a line of a response has come: from there on libcurl does not send the request again.
+    private(set) var wasAnswered = false
+    /// How many of the bytes that libcurl delivers next were taken already.
+    private var takenAhead = 0
+    /// Not receiving, by a verdict or by `pause()`.
+    private(set) var isPaused = false
+    /// libcurl has been told to rest from receiving, and holds what it has read.
+    private var isReceiverResting = false
+    /// The same for a body that is not pulled, and so has no other way to rest than `pause()`.
+    private var isSenderResting = false
+    /// Not receiving for the rest of this turn of the loop, so that others get theirs.
+    private(set) var isYielding = false
+    var sentByteCount: Int64 = 0
+    /// Sending a body that is pulled: see `CurlAttempt+Upload`.
+    let upload: Upload?
 
     // Why a callback ended the transfer, if one did.
     private var wasDenied = false
     private var wasStopped = false
     private var fault: String?
+    /// The response is whole as far as can be told, and no further.
+    private var isUnverified = false
 
     init(
         _ request: AttemptRequest, pool: CurlPool, gate: EgressGate, share: FairShare,
@@ -41,11 +54,13 @@ final class CurlAttempt: Attempt {
         self.pool = pool
         self.gate = gate
         self.observer = observer
+        upload = PulledBody(request.body).map(Upload.init)
     }
 
     /// The attempt is about to be given to libcurl.
     func begin(_ easy: EasyHandle) {
         self.easy = easy
+        upload?.body.onReady { [weak self] in self?.bodyIsReady() }
     }
 
     // MARK: Attempt
@@ -54,6 +69,11 @@ final class CurlAttempt: Attempt {
         precondition(pool?.isActing != true, "an attempt is paused from inside libcurl")
         guard let easy, !isPaused else { return }
         isPaused = true
+        // Where one direction rests while nothing is held, libcurl reads all the same, and joins the lines of a header
+        // (measured). So a receiver beside a sender rests when there is something to hold.
+        guard upload == nil else { return }
+        isReceiverResting = true
+        isSenderResting = true
         // Before there is a connection libcurl refuses or forgets this; the callbacks then see `isPaused`.
         _ = pool?.pause(easy, CURLPAUSE_ALL)
     }
@@ -62,21 +82,31 @@ final class CurlAttempt: Attempt {
         precondition(pool?.isActing != true, "an attempt is resumed from inside libcurl")
         guard easy != nil, isPaused else { return }
         isPaused = false
-        unpause()
+        isSenderResting = false
+        applyPauses()
+        lookForEndSoon()
     }
 
     /// The next turn of the loop has come.
     func goOn() {
         isYielding = false
-        unpause()
+        upload?.isYielding = false
+        applyPauses()
+        lookForEndSoon()
     }
 
-    private func unpause() {
-        guard let easy, !isPaused, !isYielding else { return }
-        let code = pool?.pause(easy, CURLPAUSE_CONT) ?? CURLE_OK
-        // Bytes that were held are delivered by that call, and where a callback then ends the transfer, libcurl
-        // tells it here only. Without a connection there is nothing to unpause.
-        guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT else { return }
+    /// Tells libcurl which directions rest: it takes both at once.
+    func applyPauses() {
+        guard let easy else { return }
+        isReceiverResting = isReceiverResting && (isPaused || isYielding)
+        var bits: CInt = 0
+        if isReceiverResting { bits |= CURLPAUSE_RECV }
+        if upload?.isResting ?? isSenderResting { bits |= CURLPAUSE_SEND }
+        let code = pool?.pause(easy, bits) ?? CURLE_OK
+        // Bytes that were held are delivered by that call, and where a callback then ends the transfer, libcurl tells
+        // it here only. Before there is a connection libcurl refuses or forgets a pause; the callbacks see to it.
+        let isRefused = code == CURLE_BAD_FUNCTION_ARGUMENT && !wasAnswered
+        guard code != CURLE_OK, !isRefused else { return }
         LoopActor.later { [self] in end(code) }
     }
 
@@ -98,6 +128,7 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_HEADERFUNCTION: one line.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer else { return .stop }
+        wasAnswered = true
         let step = reader.take(line)
         guard !headIsTaken else {
             if case .malformed(let sentence) = step { return fail(sentence) }
@@ -109,34 +140,39 @@ final class CurlAttempt: Attempt {
         case .informational(let head): observer.attemptDidReceiveInformational(head)
         case .malformed(let sentence): return fail(sentence)
         case .final(let head):
-            guard !isPaused else { return .pause }
+            guard !isPaused else { return rest() }
             let verdict = obey(observer.attemptDidReceive(head))
-            headIsTaken = verdict != .pause
+            headIsTaken = verdict == .proceed || verdict == .stop
             return verdict
         }
         return .proceed
     }
 
-    /// CURLOPT_WRITEFUNCTION: bytes of the body.
+    /// CURLOPT_WRITEFUNCTION: bytes of the body. After a pause libcurl delivers the same again, and maybe more with them.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer else { return .stop }
-        guard !isPaused, !isYielding else { return .pause }
-        guard share.take(bytes.count, for: self) else {
-            isYielding = true
-            return .pause
+        guard !isPaused, !isYielding else { return rest() }
+        let new = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(takenAhead))
+        guard !new.isEmpty else {
+            takenAhead -= bytes.count
+            return .proceed
         }
-        return obey(observer.attemptDidReceive(bytes))
-    }
-
-    /// CURLOPT_XFERINFOFUNCTION: how much of the request's body has left. False ends the transfer.
-    func noteSent(_ byteCount: Int64) -> Bool {
-        guard let observer else { return false }
-        guard byteCount > sentByteCount else { return true }
-        sentByteCount = byteCount
-        clock.bodySent()
-        observer.attemptDidMove()
-        observer.attemptDidSend(total: byteCount)
-        return true
+        guard share.admits(self) else {
+            isYielding = true
+            return rest()
+        }
+        let verdict = obey(observer.attemptDidReceive(new))
+        switch verdict {
+        case .proceed, .stop:
+            takenAhead = 0
+            share.spend(new.count)
+        case .pause: break
+        case .take(let count):
+            precondition((0...new.count).contains(count), "an observer takes what it was handed")
+            takenAhead += count
+            share.spend(count)
+        }
+        return verdict
     }
 
     /// CURLOPT_OPENSOCKETFUNCTION. The address is nil where it is none of the internet's.
@@ -146,6 +182,7 @@ final class CurlAttempt: Attempt {
             wasDenied = true
             return ccurl_socket_bad
         }
+        upload?.connects()
         return address.makeSocket()
     }
 
@@ -153,16 +190,24 @@ final class CurlAttempt: Attempt {
     func mayRequest(address: String, port: Int) -> Bool {
         guard observer != nil else { return false }
         wasDenied = !gate.mayRequest(address: address, port: port)
-        return !wasDenied
+        return !wasDenied && rewindBody()
     }
 
     private func obey(_ verdict: FlowVerdict) -> FlowVerdict {
         switch verdict {
         case .proceed: break
-        case .pause, .take: isPaused = true
+        case .pause, .take:
+            isPaused = true
+            isReceiverResting = true
         case .stop: wasStopped = true
         }
         return verdict
+    }
+
+    /// libcurl holds what it has, and stops reading.
+    private func rest() -> FlowVerdict {
+        isReceiverResting = true
+        return .pause
     }
 
     private func fail(_ sentence: String) -> FlowVerdict {
@@ -188,6 +233,12 @@ final class CurlAttempt: Attempt {
         finish(error(code, easy))
     }
 
+    /// The transfer is taken from libcurl, which does not see that it is over.
+    func end(_ error: TransferError?, isUnverified: Bool) {
+        self.isUnverified = isUnverified
+        finish(error)
+    }
+
     private func finish(_ error: TransferError?) {
         guard let observer else { return release() }
         let metrics = error == .destinationDenied ? deniedMetrics() : collectMetrics()
@@ -199,6 +250,7 @@ final class CurlAttempt: Attempt {
     }
 
     private func release() {
+        upload?.body.letGo()
         if let easy { pool?.remove(easy) }
         easy = nil
         pool = nil
@@ -207,6 +259,12 @@ final class CurlAttempt: Attempt {
     private func error(_ code: CURLcode, _ easy: EasyHandle) -> TransferError? {
         if wasStopped { return nil }
         if let fault { return .badServerResponse(fault).at(request.url.string) }
+        if let fault = upload?.body.fault, code != CURLE_OK { return fault.at(request.url.string) }
+        // What libcurl says of a trailer that is no field; nothing else of ours gets this far.
+        if code == CURLE_BAD_FUNCTION_ARGUMENT, headIsTaken {
+            return .badServerResponse("The response has a trailer that is no field.")
+                .at(request.url.string)
+        }
         guard let failure = CurlFailure(code) else { return nil }
         return AttemptOutcome.error(
             of: failure, on: easy, wasDenied: wasDenied,
@@ -215,15 +273,21 @@ final class CurlAttempt: Attempt {
 
     /// RFC 9112 §6.3: without a length and without chunks, the end of the connection is the end of the body.
     private var isLengthVerified: Bool {
-        guard let head = reader.head, !wasStopped else { return false }
-        let hasNoBody = request.method == "HEAD" || head.status == 204 || head.status == 304
-        return hasNoBody || !head.httpVersion.hasPrefix("1.") || reader.isChunked
+        guard let head = reader.head, !wasStopped, !isUnverified else { return false }
+        return hasNoBody(head) || !head.httpVersion.hasPrefix("1.") || reader.isChunked
             || reader.contentLength != nil
+    }
+
+    func hasNoBody(_ head: ResponseHead) -> Bool {
+        request.method == "HEAD" || head.status == 204 || head.status == 304
     }
 
     private func collectMetrics() -> TransactionMetrics {
         guard let easy else { return clock.metrics(of: request) }
-        return clock.metrics(of: request, easy, status: reader.head?.status)
+        var metrics = clock.metrics(of: request, easy, status: reader.head?.status)
+        // libcurl counts the framing of chunks too.
+        if upload != nil { metrics.countOfRequestBodyBytesSent = sentByteCount }
+        return metrics
     }
 
     /// Security.md §1: a denial tells nothing of what was found, nor how long that took.

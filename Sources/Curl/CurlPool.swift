@@ -67,6 +67,11 @@ final class CurlPool: ConnectionPool {
         multi?.pause(easy, bits) ?? CURLE_OK
     }
 
+    /// See `MultiHandle.turn`.
+    func turn() {
+        multi?.turn()
+    }
+
     /// Ends the transfer of an attempt and forgets it.
     func remove(_ easy: EasyHandle) {
         guard attempts.removeValue(forKey: easy.raw) != nil else { return }
@@ -95,12 +100,9 @@ final class CurlPool: ConnectionPool {
                 .unknown, at: url.string, message: "The request has a line break in its header.")
         }
         // libcurl cannot send one, and RFC 9110 §9.3.2 gives it no meaning. Foundation answers a GET with a body so.
-        guard request.method != "HEAD" || request.bytes?.isEmpty != false else {
+        guard request.method != "HEAD" || request.body?.isEmpty != false else {
             return .url(
                 .dataLengthExceedsMaximum, at: url.string, message: "A HEAD request has no body.")
-        }
-        if case .source? = request.body {
-            return .url(.unknown, at: url.string, message: "A pulled body cannot be sent yet.")
         }
         return nil
     }
@@ -120,15 +122,20 @@ final class CurlPool: ConnectionPool {
         if request.url.isSecure {
             try easy.setSecurity(settings, trustedCertificates: common.trustedCertificates)
         }
-        try easy.setRequest(request, userAgent: common.userAgent)
+        try easy.setRequest(
+            request, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
         try easy.setResponse(request, bufferSize: common.receiveBufferSize)
-        try easy.setCallbacks(attempt, watchesUpload: request.bytes?.isEmpty == false)
+        try easy.setCallbacks(attempt, body: request.body)
         return easy
     }
 
     private func makeMulti() -> MultiHandle? {
         connectionLimit = 0
-        multi = MultiHandle { [unowned self] easy, code in attempts[easy]?.end(code) }
+        multi = MultiHandle(
+            onEnd: { [unowned self] easy, code in attempts[easy]?.end(code) },
+            onWatch: { [unowned self] easy, socket, isForInput in
+                attempts[easy]?.noteWatch(of: socket, isForInput: isForInput)
+            })
         return multi
     }
 

@@ -13,6 +13,9 @@ public struct CurlSettings: Sendable {
     /// The size of a transfer's receive buffer in bytes, 1024…10,485,760. One turn of the loop reads up to 101 of
     /// them; pages that are never filled cost nothing. Default: 64 KiB.
     public var receiveBufferSize = 65_536
+    /// The size of a transfer's send buffer in bytes, 16,384…2,097,152, which a body that is pulled has while it is
+    /// sent. One turn of the loop sends at most one of them. Default: 256 KiB.
+    public var sendBufferSize = 262_144
 
     /// Settings with their defaults.
     public init(egress: EgressPolicy, userAgent: String, trustedCertificates: String? = nil) {

@@ -3,8 +3,8 @@ internal import Loop
 /// What all transfers together may take in one turn of the loop, so that whoever else is on it is not kept waiting.
 ///
 /// libcurl reads up to a hundred buffers from a socket before it returns (measured: 6.6 MB, several milliseconds of
-/// copying), for every socket that is ready. An attempt that finds the share used up pauses, and goes on in the next
-/// turn, in the order of asking.
+/// copying), for every socket that is ready; it sends one buffer for each (measured), which is much too where many
+/// send. An attempt that finds the share used up pauses, and goes on in the next turn, in the order of asking.
 @LoopActor
 final class FairShare {
     /// A quarter of a millisecond of copying, or less.
@@ -15,20 +15,22 @@ final class FairShare {
     private var waiting: [CurlAttempt] = []
     private lazy var nextTurn = LoopTimer { [unowned self] in refill() }
 
-    /// Takes bytes from the share of this turn.
+    /// Whether there is something left of this turn's share: then the attempt may move one piece, of whatever size.
     /// - Returns: false when it is used up: the attempt is told by `goOn()`, in another turn.
-    func take(_ byteCount: Int, for attempt: CurlAttempt) -> Bool {
-        guard left > 0 else {
-            waiting.append(attempt)
-            return false
-        }
+    func admits(_ attempt: CurlAttempt) -> Bool {
+        if left > 0 { return true }
+        waiting.append(attempt)
+        return false
+    }
+
+    /// Takes what was moved from the share of this turn.
+    func spend(_ byteCount: Int) {
+        guard byteCount > 0 else { return }
         left -= byteCount
-        if !isRefillDue {
-            // A timer, and not `later`: the sockets of everybody are looked at before it fires.
-            isRefillDue = true
-            nextTurn.arm(after: .zero)
-        }
-        return true
+        guard !isRefillDue else { return }
+        // A timer, and not `later`: the sockets of everybody are looked at before it fires.
+        isRefillDue = true
+        nextTurn.arm(after: .zero)
     }
 
     private func refill() {

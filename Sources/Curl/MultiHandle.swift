@@ -9,20 +9,31 @@ internal import Loop
 final class MultiHandle {
     private let raw: UnsafeMutableRawPointer
     private let onEnd: @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void
+    /// Nil once the connections are being closed for good.
+    private var onWatch: WatchHandler?
     /// By descriptor, kept when libcurl closes the socket: the number comes back with the next one.
     private var watches: [CInt: Watch] = [:]
     private var timer: LoopTimer?
     /// Whether a call of libcurl is on the stack.
     private(set) var isActing = false
 
+    /// Hears which easy handle waits for input at a socket, and which no longer does.
+    typealias WatchHandler = @LoopActor (UnsafeMutableRawPointer, CInt, Bool) -> Void
+
     /// Nil when there is no descriptor left for it; it takes two.
     ///
-    /// - Parameter onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which
-    ///   is still part of the multi handle.
-    init?(onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void) {
+    /// - Parameters:
+    ///   - onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which is still
+    ///     part of the multi handle.
+    ///   - onWatch: Called from inside libcurl.
+    init?(
+        onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void,
+        onWatch: @escaping WatchHandler
+    ) {
         guard let raw = curl_multi_init() else { return nil }
         self.raw = raw
         self.onEnd = onEnd
+        self.onWatch = onWatch
         let me = Unmanaged.passUnretained(self).toOpaque()
         Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_SOCKETDATA, me))
         Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_TIMERDATA, me))
@@ -32,7 +43,8 @@ final class MultiHandle {
     }
 
     isolated deinit {
-        // Closing the connections calls `watch` for each.
+        // Closing the connections calls `watch` for each, with handles that are nobody's.
+        onWatch = nil
         _ = curl_multi_cleanup(raw)
     }
 
@@ -51,15 +63,22 @@ final class MultiHandle {
         Self.expect(curl_multi_remove_handle(raw, easy.raw))
     }
 
-    /// Lets a paused transfer go on, or stops it; may call its callbacks before it returns.
+    /// Lets a paused transfer go on, or stops it, each direction as its bit says; may call its callbacks before it
+    /// returns.
     func pause(_ easy: EasyHandle, _ bits: CInt) -> CURLcode {
         calling { curl_easy_pause(easy.raw, bits) }
+    }
+
+    /// Does at once what is due, such as going on with a transfer that is no longer paused.
+    func turn() {
+        act(on: ccurl_socket_timeout, 0)
     }
 
     // MARK: What libcurl's callbacks ask
 
     /// CURLMOPT_SOCKETFUNCTION.
-    func watch(_ socket: CInt, for what: CInt) {
+    func watch(_ socket: CInt, for what: CInt, by easy: UnsafeMutableRawPointer?) {
+        if let easy { onWatch?(easy, socket, what == CURL_POLL_IN || what == CURL_POLL_INOUT) }
         let existing = watches[socket]
         guard what != CURL_POLL_REMOVE else {
             existing?.cancel()

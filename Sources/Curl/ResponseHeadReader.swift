@@ -50,8 +50,15 @@ struct ResponseHeadReader {
             return takeField(text)
         case .afterFinalHead:
             guard !text.isEmpty else { return head.map(Step.final) ?? .more }
-            return budget.take(lineByteCount: line.count) ? .more : Self.tooLarge
+            return dropTrailers(line)
         }
+    }
+
+    /// RFC 9112 §7.1.2: who knows nothing of trailers drops them. libcurl hands them out line by line, but joined where
+    /// they came while the attempt was paused.
+    private mutating func dropTrailers(_ lines: UnsafeRawBufferPointer) -> Step {
+        let all = lines.split(separator: UInt8(ascii: "\n"))
+        return all.allSatisfy { budget.take(lineByteCount: $0.count + 1) } ? .more : Self.tooLarge
     }
 
     private static let tooLarge = Step.malformed(

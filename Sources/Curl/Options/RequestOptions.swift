@@ -4,23 +4,41 @@ internal import Semantics
 
 extension EasyHandle {
     /// The request line, the header and the body.
-    func setRequest(_ request: AttemptRequest, userAgent: String) throws(CurlFailure) {
-        try setMethod(request.method, body: request.bytes)
+    func setRequest(
+        _ request: AttemptRequest, userAgent: String, bufferSize: Int
+    ) throws(CurlFailure) {
+        try setMethod(request.method, body: request.body, bufferSize: bufferSize)
         try set(headerLines: RequestHeader.lines(request.headers))
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 
     /// Each of libcurl's options for a body or its absence implies a method, and CUSTOMREQUEST names another one.
-    private func setMethod(_ method: String, body: [UInt8]?) throws(CurlFailure) {
+    private func setMethod(
+        _ method: String, body: AttemptBody?, bufferSize: Int
+    ) throws(CurlFailure) {
         var implied = "GET"
         if method == "HEAD" {
             try set(CURLOPT_NOBODY, 1)
             implied = "HEAD"
         } else if let body = body ?? RequestHeader.impliedBody(method) {
-            try set(body: body)
-            implied = "POST"
+            implied = try setBody(body, bufferSize: bufferSize)
         }
         if method != implied { try set(CURLOPT_CUSTOMREQUEST, method) }
+    }
+
+    /// The body, and the method that it implies.
+    private func setBody(_ body: AttemptBody, bufferSize: Int) throws(CurlFailure) -> String {
+        switch body {
+        case .bytes(let bytes):
+            try set(body: bytes)
+            return "POST"
+        case .source(_, let length):
+            try set(CURLOPT_UPLOAD, 1)
+            // Without a length libcurl sends chunks (RFC 9112 §7.1).
+            try check(ccurl_set_offset(raw, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1)))
+            try set(CURLOPT_UPLOAD_BUFFERSIZE, bufferSize)
+            return "PUT"
+        }
     }
 
     /// What is read of the response, and how.
@@ -53,9 +71,9 @@ enum RequestHeader {
     }
 
     /// RFC 9110 §8.6: methods that give a body a meaning say `Content-Length: 0` where there is none.
-    static func impliedBody(_ method: String) -> [UInt8]? {
+    static func impliedBody(_ method: String) -> AttemptBody? {
         switch method {
-        case "POST", "PUT", "PATCH": []
+        case "POST", "PUT", "PATCH": .bytes([])
         default: nil
         }
     }
@@ -72,9 +90,19 @@ enum RequestHeader {
     }
 }
 
-extension AttemptRequest {
-    /// The body, where it is not pulled.
-    var bytes: [UInt8]? {
-        if case .bytes(let bytes)? = body { bytes } else { nil }
+extension AttemptBody {
+    /// The bytes, where they are not pulled.
+    var knownBytes: [UInt8]? {
+        if case .bytes(let bytes) = self { bytes } else { nil }
     }
+
+    /// Whether it is known that there are no bytes.
+    var isEmpty: Bool {
+        switch self {
+        case .bytes(let bytes): bytes.isEmpty
+        case .source(_, let length): length == 0
+        }
+    }
+
+    var isPulled: Bool { knownBytes == nil }
 }
