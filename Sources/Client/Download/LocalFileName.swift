@@ -3,9 +3,9 @@ enum LocalFileName {
     /// A name that `suggestion` gives, or `download` where nothing usable is left.
     ///
     /// Only what follows the last slash or backslash counts (RFC 6266 §4.3); control, format and
-    /// bidirectional characters go, so do dots at the beginning, which would make a hidden file or another
-    /// folder, and spaces around. At most 240 bytes of UTF-8, cut before the extension: most file systems
-    /// take 255, and the file is called `NAME.part` while it grows.
+    /// bidirectional characters go, so do dots at the beginning, which would make a hidden file or
+    /// another folder, and spaces around. At most 240 bytes of UTF-8, cut before the extension:
+    /// most file systems take 255, and the file is called `NAME.part` while it grows.
     static func safe(_ suggestion: String?) -> String {
         let parts = (suggestion ?? "").split { $0 == "/" || $0 == "\\" }
         var name = String.UnicodeScalarView()

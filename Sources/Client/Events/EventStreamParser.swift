@@ -1,7 +1,7 @@
 /// Reads an event stream (WHATWG HTML §9.2.6) from pieces that may be cut anywhere.
 ///
-/// A pure value: bytes in, events out. What follows the last blank line when the stream ends is no event
-/// and is never given out. Start a new parser for a new connection, with the last event id.
+/// A pure value: bytes in, events out. What follows the last blank line when the stream ends is no
+/// event and is never given out. Start a new parser for a new connection, with the last event id.
 public struct EventStreamParser: Sendable {
     /// An event that did not end within the limit.
     public struct TooLong: Error, Equatable {}

@@ -3,10 +3,11 @@ internal import JSON
 
 /// The file by which the commands of one user find the gateway that this user runs on this machine.
 ///
-/// `gateway.json` of mode 0600 in `$XDG_RUNTIME_DIR/ferry`, or where that is not set or not writable in
-/// `~/.config/ferry`. The last gateway that was started is the one that is found.
+/// `gateway.json` of mode 0600 in `$XDG_RUNTIME_DIR/ferry`, or where that is not set or not
+/// writable in `~/.config/ferry`. The last gateway that was started is the one that is found.
 public struct DiscoveryFile: Equatable, Sendable {
-    /// The address, in the form of `GatewayAddress.init(parsing:)`; one that this machine can reach.
+    /// The address, in the form of `GatewayAddress.init(parsing:)`; one that this machine can
+    /// reach.
     public let gateway: String
     /// A token for it.
     public let token: String
@@ -23,8 +24,8 @@ public struct DiscoveryFile: Equatable, Sendable {
     /// The name of the file in its folder.
     static let name = "gateway.json"
 
-    /// The folders that may hold the file, in the order in which they are tried; never empty folders'
-    /// names, and none at all when neither variable is set.
+    /// The folders that may hold the file, in the order in which they are tried; never empty
+    /// folders' names, and none at all when neither variable is set.
     static func folders(_ environment: [String: String]) -> [String] {
         var folders: [String] = []
         if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
@@ -58,7 +59,8 @@ public struct DiscoveryFile: Equatable, Sendable {
         throw failure
     }
 
-    /// Takes the file away if it is still the one that this process left. Blocks on the file system.
+    /// Takes the file away if it is still the one that this process left. Blocks on the file
+    /// system.
     public static func remove(environment: [String: String]) {
         for folder in folders(environment) {
             let path = folder + "/" + name
@@ -82,10 +84,10 @@ public struct DiscoveryFile: Equatable, Sendable {
 
     /// The file of a gateway that runs; nil when there is none.
     ///
-    /// What a gateway that was killed has left does not count: by now another program may listen at its
-    /// port, and would be sent the token.
-    /// - Throws: `file` when a file is there that cannot be read, or that others could have written or
-    ///   can read.
+    /// What a gateway that was killed has left does not count: by now another program may listen at
+    /// its port, and would be sent the token.
+    /// - Throws: `file` when a file is there that cannot be read, or that others could have written
+    ///   or can read.
     public static func read(environment: [String: String]) throws(ClientError) -> DiscoveryFile? {
         for folder in folders(environment) {
             guard let file = try DiscoveryFile(atPath: folder + "/" + name) else { continue }

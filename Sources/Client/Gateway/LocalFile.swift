@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Small files that hold secrets: read only where nobody else could have had a hand in them, replaced
-/// as a whole.
+/// Small files that hold secrets: read only where nobody else could have had a hand in them,
+/// replaced as a whole.
 enum LocalFile {
     /// Makes a folder of mode 0700, and the ones above it.
     static func makeFolder(_ path: String) throws(ClientError) {

@@ -13,9 +13,9 @@ public struct RemoteGateway: Equatable, Sendable {
 
     /// Finds the gateway that a command is for.
     ///
-    /// The address is `option` (`--gateway`), else `FERRY_GATEWAY`, else what the gateway of this user on
-    /// this machine has left. The token is read from `tokenFile` (`--token-file`), else it is
-    /// `FERRY_TOKEN`, else the one left with exactly that address: it is never sent to another.
+    /// The address is `option` (`--gateway`), else `FERRY_GATEWAY`, else what the gateway of this
+    /// user on this machine has left. The token is read from `tokenFile` (`--token-file`), else it
+    /// is `FERRY_TOKEN`, else the one left with exactly that address: it is never sent to another.
     /// - Throws: `noGateway`, `noToken` when `needsToken`, `badArgument`, `file`.
     public static func find(
         option: String?, tokenFile: String?, environment: [String: String], needsToken: Bool = true

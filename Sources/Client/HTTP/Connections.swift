@@ -1,7 +1,7 @@
 internal import CCurl
 
-/// The connections of a command to its gateway, and everything that moves on them: a multi handle of
-/// libcurl that one thread drives, turn by turn.
+/// The connections of a command to its gateway, and everything that moves on them: a multi handle
+/// of libcurl that one thread drives, turn by turn.
 final class Connections {
     private let handle: UnsafeMutableRawPointer
     private var running: [UnsafeMutableRawPointer: HTTPExchange] = [:]

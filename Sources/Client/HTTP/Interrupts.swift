@@ -18,8 +18,8 @@ public struct Interrupts: Sendable {
 
     /// Takes over those signals for the rest of the process and counts them.
     ///
-    /// A signal that is ignored, as SIGHUP under nohup, stays so. The third one ends the process at once,
-    /// whatever it is doing.
+    /// A signal that is ignored, as SIGHUP under nohup, stays so. The third one ends the process at
+    /// once, whatever it is doing.
     public static func ofProcess() -> Interrupts {
         // Made before a handler can run: making it in one would not be safe there.
         _ = signalCount.load(ordering: .relaxed)

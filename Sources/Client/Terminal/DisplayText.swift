@@ -1,9 +1,11 @@
 /// Text from elsewhere, made fit for a terminal.
 public enum DisplayText {
-    /// `text` on one line and with nothing in it that a terminal obeys or that turns the reading order.
+    /// `text` on one line and with nothing in it that a terminal obeys or that turns the reading
+    /// order.
     ///
-    /// Control characters (C0, DEL, C1), line separators, bidirectional controls and unassigned or private
-    /// characters become `\u{…}`; so a file name or URL can neither move the cursor nor hide its ending.
+    /// Control characters (C0, DEL, C1), line separators, bidirectional controls and unassigned or
+    /// private characters become `\u{…}`; so a file name or URL can neither move the cursor nor
+    /// hide its ending.
     public static func line(_ text: String) -> String {
         var line = ""
         for scalar in text.unicodeScalars {
@@ -25,7 +27,8 @@ public enum DisplayText {
         }
     }
 
-    /// How many columns of a terminal `text` takes: two for wide characters, none for combining ones.
+    /// How many columns of a terminal `text` takes: two for wide characters, none for combining
+    /// ones.
     public static func columns(of text: String) -> Int {
         text.unicodeScalars.reduce(0) { $0 + columns(of: $1) }
     }

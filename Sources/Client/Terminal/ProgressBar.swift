@@ -12,7 +12,8 @@ public enum ProgressBar {
         public var rate: Double?
         /// The time left; nil where that is not known.
         public var timeLeft: Duration?
-        /// What the transfer does while no bytes arrive: `waiting for connectivity`; nil while they do.
+        /// What the transfer does while no bytes arrive: `waiting for connectivity`; nil while they
+        /// do.
         public var note: String?
         /// Grows with every redraw: the position of the moving mark of an unknown size.
         public var turn: Int
@@ -60,8 +61,9 @@ public enum ProgressBar {
 
     /// The line, of at most `width` columns.
     ///
-    /// `big.iso  42% [=======>         ] 294 MiB/700 MiB  58.1 MiB/s  0:07`. Where it is narrow, first the
-    /// bar, then the time left, the rate, the sizes and the name go; the percentage stays.
+    /// `big.iso  42% [=======>         ] 294 MiB/700 MiB  58.1 MiB/s  0:07`. Where it is narrow,
+    /// first the bar, then the time left, the rate, the sizes and the name go; the percentage
+    /// stays.
     public static func render(_ state: State, width: Int, style: Style = Style()) -> String {
         let head = state.percent.map { DisplayText.padded("\($0)%", to: 4, before: true) }
         var fields = tail(of: state)
@@ -101,8 +103,8 @@ public enum ProgressBar {
         return "\(DisplayText.line(state.name)): \(parts.joined(separator: ", "))"
     }
 
-    /// The fields behind the bar, the one that goes first at the end. Their widths hardly change, so that
-    /// the line does not jump.
+    /// The fields behind the bar, the one that goes first at the end. Their widths hardly change,
+    /// so that the line does not jump.
     private static func tail(of state: State) -> [String] {
         let received = Figures.size(state.received)
         let sizes =

@@ -1,6 +1,7 @@
 internal import Glibc
 
-/// An output stream for people: a terminal with lines that are redrawn, or a log with lines that stay.
+/// An output stream for people: a terminal with lines that are redrawn, or a log with lines that
+/// stay.
 public final class Screen {
     /// Whether lines can be redrawn: a terminal that is not `dumb`.
     public let isLive: Bool
@@ -34,8 +35,8 @@ public final class Screen {
         Screen(descriptor: STDOUT_FILENO, environment: environment)
     }
 
-    /// Columns and rows as they are now, so that every drawing follows a resized window; 80 × 24 where
-    /// the terminal does not tell, and on a log.
+    /// Columns and rows as they are now, so that every drawing follows a resized window; 80 × 24
+    /// where the terminal does not tell, and on a log.
     public var size: (columns: Int, rows: Int) {
         var window = winsize()
         guard isLive, ioctl(descriptor, UInt(TIOCGWINSZ), &window) == 0, window.ws_col > 0 else {
@@ -44,7 +45,8 @@ public final class Screen {
         return (Int(window.ws_col), window.ws_row > 0 ? Int(window.ws_row) : 24)
     }
 
-    /// The columns that a redrawn line may take: the last one stays free, since a terminal may wrap there.
+    /// The columns that a redrawn line may take: the last one stays free, since a terminal may wrap
+    /// there.
     public var lineWidth: Int { max(1, size.columns - 1) }
 
     /// Writes a line that stays, above those that are redrawn.
@@ -52,7 +54,8 @@ public final class Screen {
         write(clearing + line + "\n")
     }
 
-    /// Replaces the lines at the bottom; a log shows nothing of them. No line may be wider than `lineWidth`.
+    /// Replaces the lines at the bottom; a log shows nothing of them. No line may be wider than
+    /// `lineWidth`.
     public func draw(_ lines: [String]) {
         guard isLive else { return }
         write(clearing + lines.joined(separator: "\n"))
@@ -64,7 +67,8 @@ public final class Screen {
         write(clearing)
     }
 
-    /// Carriage return, up to the first of the lines, erase to the end of the screen (ECMA-48 CUU, ED).
+    /// Carriage return, up to the first of the lines, erase to the end of the screen (ECMA-48 CUU,
+    /// ED).
     private var clearing: String {
         guard liveLines > 0 else { return "" }
         let up = liveLines > 1 ? "\u{1B}[\(liveLines - 1)A" : ""

@@ -8,9 +8,9 @@ struct GatewayOptions: ParsableArguments {
         help: ArgumentHelp(
             "The gateway: http://HOST:PORT, https://HOST:PORT or unix:/PATH.",
             discussion: """
-                Without it FERRY_GATEWAY is taken, and without that the gateway that you run on this \
-                machine. The token is read from --token-file, or is FERRY_TOKEN, or is found with the \
-                gateway.
+                Without it FERRY_GATEWAY is taken, and without that the gateway that you run on \
+                this machine. The token is read from --token-file, or is FERRY_TOKEN, or is found \
+                with the gateway.
                 """))
     var gateway: String?
 
@@ -33,13 +33,14 @@ enum CommandLineIO {
     /// The process's environment.
     static var environment: [String: String] { ProcessInfo.processInfo.environment }
 
-    /// Writes one line to standard output at once, so that a script at the other end of a pipe sees it.
+    /// Writes one line to standard output at once, so that a script at the other end of a pipe sees
+    /// it.
     static func print(_ line: String) {
         Screen.standardOutput(environment: [:]).print(line)
     }
 
-    /// Runs a command's work; its error goes to standard error, with `json` as an object to standard output
-    /// as well, and decides the exit status.
+    /// Runs a command's work; its error goes to standard error, with `json` as an object to
+    /// standard output as well, and decides the exit status.
     static func run(json: Bool = false, _ work: () throws(ClientError) -> Void) throws {
         do throws(ClientError) {
             try work()

@@ -6,8 +6,9 @@ struct Watch: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show live what a task does, or all tasks.",
         discussion: """
-            With a task, it ends with the task, and its exit status tells how the task ended, as that of \
-            `ferry get` does. Without one, it goes on until Ctrl-C. Watching changes nothing.
+            With a task, it ends with the task, and its exit status tells how the task ended, as \
+            that of `ferry get` does. Without one, it goes on until Ctrl-C. Watching changes \
+            nothing.
             """)
 
     @Argument(help: "A task's id (default: all tasks).")
