@@ -1,7 +1,7 @@
 internal import JSON
 
 /// Why a command did not do what it was asked.
-public enum ClientError: Error, Equatable, Sendable {
+public indirect enum ClientError: Error, Equatable, Sendable {
     /// What the user gave cannot be used: an address, a header, a token.
     case badArgument(String)
     /// No gateway was named and none has left its address on this machine.
@@ -23,6 +23,10 @@ public enum ClientError: Error, Equatable, Sendable {
     case fileExists(path: String)
     /// A file could not be read or written; the detail is the system's.
     case file(path: String, detail: String)
+    /// The file to send could not be read, or has changed meanwhile.
+    case unreadable(path: String, detail: String)
+    /// It ended for that reason, but the same command will go on where this one has stopped.
+    case resumable(ClientError)
     /// The user pressed Ctrl-C, or the process was asked to end.
     case interrupted
 }
@@ -47,6 +51,8 @@ extension ClientError: CustomStringConvertible {
         case .fileExists(let path):
             "\(path) is there already: give -f to replace it, or another name with -o"
         case .file(let path, let detail): "\(path): \(detail)"
+        case .unreadable(let path, let detail): "\(path): \(detail)"
+        case .resumable(let error): "\(error.text); run the same command again to resume"
         case .interrupted: "interrupted"
         }
     }
@@ -62,6 +68,8 @@ extension ClientError {
         case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
         case .serverAnswered: .serverAnswered
         case .fileExists, .file: .cannotWrite
+        case .unreadable: .cannotRead
+        case .resumable(let error): error.exitStatus
         case .interrupted: .interrupted
         }
     }
@@ -70,34 +78,51 @@ extension ClientError {
 extension ClientError {
     /// One JSON object on one line, for scripts: `{"error":{"message":…,"exitStatus":…}}`.
     ///
-    /// A transfer's error has its `domain`, `code` and `name` too, a refusal its `status` and `code`, an
-    /// answer of the origin its `status`.
+    /// A transfer's error has its `domain`, `code` and `name` too, a refusal its `status` and
+    /// `code`, an answer of the origin its `status`. `"resumable":true` stands where the same
+    /// command will go on.
     public var json: String {
         var json = JSONWriter()
         json.object { json in
             json.object("error") { json in
                 json.member("message", description)
                 json.member("exitStatus", Int(exitStatus.rawValue))
-                switch self {
-                case .transferFailed(let failure):
-                    json.member("domain", failure.domain)
-                    json.member("code", failure.code)
-                    json.member("name", failure.name)
-                case .refused(let problem):
-                    json.member("status", problem.status)
-                    json.member("code", problem.code)
-                case .serverAnswered(let status): json.member("status", status)
-                default: break
-                }
+                writeDetails(to: &json)
             }
         }
         return String(decoding: json.finish(), as: UTF8.self)
+    }
+
+    private func writeDetails(to json: inout JSONWriter) {
+        switch self {
+        case .transferFailed(let failure):
+            json.member("domain", failure.domain)
+            json.member("code", failure.code)
+            json.member("name", failure.name)
+        case .refused(let problem):
+            json.member("status", problem.status)
+            json.member("code", problem.code)
+        case .serverAnswered(let status): json.member("status", status)
+        case .resumable(let error):
+            json.member("resumable", true)
+            error.writeDetails(to: &json)
+        default: break
+        }
+    }
+
+    /// Whether the same request may well succeed a little later.
+    var isPassing: Bool {
+        switch self {
+        case .unreachable: true
+        case .refused(let problem): problem.isPassing
+        default: false
+        }
     }
 }
 
 /// What the exit status of a command means; part of the command line's contract.
 public enum ExitStatus: Int32, Sendable, CaseIterable {
-    /// Done; for `get` and `watch TASK`: the transfer succeeded.
+    /// Done; for `get`, `put` and `watch TASK`: the transfer succeeded.
     case success = 0
     /// Refused by the gateway, or not understood.
     case failure = 1
@@ -111,6 +136,8 @@ public enum ExitStatus: Int32, Sendable, CaseIterable {
     case serverAnswered = 22
     /// A local file could not be written; the number is curl's.
     case cannotWrite = 23
+    /// The local file could not be read, or has changed meanwhile; the number is curl's.
+    case cannotRead = 26
     /// Wrong arguments (EX_USAGE of sysexits.h).
     case usage = 64
     /// Ended by Ctrl-C or a request to end (128 + SIGINT, as shells have it).

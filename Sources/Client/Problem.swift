@@ -4,7 +4,8 @@ internal import JSON
 public struct Problem: Equatable, Sendable {
     /// The HTTP status, 400 to 599.
     public let status: Int
-    /// The stable code of the contract, such as `unknown-task`; nil when the answer was no problem+json.
+    /// The stable code of the contract, such as `unknown-task`; nil when the answer was no
+    /// problem+json.
     public let code: String?
     /// The sentence for people; may be empty.
     public let detail: String
@@ -29,6 +30,18 @@ public struct Problem: Equatable, Sendable {
     }
 }
 
+extension Problem {
+    /// Whether the same request may well be taken a little later: the gateway is overloaded, on its
+    /// way down, or gave the request up.
+    var isPassing: Bool { [408, 429, 502, 503, 504].contains(status) }
+
+    /// Whether it is the resume data that cannot be used: another gateway's, damaged, or too old
+    /// (rule S-36).
+    var refusesResumeData: Bool {
+        status == 422 && (pointer ?? "/resumeData").hasPrefix("/resumeData")
+    }
+}
+
 extension Problem: CustomStringConvertible {
     /// One line: the detail, where, the code and the status.
     public var description: String {
@@ -49,13 +62,18 @@ public struct TransferFailure: Equatable, Sendable {
     public let name: String
     /// The sentence for people; may be empty.
     public let message: String
+    /// What a new download can go on with, opaque; nil where it cannot (rule S-35).
+    public let resumeData: String?
 
     /// A failure of these parts.
-    public init(domain: String, code: Int64, name: String, message: String) {
+    public init(
+        domain: String, code: Int64, name: String, message: String, resumeData: String? = nil
+    ) {
         self.domain = domain
         self.code = code
         self.name = name
         self.message = message
+        self.resumeData = resumeData
     }
 
     /// The `error` member of a task or of `task.didComplete`; nil when it is null or missing.
@@ -63,11 +81,15 @@ public struct TransferFailure: Equatable, Sendable {
         guard let json, !json.isNull else { return nil }
         self.init(
             domain: json["domain"]?.string ?? "", code: json["code"]?.int64 ?? 0,
-            name: json["name"]?.string ?? "unknown", message: json["message"]?.string ?? "")
+            name: json["name"]?.string ?? "unknown", message: json["message"]?.string ?? "",
+            resumeData: json["userInfo"]?["NSURLSessionDownloadTaskResumeData"]?.string)
     }
 
     /// Whether the task was cancelled (NSURLErrorCancelled, rule S-33).
     public var isCancellation: Bool { domain == "NSURLErrorDomain" && code == -999 }
+
+    /// Whether the gateway was stopped or died while the task ran (rule S-56).
+    var isOfStoppedGateway: Bool { domain == "NSURLErrorDomain" && code == -997 }
 }
 
 extension TransferFailure: CustomStringConvertible {

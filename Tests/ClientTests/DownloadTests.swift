@@ -288,15 +288,23 @@ struct DownloadTests {
             try exchange.patternBody(count: size)
         }
         _ = try await run { order in
-            order.headers = [("Accept", "a"), ("X-One", "1"), ("accept", "b")]
+            order.headers.append("Accept", "a")
+            order.headers.append("X-One", "1")
+            order.headers.append("accept", "b")
             order.expectedDigest = "sha-256=:AA==:"
-            order.priority = 0.25
+            order.options.priority = 0.25
+            order.options.maximumBytesPerSecond = 1024
+            order.options.retryAttempts = 3
+            order.connections = 8
+            order.mirrors = ["http://b/", "http://c/"]
         }
         let request = try #require(gateway.requests("POST", FakeGateway.creation).first)
         #expect(request.headers["Content-Type"] == "application/json")
         #expect(request.headers["Authorization"] == "Bearer fry_t")
         let expected = """
-            {"type":"download","resume":true,"priority":0.25,"expectedDigest":"sha-256=:AA==:",\
+            {"type":"download","resume":true,"priority":0.25,"maximumBytesPerSecond":1024,\
+            "retry":{"attempts":3},"expectedDigest":"sha-256=:AA==:","connections":8,\
+            "mirrors":["http://b/","http://c/"],\
             "request":{"url":"http://host/a.iso","headers":{"Accept":["a","b"],"X-One":"1"}}}
             """
         #expect(String(decoding: request.body, as: UTF8.self) == expected)
@@ -325,14 +333,14 @@ struct DownloadTests {
     func `a header line is read at its first colon`(
         _ line: String, _ name: String, _ value: String
     ) throws {
-        let header = try DownloadOrder.header(line)
-        #expect(header.name == name)
-        #expect(header.value == value)
+        var expected = RequestHeaders()
+        expected.append(name, value)
+        #expect(try RequestHeaders(parsing: [line]) == expected)
     }
 
     @Test(arguments: ["Accept", ": x", ""])
     func `what is no header line is refused`(_ line: String) {
-        #expect(throws: ClientError.self) { try DownloadOrder.header(line) }
+        #expect(throws: ClientError.self) { try RequestHeaders(parsing: ["A: b", line]) }
     }
 
     @Test func `the receipt is JSON for scripts`() throws {

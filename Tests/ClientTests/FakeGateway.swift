@@ -4,21 +4,33 @@ import TestSupport
 
 @testable import Client
 
-/// A gateway as far as a command sees one: a task `tsk_1` whose answers the test scripts.
+/// A gateway as far as a command sees one: tasks whose answers the test scripts, `tsk_1` first, and
+/// a staged file `fil_1`.
 final class FakeGateway: Sendable {
     let origin: ScriptedOrigin
-    let task = ScriptedTask()
+    let task = ScriptedTask("tsk_1")
+    /// The task that is created second.
+    let second = ScriptedTask("tsk_2")
+    let file = ScriptedFile()
 
     static let taskPath = "/v1/tasks/tsk_1"
+    static let secondPath = "/v1/tasks/tsk_2"
     static let creation = "/v1/sessions/shared/tasks"
 
     init() throws {
         origin = try ScriptedOrigin()
-        origin.on(Self.creation) { [task] exchange in
+        origin.on(Self.creation) { [task, second] exchange in
             try exchange.readWholeBody()
-            try exchange.answer(201, ["Location": Self.taskPath], task.json)
+            let made = exchange.request.attempt == 1 ? task : second
+            try exchange.answer(201, ["Location": "/v1/tasks/\(made.id)"], made.json)
         }
-        origin.on(Self.taskPath) { [task] exchange in
+        for task in [task, second] { serve(task) }
+        file.serve(on: origin)
+    }
+
+    private func serve(_ task: ScriptedTask) {
+        let path = "/v1/tasks/\(task.id)"
+        origin.on(path) { exchange in
             if exchange.request.method == "DELETE" {
                 task.update { $0.isDeleted = true }
                 try exchange.answer(204)
@@ -26,10 +38,12 @@ final class FakeGateway: Sendable {
                 try exchange.answer(200, [:], task.json)
             }
         }
-        origin.on(Self.taskPath + "/cancel") { [task] exchange in
+        origin.on(path + "/cancel") { exchange in
+            let body = String(decoding: try exchange.readWholeBody(), as: UTF8.self)
             task.update {
                 $0.state = "completed"
                 $0.error = Self.cancelled
+                $0.showsResumeData = body == #"{"producingResumeData":true}"#
             }
             try exchange.answer(200, [:], task.json)
         }
@@ -40,14 +54,20 @@ final class FakeGateway: Sendable {
     static let notFound =
         #"{"domain":"NSURLErrorDomain","code":-1003,"name":"cannotFindHost","message":"no such host"}"#
 
-    /// Answers the events of the task.
-    func onEvents(_ handler: @escaping Behaviour.Handler) {
-        origin.on(Self.taskPath + "/events", handler)
+    /// The error of a task whose gateway was stopped, with resume data.
+    static func stopped(_ resumeData: String) -> String {
+        #"{"domain":"NSURLErrorDomain","code":-997,"name":"backgroundSessionWasDisconnected","#
+            + #""message":"stopped","userInfo":{"NSURLSessionDownloadTaskResumeData":"\#(resumeData)"}}"#
     }
 
-    /// Answers the content of the task.
-    func onContent(_ handler: @escaping Behaviour.Handler) {
-        origin.on(Self.taskPath + "/content", handler)
+    /// Answers the events of a task.
+    func onEvents(_ path: String = taskPath, _ handler: @escaping Behaviour.Handler) {
+        origin.on(path + "/events", handler)
+    }
+
+    /// Answers the content of a task.
+    func onContent(_ path: String = taskPath, _ handler: @escaping Behaviour.Handler) {
+        origin.on(path + "/content", handler)
     }
 
     /// The header lines of requests with a method, by path.
@@ -59,11 +79,14 @@ final class FakeGateway: Sendable {
     func client(interrupts: Interrupts = .none) throws(ClientError) -> GatewayClient {
         let gateway = RemoteGateway(
             address: try GatewayAddress(parsing: "http://127.0.0.1:\(origin.port)"), token: "fry_t")
-        return GatewayClient(gateway, interrupts: interrupts)
+        let client = GatewayClient(gateway, interrupts: interrupts)
+        client.persistence.firstPause = .milliseconds(1)
+        client.persistence.longestPause = .milliseconds(4)
+        return client
     }
 }
 
-/// The task of a fake gateway, as it is answered.
+/// A task of a fake gateway, as it is answered.
 final class ScriptedTask: Sendable {
     struct Shown: Sendable {
         var state = "running"
@@ -71,9 +94,18 @@ final class ScriptedTask: Sendable {
         var length: Int?
         var error = "null"
         var isDeleted = false
+        var type = "download"
+        /// What `cancel` gives when resume data is to be produced.
+        var resumeData: String?
+        var showsResumeData = false
     }
 
+    let id: String
     private let shown = Mutex(Shown())
+
+    init(_ id: String) {
+        self.id = id
+    }
 
     /// Changes what is answered.
     func update(_ change: (inout Shown) -> Void) {
@@ -96,8 +128,10 @@ final class ScriptedTask: Sendable {
         let shown = shown.withLock { $0 }
         let response = shown.status.map { #"{"status":\#($0),"suggestedFilename":"a.iso"}"# }
         let content = shown.length.map { #"{"length":\#($0),"digest":null}"# }
+        let resumeData = shown.resumeData.map { "\"\($0)\"" } ?? "null"
+        let produced = shown.showsResumeData ? #""resumeData":\#(resumeData),"# : ""
         return """
-            {"id":"tsk_1","state":"\(shown.state)","type":"download","unknown":[1],
+            {"id":"\(id)","state":"\(shown.state)","type":"\(shown.type)",\(produced)"unknown":[1],
              "originalRequest":{"url":"http://host/a.iso"},"currentRequest":null,
              "countOfBytesReceived":\(shown.length ?? 0),"countOfBytesExpectedToReceive":-1,
              "response":\(response ?? "null"),"content":\(content ?? "null"),"error":\(shown.error)}

@@ -55,6 +55,55 @@ struct GatewayClientTests {
         }
     }
 
+    @Test func `what may pass is tried again, so often and no more`() async throws {
+        let gateway = try FakeGateway()
+        gateway.origin.on("/v1/gateway", .fixed(503))
+        await #expect(throws: ClientError.refused(Problem(status: 503, code: nil, detail: ""))) {
+            try await onThread { () throws(ClientError) in
+                let client = try gateway.client()
+                client.persistence.tries = 4
+                return try client.persistently { () throws(ClientError) in
+                    try client.json("GET", "/v1/gateway")
+                }
+            }
+        }
+        #expect(gateway.origin.requests(for: "/v1/gateway").count == 4)
+    }
+
+    @Test func `a gateway that was never there is not waited for`() async throws {
+        let tries = try await onThread { () throws(ClientError) in
+            let address = try GatewayAddress(parsing: "http://127.0.0.1:1")
+            let client = GatewayClient(RemoteGateway(address: address, token: "fry_t"))
+            var tries = 0
+            do throws(ClientError) {
+                _ = try client.persistently { () throws(ClientError) in
+                    tries += 1
+                    return try client.json("GET", "/v1/gateway")
+                }
+            } catch {
+                guard case .unreachable = error else { throw error }
+            }
+            return tries
+        }
+        #expect(tries == 1)
+    }
+
+    @Test func `pauses double up to the longest, and ten tries take a minute`() {
+        let persistence = Persistence()
+        let pauses = (1..<persistence.tries).map { persistence.pause(after: $0) / .seconds(1) }
+        #expect(pauses == [0.25, 0.5, 1, 2, 4, 8, 15, 15, 15])
+        #expect(persistence.pause(after: .max) == .seconds(15))
+    }
+
+    @Test func `a HEAD ends with its head`() async throws {
+        let gateway = try FakeGateway()
+        gateway.origin.on("/v1/x") { try $0.head(200, ["Content-Length": "500"]) }
+        let answer = try await onThread { () throws(ClientError) in
+            try gateway.client().send("HEAD", "/v1/x", seconds: 5)
+        }
+        #expect(answer.status == 200 && answer.body.isEmpty)
+    }
+
     @Test func `what a refusal says is fit for a terminal (X-8)`() {
         let problem = Problem(status: 422, code: "x", detail: "a\u{1B}[2J\nb", pointer: "/\u{7}")
         let text = ClientError.refused(problem).description

@@ -109,4 +109,34 @@ struct PartFileTests {
         let error = ClientError.file(path: path + ".part", failure: ENOENT)
         #expect(throws: error) { try PartFile(path, replacesFile: false) }
     }
+
+    @Test func `what is kept is gone on with, up to where it is of use`() throws {
+        do {
+            let part = try PartFile(path, replacesFile: false)
+            #expect(append("hello, nobody", to: part))
+            try part.synchronize()
+            part.keep()
+        }
+        #expect(try folder.contents() == ["a.iso.part"])
+        let part = try PartFile(path, replacesFile: false) { 7 }
+        #expect(part.count == 7)
+        #expect(append("world", to: part))
+        try part.commit()
+        #expect(try folder.read("a.iso") == Array("hello, world".utf8))
+    }
+
+    @Test(arguments: [-1, 0, 5, 6, Int64.max])
+    func `no more is kept than there is`(_ kept: Int64) throws {
+        try folder.write("a.iso.part", Array("hello".utf8))
+        let part = try PartFile(path, replacesFile: false) { kept }
+        #expect(part.count == (kept >= 5 ? 5 : 0))
+    }
+
+    @Test func `an error of the one who is asked what to keep touches nothing`() throws {
+        try folder.write("a.iso.part", Array("hello".utf8))
+        #expect(throws: ClientError.interrupted) {
+            try PartFile(path, replacesFile: false) { () throws(ClientError) in throw .interrupted }
+        }
+        #expect(try folder.read("a.iso.part") == Array("hello".utf8))
+    }
 }

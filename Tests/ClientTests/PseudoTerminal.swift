@@ -6,8 +6,9 @@ import Testing
 
 /// A real pseudo-terminal, and what somebody in front of it would see.
 ///
-/// A thread reads what is written to it and does what a VT100 does with the few sequences that a screen
-/// uses: carriage return, line feed, cursor up, erase below; colours are counted and left out.
+/// A thread reads what is written to it and does what a VT100 does with the few sequences that a
+/// screen uses: carriage return, line feed, cursor up, erase below; colours are counted and left
+/// out.
 final class PseudoTerminal: Sendable {
     /// The program's side.
     let device: Int32
@@ -54,7 +55,8 @@ final class PseudoTerminal: Sendable {
                 let count = read(control, &room, room.count)
                 guard count > 0 else { break }
                 pending += room[..<count]
-                // A character of UTF-8 may be cut: only whole lines of bytes below 0x80 or valid text go on.
+                // A character of UTF-8 may be cut: only whole lines of bytes below 0x80 or valid
+                // text go on.
                 guard let text = String(validating: pending, as: UTF8.self) else { continue }
                 pending = []
                 draw(text)
@@ -96,8 +98,11 @@ final class PseudoTerminal: Sendable {
 
     /// Waits until the lines satisfy `condition`.
     func waitForLines(_ what: String, _ condition: ([String]) -> Bool) async throws {
-        try await eventually(within: .seconds(10), "\(what); there is \(lines)") {
-            condition(lines)
+        do {
+            try await eventually(within: .seconds(30), what) { condition(lines) }
+        } catch {
+            Issue.record("on the terminal there is \(lines)")
+            throw error
         }
     }
 }

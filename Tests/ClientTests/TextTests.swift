@@ -64,6 +64,27 @@ struct FiguresTests {
     }
 }
 
+struct TaskOptionsTests {
+    @Test(
+        arguments: [
+            ("1", 1), ("500000", 500_000), ("500k", 512_000), ("2M", 2 << 20), ("1g", 1 << 30),
+            ("8589934591g", 8_589_934_591 << 30),
+        ] as [(String, Int64)])
+    func `a rate is bytes a second, or a power of 1024 of them`(
+        _ text: String, _ expected: Int64
+    ) throws {
+        #expect(try TaskOptions.rate(text) == expected)
+    }
+
+    @Test(arguments: [
+        "", "0", "0k", "-1", "+5", "k", "1.5m", "5kb", "5 k", "8589934592g", "٣",
+        "99999999999999999999",
+    ])
+    func `what is no rate is refused`(_ text: String) {
+        #expect(throws: ClientError.self) { try TaskOptions.rate(text) }
+    }
+}
+
 struct LocalFileNameTests {
     @Test(
         arguments: [

@@ -27,6 +27,32 @@ struct TaskProgressTests {
         #expect(progress.id == "tsk_1")
     }
 
+    @Test func `of an upload, and before there is a response, it tells what is sent (S-42)`() throws
+    {
+        var progress = TaskProgress()
+        let sent = #""totalBytesSent":4,"totalBytesExpectedToSend":10"#
+        #expect(progress.apply(event("task.didSendBodyData", sent)) == .none)
+        #expect(progress.sent == 4 && progress.expectedToSend == 10 && progress.note == nil)
+        #expect(progress.moved == (4, 10))
+        let response = #""response":{"status":200,"expectedContentLength":2}"#
+        _ = progress.apply(event("task.didReceiveResponse", response))
+        #expect(progress.moved == (0, 2))
+        let json = #"{"id":"a","state":"running","type":"upload","countOfBytesSent":7}"#
+        progress.apply(try RemoteTask(JSONValue(parsing: Array(json.utf8))))
+        #expect(progress.moved == (7, -1))
+    }
+
+    @Test func `a resumed download begins where it goes on (S-36)`() {
+        var progress = TaskProgress()
+        let offset = #""fileOffset":4,"expectedTotalBytes":10"#
+        _ = progress.apply(event("download.didResumeAtOffset", offset))
+        #expect(progress.resumedAt == 4 && progress.moved == (4, 10))
+        _ = progress.apply(event("task.willRetry", #""attempt":2,"delay":1.5,"reason":"x""#))
+        #expect(progress.note == "waiting for attempt 2")
+        _ = progress.apply(event("download.didWriteData", #""totalBytesWritten":5"#))
+        #expect(progress.note == nil && progress.moved == (5, 10))
+    }
+
     @Test func `an error ends it as failed`() {
         var progress = TaskProgress()
         _ = progress.apply(event("task.didComplete", "\"error\":\(FakeGateway.cancelled)"))
@@ -70,6 +96,25 @@ struct EventLineTests {
             "tsk_1  download.didWriteData  1.00 KiB of 2.00 KiB"
         ),
         (
+            "task.didSendBodyData",
+            #"{"task":"tsk_1","totalBytesSent":1024,"totalBytesExpectedToSend":2048}"#,
+            "tsk_1  task.didSendBodyData  1.00 KiB of 2.00 KiB"
+        ),
+        (
+            "task.didSendBodyData", #"{"task":"tsk_1","totalBytesSent":1024}"#,
+            "tsk_1  task.didSendBodyData  1.00 KiB"
+        ),
+        (
+            "download.didResumeAtOffset",
+            #"{"task":"tsk_1","fileOffset":1024,"expectedTotalBytes":-1}"#,
+            "tsk_1  download.didResumeAtOffset  at 1.00 KiB"
+        ),
+        (
+            "task.willRetry",
+            #"{"task":"tsk_1","attempt":2,"delay":61.5,"reason":"503\u001b"}"#,
+            "tsk_1  task.willRetry  attempt 2 in 1:01 503\\u{1b}"
+        ),
+        (
             "task.didComplete", "{\"task\":\"tsk_1\",\"error\":\(FakeGateway.notFound)}",
             "tsk_1  task.didComplete  cannotFindHost (-1003): no such host"
         ),
@@ -110,14 +155,21 @@ struct TaskTableTests {
         ]
         #expect(
             TaskTable.lines(tasks) == [
-                "TASK    STATE           DONE        RECEIVED  URL",
+                "TASK    STATE           DONE           BYTES  URL",
                 "tsk_1   running/slot       -             0 B  http://host/a\\u{1b}",
                 "tsk_22  cannotFindHost     -             0 B  http://host/b",
                 "tsk_3   completed 404    50%  512 B/1.00 KiB  ",
             ])
         let narrow = TaskTable.lines(tasks, width: 54)
         #expect(narrow[1] == "tsk_1   running/slot       -             0 B  http://…")
-        #expect(TaskTable.lines([]) == ["TASK  STATE  DONE  RECEIVED  URL"])
+        #expect(TaskTable.lines([]) == ["TASK  STATE  DONE  BYTES  URL"])
+    }
+
+    @Test func `of an upload the table shows what is sent`() throws {
+        let upload = try task(
+            #"{"id":"tsk_1","type":"upload","state":"running","countOfBytesSent":512,"countOfBytesExpectedToSend":1024,"countOfBytesReceived":7}"#
+        )
+        #expect(TaskTable.summary(upload) == "tsk_1  running  50%  512 B/1.00 KiB")
     }
 
     @Test(arguments: ["null", "{}", #"{"id":"a"}"#, #"{"id":1,"state":"running"}"#])

@@ -1,22 +1,36 @@
 /// Fetches a URL through the gateway into a file.
 ///
-/// A download task of the session `shared` does the work. As soon as there is a response the file follows
-/// the transfer, so that it is complete hardly later than the gateway's own copy; where that is cut or
-/// refused, the whole is fetched once the task has completed. Either way the file gets its name only after
-/// the task has succeeded and the length is right. The task is deleted at the end, whatever the end is.
+/// A download task of the session `shared` does the work. As soon as there is a response the file
+/// follows the transfer, so that it is complete hardly later than the gateway's own copy; where
+/// that is cut or refused, what is missing is fetched once the task has completed. Either way the
+/// file gets its name only after the task has succeeded and the length is right.
+///
+/// A download that ends early leaves a `ResumePoint` wherever another one can go on; this one
+/// begins with what an earlier one has left. The task is deleted at the end, unless another
+/// download goes on with it.
 public final class Download {
-    private let order: DownloadOrder
-    private let client: GatewayClient
-    private let display: ProgressDisplay
-    private var part: PartFile?
-    private var copy: ContentCopy?
-    private var mayFollow = true
-    private var progress = TaskProgress()
+    let order: DownloadOrder
+    let client: GatewayClient
+    let display: ProgressDisplay
+    var target: DownloadTarget?
+    var delivery: ContentDelivery?
+    /// How the present task was begun.
+    private(set) var beginning = Beginning.anew
+    private var hasToldOfBeginning = false
+    /// Resumptions in a row that brought nothing new, and how far the download was at the last.
+    private var vainResumptions = 0
+    private var furthest: Int64 = 0
 
-    /// How often a finished task's content is asked for before the download fails.
-    private static let attempts = 3
-    /// How long the content of a finished task may stand still.
-    private static let patience = Duration.seconds(60)
+    /// What a task begins with.
+    enum Beginning: Equatable {
+        case anew
+        case resumeData(String)
+        /// It runs, or has completed, already.
+        case task(String)
+    }
+
+    /// How often a download that a stop of the gateway has ended is resumed without anything new.
+    private static let mostVainResumptions = 5
 
     /// A download that has not begun.
     public init(_ order: DownloadOrder, client: GatewayClient, display: ProgressDisplay) {
@@ -27,171 +41,197 @@ public final class Download {
 
     /// Does it, and waits for its end.
     ///
-    /// - Throws: `transferFailed`, `serverAnswered`, `fileExists`, `file`, `interrupted`, and what the
-    ///   client throws. No file and no task is left then.
+    /// - Throws: `transferFailed`, `serverAnswered`, `fileExists`, `file`, `interrupted`, and what
+    ///   the client throws. No file and no task is left then, but where the error is `resumable`.
     public func run() throws(ClientError) -> DownloadReceipt {
-        if let output = order.output, !PartFile.isFolder(output) {
-            part = try PartFile(output, replacesFile: order.replacesFile)
-        }
         defer {
-            copy = nil
-            part?.discard()
+            delivery = nil
+            target?.close()
         }
-        let id = try create()
         do throws(ClientError) {
-            try follow(id)
-            let receipt = try collect(id)
-            display.finish(receipt.sentence)
-            forget(id)
-            return receipt
-        } catch {
-            display.finish()
-            copy = nil
-            abandon(id)
-            throw error
-        }
-    }
-
-    // MARK: The task
-
-    /// Not interruptible: a task whose id never arrived could not be cancelled.
-    private func create() throws(ClientError) -> String {
-        let path = "/v1/sessions/shared/tasks"
-        let answer = try client.json("POST", path, json: order.json, interruptible: false)
-        return try RemoteTask(answer).id
-    }
-
-    private func follow(_ id: String) throws(ClientError) {
-        let events = try EventStream(client, path: RemoteTask.path(id, "/events"), replaysAll: true)
-        defer { events.close() }
-        while progress.ending == nil {
-            try client.turn()
-            while let event = try events.next() {
-                if progress.apply(event) == .refresh { progress.apply(try client.task(id)) }
-            }
-            if events.isEnded, progress.ending == nil {
-                progress.apply(try client.task(id))
-                guard progress.ending != nil else {
-                    throw .unexpectedAnswer("the events of a running task have ended")
+            var beginning = try openTarget()
+            while true {
+                let feed = try begin(beginning)
+                do throws(ClientError) {
+                    return try finish(feed)
+                } catch {
+                    delivery?.stop()
+                    beginning = try resumption(of: feed, after: error)
+                    delivery = nil
                 }
             }
-            try copyAlong(id)
-            show()
+        } catch {
+            display.finish()
+            throw target?.point == nil ? error : .resumable(error)
         }
-        if case .failed(let failure) = progress.ending { throw .transferFailed(failure) }
+    }
+
+    private func finish(_ feed: TaskFeed) throws(ClientError) -> DownloadReceipt {
+        defer { feed.close() }
+        try target?.isTakenUp(by: feed.id)
+        try follow(feed)
+        let receipt = try collect(feed)
+        display.finish(receipt.sentence)
+        client.forget(feed.id)
+        return receipt
+    }
+
+    // MARK: The beginning
+
+    /// Opens the target, if its name is known, and tells what an earlier command has left there.
+    private func openTarget() throws(ClientError) -> Beginning {
+        var path = order.output
+        if path.map(PartFile.isFolder) ?? true {
+            path = ResumePoint.target(of: order.url, in: path ?? ".")
+            if let found = path, !order.replacesFile, PartFile.exists(found) { path = nil }
+        }
+        guard let path else { return .anew }
+        let target = try DownloadTarget(path, url: order.url, replacesFile: order.replacesFile)
+        self.target = target
+        if let complaint = target.complaint { display.note("starting over: \(complaint)") }
+        if let task = target.point?.task { return .task(task) }
+        return target.point?.resumeData.map(Beginning.resumeData) ?? .anew
+    }
+
+    private func begin(_ beginning: Beginning) throws(ClientError) -> TaskFeed {
+        self.beginning = beginning
+        hasToldOfBeginning = false
+        switch beginning {
+        case .anew: return try client.start(order.json())
+        case .task(let id): return try takeUp(id)
+        case .resumeData(let data):
+            do throws(ClientError) {
+                return try client.start(order.json(resumeData: data))
+            } catch {
+                guard case .refused(let problem) = error, problem.refusesResumeData else {
+                    throw error
+                }
+                try startOver("the gateway cannot resume: \(problem)")
+                return try begin(.anew)
+            }
+        }
+    }
+
+    /// Goes on with a task that an earlier command had to leave.
+    private func takeUp(_ id: String) throws(ClientError) -> TaskFeed {
+        let task: RemoteTask
+        do throws(ClientError) {
+            task = try client.task(id)
+        } catch {
+            guard case .refused(let problem) = error, problem.status == 404 else { throw error }
+            if let data = target?.point?.resumeData { return try begin(.resumeData(data)) }
+            try startOver("the gateway has forgotten the transfer")
+            return try begin(.anew)
+        }
+        guard let failure = task.failure else {
+            display.note("going on with \(id)")
+            return try TaskFeed(client, task)
+        }
+        client.forget(id)
+        if let data = failure.resumeData { return try begin(.resumeData(data)) }
+        try startOver(failure.description)
+        return try begin(.anew)
+    }
+
+    /// Forgets what an earlier command has left.
+    func startOver(_ why: String) throws(ClientError) {
+        display.note("starting over: \(why)")
+        try target?.forget()
+    }
+
+    /// Whether a download that was resumed may be resumed once more.
+    func mayResume(_ progress: TaskProgress) -> Bool {
+        if progress.received > furthest { vainResumptions = 0 }
+        furthest = max(furthest, progress.received)
+        vainResumptions += 1
+        return vainResumptions <= Download.mostVainResumptions
+    }
+
+    // MARK: The transfer
+
+    private func follow(_ feed: TaskFeed) throws(ClientError) {
+        while feed.progress.ending == nil {
+            try feed.turn()
+            tellOfBeginning(feed.progress)
+            try copyAlong(feed)
+            show(feed.progress)
+        }
+        guard case .failed(let failure) = feed.progress.ending else { return }
+        // An event may be shorter than the task's own error.
+        let full = failure.resumeData == nil ? try feed.refresh().failure ?? failure : failure
+        throw .transferFailed(full)
+    }
+
+    /// Tells where a resumed download goes on, or that it could not (rule S-36).
+    private func tellOfBeginning(_ progress: TaskProgress) {
+        guard case .resumeData = beginning, !hasToldOfBeginning else { return }
+        if let offset = progress.resumedAt {
+            let total = progress.expected >= 0 ? " of \(Figures.size(progress.expected))" : ""
+            display.note("resuming at \(Figures.size(offset))\(total)")
+        } else if let response = progress.response, response.status < 400 {
+            display.note("starting over: the server has something else there by now")
+        } else {
+            return
+        }
+        hasToldOfBeginning = true
     }
 
     /// Lets the file follow the transfer from the response on.
-    private func copyAlong(_ id: String) throws(ClientError) {
-        guard let response = progress.response else { return }
+    private func copyAlong(_ feed: TaskFeed) throws(ClientError) {
+        guard let response = feed.progress.response else { return }
         guard response.status < 400 else { throw .serverAnswered(status: response.status) }
-        // A second response: what has been copied belongs to the first.
-        if progress.responseCount > 1 { mayFollow = false }
-        if case .failed = try copy?.status() { mayFollow = false }
-        guard mayFollow else {
-            copy = nil
-            return
-        }
-        if copy == nil { copy = try ContentCopy(client, task: id, into: try partFile()) }
+        let delivery = try delivery(of: feed)
+        if feed.progress.responseCount > 1 { delivery.beginAnew() }
+        try delivery.follow()
     }
 
-    /// The part; made when the name is known at last.
-    private func partFile() throws(ClientError) -> PartFile {
-        if let part { return part }
-        var path = LocalFileName.safe(progress.response?.suggestedFilename)
-        if let folder = order.output { path = folder + (folder.hasSuffix("/") ? "" : "/") + path }
-        let made = try PartFile(path, replacesFile: order.replacesFile)
-        part = made
+    /// The delivery; made when the name is known at last.
+    private func delivery(of feed: TaskFeed) throws(ClientError) -> ContentDelivery {
+        if let delivery { return delivery }
+        var target = target
+        if target == nil {
+            var path = LocalFileName.safe(feed.progress.response?.suggestedFilename)
+            if let folder = order.output {
+                path = folder + (folder.hasSuffix("/") ? "" : "/") + path
+            }
+            target = try DownloadTarget(path, url: order.url, replacesFile: order.replacesFile)
+            self.target = target
+        }
+        guard let target else { throw .badArgument("a file needs a name") }
+        let made = ContentDelivery(client, task: feed.id, into: target.part)
+        delivery = made
         return made
     }
 
-    // MARK: The content
-
     /// Completes the file of a task that has succeeded.
-    private func collect(_ id: String) throws(ClientError) -> DownloadReceipt {
-        let task = try client.task(id)
-        progress.apply(task)
+    private func collect(_ feed: TaskFeed) throws(ClientError) -> DownloadReceipt {
+        let task = try feed.refresh()
         let status = task.responseStatus ?? 0
         guard status < 400 else { throw .serverAnswered(status: status) }
-        let part = try partFile()
+        let delivery = try delivery(of: feed)
         let length = task.contentLength ?? 0
-        try fill(part, id, length)
-        try part.commit()
+        try delivery.complete(length: length) { show(feed.progress) }
+        guard let target else { throw .badArgument("a file needs a name") }
+        try target.commit()
         return DownloadReceipt(
-            task: id, url: task.url, path: part.path, status: status, length: length,
+            task: feed.id, url: task.url, path: target.path, status: status, length: length,
             digest: task.contentDigest, elapsed: display.elapsed)
     }
 
-    private func fill(_ part: PartFile, _ id: String, _ length: Int64) throws(ClientError) {
-        guard length > 0 else {
-            // No content, as after a 204, is an empty file; to ask for it would be refused.
-            copy = nil
-            return try part.restart()
-        }
-        var attempt = 0
-        while true {
-            let failure: ClientError
-            switch try copyStatus() {
-            case .whole? where part.count == length: return
-            case .moving?:
-                try client.turn()
-                show()
-                continue
-            case .whole?:
-                failure = .unexpectedAnswer("\(part.count) bytes of a content of \(length)")
-            case .failed(let error)?: failure = error
-            case nil: failure = .unexpectedAnswer("no content")
+    private func show(_ progress: TaskProgress) {
+        let name = target?.path.split(separator: "/").last.map(String.init)
+        let count = delivery?.count ?? 0
+        let received: Int64 =
+            if progress.ending != nil {
+                count
+            } else if let connections = order.connections, connections > 1 {
+                // The file can only follow the first of the ranges.
+                max(count, progress.received)
+            } else {
+                delivery?.isMoving == true ? count : progress.received
             }
-            copy = nil
-            attempt += 1
-            guard attempt <= Download.attempts else { throw failure }
-            try part.restart()
-            copy = try ContentCopy(client, task: id, into: part)
-        }
-    }
-
-    /// How the copy stands; nil when there is none.
-    private func copyStatus() throws(ClientError) -> ContentCopy.Status? {
-        guard let copy else { return nil }
-        guard copy.stillness < Download.patience else {
-            return .failed(
-                .unreachable(
-                    gateway: client.gateway.address.description, detail: "the content stands still")
-            )
-        }
-        return try copy.status()
-    }
-
-    private func show() {
-        let name = part.map { $0.path.split(separator: "/").last.map(String.init) ?? $0.path }
-        let received = copy != nil || progress.ending != nil ? part?.count ?? 0 : progress.received
         display.update(
             name: name ?? order.url, received: received, total: progress.expected,
             note: progress.note)
-    }
-
-    // MARK: The end
-
-    /// Deletes the task, whose content is in the file now (rule S-60). If that fails, the gateway's time
-    /// to live will do it.
-    private func forget(_ id: String) {
-        client.heedInterrupts()
-        _ = try? client.send("DELETE", RemoteTask.path(id), seconds: 5)
-    }
-
-    /// Cancels and deletes the task of a download that failed, as far as the gateway can be reached.
-    private func abandon(_ id: String) {
-        client.heedInterrupts()
-        let wait = (name: "Prefer", value: "wait=5")
-        do throws(ClientError) {
-            if progress.ending == nil {
-                try client.send("POST", RemoteTask.path(id, "/cancel"), seconds: 5)
-                // A running task cannot be deleted.
-                try client.send("GET", RemoteTask.path(id), headers: [wait], seconds: 10)
-            }
-            try client.send("DELETE", RemoteTask.path(id), seconds: 5)
-        } catch {
-            // The first error is the one that the user has to see.
-        }
     }
 }

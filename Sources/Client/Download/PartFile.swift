@@ -2,12 +2,13 @@ internal import Glibc
 
 /// A file that grows as `NAME.part` and takes its name only when it is whole.
 ///
-/// The part is locked (flock) while it grows: a second command for the same name is refused, and what a
-/// command that was killed has left is taken over. Released without `commit`, the part is removed.
+/// The part is locked (flock) while it grows: a second command for the same name is refused, and
+/// what a command that was killed has left is taken over. Released without `commit` or `keep`, the
+/// part is removed.
 final class PartFile {
     /// The name that it will have.
     let path: String
-    /// Bytes written so far.
+    /// Bytes in it.
     private(set) var count: Int64 = 0
     /// The error that a write failed with; then nothing more is written.
     private(set) var failure: ClientError?
@@ -16,10 +17,15 @@ final class PartFile {
     private var descriptor: Int32
     private var partPath: String { path + ".part" }
 
-    /// Creates the part, empty.
+    /// Creates the part, or takes over one that is there.
     ///
-    /// - Throws: `fileExists` when there is a file called `path` and it may not be replaced; `file`.
-    init(_ path: String, replacesFile: Bool) throws(ClientError) {
+    /// `kept` is asked, once the part is locked, how many bytes at its beginning are of use; the
+    /// others go.
+    /// - Throws: what `kept` throws; `fileExists` when there is a file called `path` and it may not
+    ///   be replaced; `file`.
+    init(
+        _ path: String, replacesFile: Bool, keeping kept: () throws(ClientError) -> Int64 = { 0 }
+    ) throws(ClientError) {
         self.path = path
         self.replacesFile = replacesFile
         guard !path.isEmpty else { throw .badArgument("a file needs a name") }
@@ -29,10 +35,12 @@ final class PartFile {
             throw .file(path: path, detail: "is not a file")
         }
         descriptor = try PartFile.openLocked(path + ".part")
-        guard ftruncate(descriptor, 0) == 0 else {
-            let error = errno
-            discard()
-            throw .file(path: path + ".part", failure: error)
+        do throws(ClientError) {
+            try begin(keeping: try kept())
+        } catch {
+            close(descriptor)
+            descriptor = -1
+            throw error
         }
     }
 
@@ -98,17 +106,29 @@ final class PartFile {
 
     /// Forgets all that was written.
     func restart() throws(ClientError) {
-        guard ftruncate(descriptor, 0) == 0, lseek(descriptor, 0, SEEK_SET) == 0 else {
-            throw .file(path: partPath, failure: errno)
-        }
-        count = 0
+        try begin(keeping: 0)
+    }
+
+    private func begin(keeping length: Int64) throws(ClientError) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { throw .file(path: partPath, failure: errno) }
+        let length = min(max(0, length), Int64(status.st_size))
+        guard ftruncate(descriptor, off_t(length)) == 0,
+            lseek(descriptor, off_t(length), SEEK_SET) == length
+        else { throw .file(path: partPath, failure: errno) }
+        count = length
+    }
+
+    /// Brings what was written to the disk, so that it can be gone on with.
+    func synchronize() throws(ClientError) {
+        guard fdatasync(descriptor) == 0 else { throw .file(path: partPath, failure: errno) }
     }
 
     /// Brings the file to the disk and gives it its name.
     ///
     /// The order matters: after this the gateway's copy is deleted.
     func commit() throws(ClientError) {
-        guard fdatasync(descriptor) == 0 else { throw .file(path: partPath, failure: errno) }
+        try synchronize()
         try takeName()
         close(descriptor)
         descriptor = -1
@@ -130,8 +150,8 @@ final class PartFile {
         guard rename(partPath, path) == 0 else { throw .file(path: path, failure: errno) }
     }
 
-    /// The new name lasts once its folder is on the disk; not every file system can do that, and the
-    /// bytes are safe without it.
+    /// The new name lasts once its folder is on the disk; not every file system can do that, and
+    /// the bytes are safe without it.
     private func syncFolder() {
         let folder =
             path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : path[..<$0] } ?? "."
@@ -139,6 +159,13 @@ final class PartFile {
         guard descriptor >= 0 else { return }
         _ = fsync(descriptor)
         close(descriptor)
+    }
+
+    /// Leaves the part as it is, for another command to go on with.
+    func keep() {
+        guard descriptor >= 0 else { return }
+        close(descriptor)
+        descriptor = -1
     }
 
     /// Removes the part, unless it has its name already.

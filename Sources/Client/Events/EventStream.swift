@@ -2,13 +2,14 @@ internal import JSON
 
 /// An event stream of the gateway that outlives its connections.
 ///
-/// After a cut it connects again with `Last-Event-ID`, first after the stream's `retry` time, then after
-/// twice that and so on, so that no numbered event is missed and none comes twice. It moves while its
-/// client takes turns; ask `next()` after each of them.
+/// After a cut it connects again with `Last-Event-ID`, first after the stream's `retry` time, then
+/// after twice that and so on, so that no numbered event is missed and none comes twice. It moves
+/// while its client takes turns; ask `next()` after each of them.
 public final class EventStream {
     /// How patient a stream is.
     public struct Patience: Sendable {
-        /// Without a byte for so long a connection counts as cut: three of the gateway's heartbeats.
+        /// Without a byte for so long a connection counts as cut: three of the gateway's
+        /// heartbeats.
         public var silence = Duration.seconds(45)
         /// The longest pause between two attempts to connect.
         public var longestPause = Duration.seconds(15)
@@ -18,7 +19,8 @@ public final class EventStream {
         public init() {}
     }
 
-    /// Whether nothing more will come: the gateway answered 204, or the reader has seen the last event.
+    /// Whether nothing more will come: the gateway answered 204, or the reader has seen the last
+    /// event.
     public private(set) var isEnded = false
     /// Whether the present connection has been answered.
     public var isConnected: Bool { exchange?.isAccepted == true }
@@ -35,7 +37,8 @@ public final class EventStream {
     private var failures = 0
     /// Since when there is no connection; nil while there is one.
     private var absentSince: ContinuousClock.Instant?
-    private var hasConnected = false
+    /// Whether the gateway is known to be there: then it is waited for.
+    private var hasConnected: Bool
 
     /// What the present connection has brought.
     private final class Intake {
@@ -72,8 +75,8 @@ public final class EventStream {
 
     /// A stream that begins to connect at once.
     ///
-    /// `path` is that of a session's, a task's or the tenant's events. With `replaysAll` it begins with
-    /// the oldest event that is kept; without, with what happens from now on.
+    /// `path` is that of a session's, a task's or the tenant's events. With `replaysAll` it begins
+    /// with the oldest event that is kept; without, with what happens from now on.
     /// - Throws: `badArgument`.
     public init(
         _ client: GatewayClient, path: String, replaysAll: Bool, patience: Patience = Patience()
@@ -82,6 +85,7 @@ public final class EventStream {
         self.path = path
         self.replaysAll = replaysAll
         self.patience = patience
+        hasConnected = client.wasReached
         try connect()
     }
 
@@ -99,8 +103,9 @@ public final class EventStream {
 
     /// The next event that has arrived; nil when there is none yet, or no more.
     ///
-    /// - Throws: `refused` when the gateway does not let it connect; `unreachable` when the first attempt
-    ///   fails, or when the gateway has been away for too long.
+    /// - Throws: `refused` when the gateway does not let it connect; `unreachable` when the first
+    ///   attempt fails and nothing was ever heard of the gateway, or when it has been away for too
+    ///   long.
     public func next() throws(ClientError) -> ServerSentEvent? {
         if let event = intake.next() {
             lastEventID = event.id

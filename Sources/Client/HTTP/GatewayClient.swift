@@ -16,6 +16,10 @@ public final class GatewayClient {
     /// The gateway.
     public let gateway: RemoteGateway
     let connections = Connections()
+    /// How hard it tries where a failure may pass.
+    var persistence = Persistence()
+    /// Whether a request has ever got through to the gateway: only then is it worth waiting for.
+    private(set) var wasReached = false
     private let interrupts: Interrupts
     /// How many interrupts have been heeded already; the next one counts.
     private var heededInterrupts = 0
@@ -35,8 +39,8 @@ public final class GatewayClient {
 
     /// Sends a request and waits for its whole answer, for at most `seconds`.
     ///
-    /// `path` begins with `/v1/…` and carries its query. `json` is the body, if any. A request that must
-    /// not be left half done is not `interruptible`.
+    /// `path` begins with `/v1/…` and carries its query. `json` is the body, if any. A request that
+    /// must not be left half done is not `interruptible`.
     /// - Throws: `refused` for an answer of 300 or more; `unreachable`, `interrupted`.
     @discardableResult
     public func send(
@@ -52,11 +56,7 @@ public final class GatewayClient {
             body += piece
             return true
         }
-        connections.start(exchange)
-        defer { connections.stop(exchange) }
-        while exchange.ending == nil {
-            if interruptible { try turn() } else { connections.turn(within: GatewayClient.glance) }
-        }
+        try finish(exchange, interruptible: interruptible)
         try requireWhole(exchange)
         return Answer(status: exchange.status, body: body)
     }
@@ -65,13 +65,35 @@ public final class GatewayClient {
     ///
     /// - Throws: as `send`; `unexpectedAnswer` when it is none.
     public func json(
-        _ method: String, _ path: String, json: [UInt8]? = nil, interruptible: Bool = true
+        _ method: String, _ path: String, json: [UInt8]? = nil,
+        headers: [(name: String, value: String)] = [], seconds: Int = 70,
+        interruptible: Bool = true
     ) throws(ClientError) -> JSONValue {
-        let answer = try send(method, path, json: json, interruptible: interruptible)
+        let answer = try send(
+            method, path, json: json, headers: headers, seconds: seconds,
+            interruptible: interruptible)
         do {
             return try JSONValue(parsing: answer.body, limits: GatewayClient.limits)
         } catch {
             throw .unexpectedAnswer("\(method) \(path): \(error)")
+        }
+    }
+
+    /// Runs an exchange to its end, whatever that is; `each` is called after every turn.
+    ///
+    /// - Throws: `interrupted`, and what `each` throws; the exchange is stopped then.
+    func finish(
+        _ exchange: HTTPExchange, interruptible: Bool = true,
+        each: () throws(ClientError) -> Void = {}
+    ) throws(ClientError) {
+        connections.start(exchange)
+        defer {
+            connections.stop(exchange)
+            wasReached = wasReached || exchange.wasConnected
+        }
+        while exchange.ending == nil {
+            if interruptible { try turn() } else { connections.turn(within: GatewayClient.glance) }
+            try each()
         }
     }
 
@@ -102,8 +124,16 @@ public final class GatewayClient {
         connections.turn(within: min(limit, GatewayClient.glance))
     }
 
-    /// Lets calls work again after an interrupt, for what has to be put in order; a further one interrupts
-    /// that as well.
+    /// Waits, while everything else moves.
+    ///
+    /// - Throws: `interrupted`.
+    func pause(for duration: Duration) throws(ClientError) {
+        let end = ContinuousClock.now.advanced(by: duration)
+        while ContinuousClock.now < end { try turn(within: ContinuousClock.now.duration(to: end)) }
+    }
+
+    /// Lets calls work again after an interrupt, for what has to be put in order; a further one
+    /// interrupts that as well.
     func heedInterrupts() {
         heededInterrupts = interrupts.count
     }

@@ -27,13 +27,25 @@ public enum EventLine {
         case "download.didWriteData", "task.didReceiveData":
             guard progress.expected >= 0 else { return Figures.size(progress.received) }
             return "\(Figures.size(progress.received)) of \(Figures.size(progress.expected))"
+        case "task.didSendBodyData":
+            guard progress.expectedToSend >= 0 else { return Figures.size(progress.sent) }
+            return "\(Figures.size(progress.sent)) of \(Figures.size(progress.expectedToSend))"
+        case "download.didResumeAtOffset":
+            return progress.resumedAt.map { "at \(Figures.size($0))" } ?? ""
+        case "task.willRetry":
+            return [
+                data["attempt"]?.int64.map { "attempt \($0)" },
+                data["delay"]?.double.map { "in \(Figures.time(.seconds($0)))" },
+                data["reason"]?.string,
+            ].compactMap { $0 }.joined(separator: " ")
         case "task.willPerformHTTPRedirection": return data["request"]?["url"]?.string ?? ""
         case "reset": return data["reason"]?.string ?? ""
         default: return ""
         }
     }
 
-    /// Whether it tells how far a transfer is, four times a second, and not that something happened.
+    /// Whether it tells how far a transfer is, four times a second, and not that something
+    /// happened.
     static func isProgress(_ event: ServerSentEvent) -> Bool {
         ["download.didWriteData", "task.didReceiveData", "task.didSendBodyData"].contains(
             event.name)
@@ -44,8 +56,8 @@ public enum EventLine {
         event.name == "task.didComplete" || event.name == "task.didBecomeDownloadTask"
     }
 
-    /// `{"id":"1.7","event":"task.didComplete","data":{…}}` on one line. The data is the gateway's own
-    /// JSON; as a string where it is none.
+    /// `{"id":"1.7","event":"task.didComplete","data":{…}}` on one line. The data is the gateway's
+    /// own JSON; as a string where it is none.
     public static func json(_ event: ServerSentEvent) -> String {
         let bytes = Array(event.data.utf8)
         let isJSON = (try? JSONValue(parsing: bytes, limits: GatewayClient.limits)) != nil

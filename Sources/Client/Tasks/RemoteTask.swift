@@ -1,7 +1,7 @@
 public import JSON
 
-/// A task as the gateway shows it, as far as a command needs it. Members that are missing or unknown do
-/// no harm (clients must ignore unknown members).
+/// A task as the gateway shows it, as far as a command needs it. Members that are missing or
+/// unknown do no harm (clients must ignore unknown members).
 public struct RemoteTask: Equatable, Sendable {
     /// The opaque id, `tsk_…`.
     public let id: String
@@ -17,6 +17,10 @@ public struct RemoteTask: Equatable, Sendable {
     public let received: Int64
     /// Bytes expected; -1 where unknown (rule S-42).
     public let expected: Int64
+    /// Bytes of the request's body sent so far.
+    public let sent: Int64
+    /// Bytes of the request's body in all; -1 where unknown (rule S-42).
+    public let expectedToSend: Int64
     /// The status of the response; nil before there is one.
     public let responseStatus: Int?
     /// The name that the response suggests for the content; as it came.
@@ -43,6 +47,8 @@ public struct RemoteTask: Equatable, Sendable {
             json["currentRequest"]?["url"]?.string ?? json["originalRequest"]?["url"]?.string ?? ""
         received = json["countOfBytesReceived"]?.int64 ?? 0
         expected = json["countOfBytesExpectedToReceive"]?.int64 ?? -1
+        sent = json["countOfBytesSent"]?.int64 ?? 0
+        expectedToSend = json["countOfBytesExpectedToSend"]?.int64 ?? -1
         responseStatus = json["response"]?["status"]?.int64.map { Int(clamping: $0) }
         suggestedFilename = json["response"]?["suggestedFilename"]?.string
         contentLength = json["content"]?["length"]?.int64
@@ -61,8 +67,15 @@ public struct RemoteTask: Equatable, Sendable {
             json.member("url", url)
             json.member("countOfBytesReceived", received)
             json.member("countOfBytesExpectedToReceive", expected)
+            json.member("countOfBytesSent", sent)
+            json.member("countOfBytesExpectedToSend", expectedToSend)
         }
         return String(decoding: json.finish(), as: UTF8.self)
+    }
+
+    /// What tells how far it is: of an upload what it sends, of all else what it receives.
+    var moved: (bytes: Int64, total: Int64) {
+        type == "upload" ? (sent, expectedToSend) : (received, expected)
     }
 
     /// Whether nothing will change any more.

@@ -1,7 +1,7 @@
 /// What all tasks of the tenant do, as it happens.
 ///
-/// On a live screen the running tasks have a bar each, and tasks that end leave a line; elsewhere every
-/// event is a line, progress at most every five seconds for a task.
+/// On a live screen the running tasks have a bar each, and tasks that end leave a line; elsewhere
+/// every event is a line, progress at most every five seconds for a task.
 public final class TaskBoard {
     private let client: GatewayClient
     private let screen: Screen
@@ -66,7 +66,7 @@ public final class TaskBoard {
             return
         }
         _ = entry.progress.apply(event)
-        entry.meter.note(entry.progress.received, at: start.duration(to: .now))
+        entry.meter.note(entry.progress.moved.bytes, at: start.duration(to: .now))
         tasks[progress.id] = entry
         if let ending = entry.progress.ending { end(entry.progress, ending) }
     }
@@ -80,7 +80,7 @@ public final class TaskBoard {
             parts.append(progress.response.map { "completed \($0.status)" } ?? "completed")
         case .failed(let failure): parts.append(failure.description)
         }
-        parts += [Figures.size(progress.received), progress.url]
+        parts += [Figures.size(progress.moved.bytes), progress.url]
         let line = DisplayText.line(parts.filter { !$0.isEmpty }.joined(separator: "  "))
         screen.print(DisplayText.cut(line, to: screen.lineWidth))
     }
@@ -140,10 +140,11 @@ public final class TaskBoard {
 
     private func state(_ entry: Entry) -> ProgressBar.State {
         let progress = entry.progress
-        let left = progress.expected >= 0 ? progress.expected - progress.received : nil
+        let (bytes, total) = progress.moved
+        let left = total >= 0 ? total - bytes : nil
         return ProgressBar.State(
-            name: progress.url.isEmpty ? progress.id : progress.url, received: progress.received,
-            total: progress.expected, rate: entry.meter.bytesPerSecond,
+            name: progress.url.isEmpty ? progress.id : progress.url, received: bytes,
+            total: total, rate: entry.meter.bytesPerSecond,
             timeLeft: left.flatMap { entry.meter.time(for: $0) }, note: progress.note, turn: turn)
     }
 

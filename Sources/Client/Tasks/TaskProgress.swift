@@ -36,14 +36,29 @@ public struct TaskProgress: Equatable, Sendable {
     public private(set) var received: Int64 = 0
     /// Bytes in all; -1 where unknown.
     public private(set) var expected: Int64 = -1
+    /// Bytes of the request's body the gateway has sent.
+    public private(set) var sent: Int64 = 0
+    /// Bytes of the request's body in all; -1 where unknown.
+    public private(set) var expectedToSend: Int64 = -1
+    /// Where a download from resume data goes on; nil unless the gateway could resume it (rule
+    /// S-36).
+    public private(set) var resumedAt: Int64?
     /// What the task does when no bytes come; nil while they do.
     public private(set) var note: String? = "starting"
     /// The last response; nil before there is one.
     public private(set) var response: Response?
-    /// How many responses there have been: after a second one the content has begun anew (rule S-46).
+    /// How many responses there have been: after a second one the content has begun anew (rule
+    /// S-46).
     public private(set) var responseCount = 0
     /// Set once the task has ended.
     public private(set) var ending: Ending?
+
+    /// What tells how far the task is: what it has received; of an upload, and before there is a
+    /// response, what it has sent.
+    public var moved: (bytes: Int64, total: Int64) {
+        isUpload || (response == nil && sent > 0) ? (sent, expectedToSend) : (received, expected)
+    }
+    private var isUpload = false
 
     /// The progress of a task of which nothing is known.
     public init() {}
@@ -59,6 +74,9 @@ public struct TaskProgress: Equatable, Sendable {
         url = task.url
         received = task.received
         expected = task.expected
+        sent = task.sent
+        expectedToSend = task.expectedToSend
+        isUpload = task.type == "upload"
         if let status = task.responseStatus {
             response = Response(status: status, suggestedFilename: task.suggestedFilename)
             responseCount = max(responseCount, 1)
@@ -93,6 +111,17 @@ public struct TaskProgress: Equatable, Sendable {
             if let offset = data["offset"]?.int64, let length = data["length"]?.int64 {
                 received = max(received, offset &+ length)
             }
+        case "task.didSendBodyData":
+            note = nil
+            sent = data["totalBytesSent"]?.int64 ?? sent
+            expectedToSend = data["totalBytesExpectedToSend"]?.int64 ?? expectedToSend
+        case "download.didResumeAtOffset":
+            resumedAt = data["fileOffset"]?.int64
+            received = resumedAt ?? received
+            expected = data["expectedTotalBytes"]?.int64 ?? expected
+        case "task.willRetry":
+            note =
+                data["attempt"]?.int64.map { "waiting for attempt \($0)" } ?? "waiting to try again"
         case "task.didComplete": end(TransferFailure(data["error"]))
         // The data task's terminal event (rule S-70).
         case "task.didBecomeDownloadTask": end(nil)

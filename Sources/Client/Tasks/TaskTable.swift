@@ -1,11 +1,11 @@
 /// Tasks as a table for people.
 public enum TaskTable {
-    private static let titles = ["TASK", "STATE", "DONE", "RECEIVED", "URL"]
+    private static let titles = ["TASK", "STATE", "DONE", "BYTES", "URL"]
 
     /// The lines of the table, titles first.
     ///
-    /// With a `width`, lines are cut to it, at the URL first of all. Text from elsewhere is made fit for a
-    /// terminal.
+    /// BYTES is what is received, of an upload what is sent. With a `width`, lines are cut to it,
+    /// at the URL first of all. Text from elsewhere is made fit for a terminal.
     public static func lines(_ tasks: [RemoteTask], width: Int? = nil) -> [String] {
         let rows = [titles] + tasks.map(cells)
         let widths = titles.indices.map { column in
@@ -30,13 +30,14 @@ public enum TaskTable {
     }
 
     private static func cells(_ task: RemoteTask) -> [String] {
-        let bar = ProgressBar.State(name: "", received: task.received, total: task.expected)
-        let received = Figures.size(task.received)
+        let (bytes, total) = task.moved
+        let bar = ProgressBar.State(name: "", received: bytes, total: total)
+        let moved = Figures.size(bytes)
         return [
             DisplayText.line(task.id),
             DisplayText.line(state(of: task)),
             bar.percent.map { "\($0)%" } ?? "-",
-            task.expected >= 0 ? "\(received)/\(Figures.size(task.expected))" : received,
+            total >= 0 ? "\(moved)/\(Figures.size(total))" : moved,
             DisplayText.line(task.url),
         ]
     }

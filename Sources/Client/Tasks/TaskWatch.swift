@@ -15,8 +15,8 @@ public struct TaskWatch {
 
     /// Waits for the end of the task and tells how it was.
     ///
-    /// - Throws: `transferFailed` and `serverAnswered` when it did not succeed, `interrupted`, and what the
-    ///   client throws.
+    /// - Throws: `transferFailed` and `serverAnswered` when it did not succeed, `interrupted`, and
+    ///   what the client throws.
     public func run(_ id: String) throws(ClientError) -> TaskProgress {
         do throws(ClientError) {
             let progress = try follow(id)
@@ -24,7 +24,7 @@ public struct TaskWatch {
             if let status = progress.response?.status, status >= 400 {
                 throw .serverAnswered(status: status)
             }
-            let bytes = Figures.size(progress.received)
+            let bytes = Figures.size(progress.moved.bytes)
             display.finish("\(id): completed, \(bytes) in \(Figures.time(display.elapsed))")
             return progress
         } catch {
@@ -35,7 +35,8 @@ public struct TaskWatch {
 
     private func follow(_ id: String) throws(ClientError) -> TaskProgress {
         var progress = TaskProgress(try client.task(id))
-        // The stream replays the events of a completed task too; nobody waits for them but a report.
+        // The stream replays the events of a completed task too; nobody waits for them but a
+        // report.
         if progress.ending != nil && report == nil { return progress }
         let name = progress.url.isEmpty ? id : progress.url
         let path = RemoteTask.path(id, "/events")
@@ -44,7 +45,7 @@ public struct TaskWatch {
         var hasEnded = false
         while !hasEnded {
             display.update(
-                name: name, received: progress.received, total: progress.expected,
+                name: name, received: progress.moved.bytes, total: progress.moved.total,
                 note: progress.note)
             try client.turn()
             while let event = try events.next() {

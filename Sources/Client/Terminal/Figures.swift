@@ -19,6 +19,13 @@ public enum Figures {
         size(Int64(min(max(bytesPerSecond, 0), 0x1p62))) + "/s"
     }
 
+    /// What a transfer came to: `700 MiB in 0:12 (58.1 MiB/s)`, the rate only where it can be told.
+    static func outcome(_ bytes: Int64, in elapsed: Duration) -> String {
+        let seconds = elapsed / .seconds(1)
+        let rate = seconds > 0.01 ? " (\(self.rate(Double(bytes) / seconds)))" : ""
+        return "\(size(bytes)) in \(time(elapsed))\(rate)"
+    }
+
     /// A length of time to the second: `0:07`, `12:30`, `1:02:03`, `2d 03h`; `--:--` for none.
     public static func time(_ duration: Duration?) -> String {
         guard let duration, duration < .seconds(100 * 86400) else { return "--:--" }

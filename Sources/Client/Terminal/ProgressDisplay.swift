@@ -1,5 +1,5 @@
-/// Shows one transfer on a screen: a bar that is redrawn at most ten times a second, or on a log a line
-/// every five seconds.
+/// Shows one transfer on a screen: a bar that is redrawn at most ten times a second, or on a log a
+/// line every five seconds.
 public final class ProgressDisplay {
     private let screen: Screen
     private let isQuiet: Bool
@@ -38,6 +38,12 @@ public final class ProgressDisplay {
         } else {
             screen.print(ProgressBar.sentence(state))
         }
+    }
+
+    /// Tells something in a line of its own, which stays.
+    public func note(_ sentence: String) {
+        guard !isQuiet else { return }
+        screen.print(DisplayText.line(sentence))
     }
 
     /// Takes the bar away; with a sentence, that stays in its place.

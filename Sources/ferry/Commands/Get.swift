@@ -6,12 +6,17 @@ struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Fetch a URL through the gateway into a file.",
         discussion: """
-            The file is called NAME.part until it is whole. Ctrl-C cancels the transfer at the gateway \
-            and leaves nothing behind.
+            The file is called NAME.part until it is whole.
 
-            Exit status: 0 the file is there; 1 the gateway refused; 3 no gateway; 4 the transfer failed; \
-            5 it was cancelled; 22 the server answered 400 or more; 23 the file cannot be written; \
-            64 wrong arguments; 130 interrupted.
+            Ctrl-C cancels the transfer. Where the server lets it be resumed, NAME.resume is left, \
+            and the same command goes on at that place; so it does after a failure of the network, \
+            and after losing the gateway. Where the server does not, nothing is left. A file that \
+            has changed at the server is fetched from its beginning. The request of a resumed \
+            transfer is that of the first command, with its headers.
+
+            Exit status: 0 the file is there; 1 the gateway refused; 3 no gateway; 4 the transfer \
+            failed; 5 it was cancelled; 22 the server answered 400 or more; 23 the file cannot be \
+            written; 64 wrong arguments; 130 interrupted.
             """)
 
     @Argument(help: "An http or https URL.")
@@ -23,45 +28,42 @@ struct Get: ParsableCommand {
         completion: .file())
     var output: String?
 
-    @Option(name: [.customShort("H"), .long], help: "A header of the request: 'Name: value'.")
-    var header: [String] = []
-
     @Option(help: "What the content must hash to: sha-256=:BASE64: or sha-512=:BASE64:.")
     var digest: String?
 
-    @Option(help: "The place in the gateway's queue, 0 to 1 (default: 0.5).")
-    var priority: Double?
+    @Option(
+        help: ArgumentHelp(
+            "Fetch over so many connections side by side, 1 to 16, where the server offers ranges.",
+            valueName: "number"))
+    var connections: Int?
 
-    @Flag(name: .shortAndLong, help: "Replace a file of that name.")
-    var force = false
+    @Option(
+        help: ArgumentHelp(
+            "Another URL of the same file, for when this one fails; may be given again.",
+            valueName: "url"))
+    var mirror: [String] = []
 
-    @Flag(name: .shortAndLong, help: "Show nothing but errors.")
-    var quiet = false
-
-    @Flag(help: "Print the outcome as one JSON object.")
-    var json = false
-
-    @OptionGroup var gatewayOptions: GatewayOptions
+    @OptionGroup var options: TransferOptions
 
     func validate() throws {
-        if let priority, !(0...1).contains(priority) {
-            throw ValidationError("--priority is 0 to 1")
+        if let connections, !(1...16).contains(connections) {
+            throw ValidationError("--connections is 1 to 16")
         }
     }
 
     func run() throws {
-        try CommandLineIO.run(json: json) { () throws(ClientError) in
+        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             var order = DownloadOrder(url: url)
             order.output = output
-            for line in header { order.headers.append(try DownloadOrder.header(line)) }
+            order.headers = try RequestHeaders(parsing: options.header)
             order.expectedDigest = digest
-            order.priority = priority
-            order.replacesFile = force
-            let client = try gatewayOptions.client(interrupts: .ofProcess())
-            let screen = Screen.standardError(environment: CommandLineIO.environment)
-            let display = ProgressDisplay(on: screen, isQuiet: quiet)
-            let receipt = try Download(order, client: client, display: display).run()
-            if json { CommandLineIO.print(receipt.json) }
+            order.connections = connections
+            order.mirrors = mirror
+            order.options = try options.task()
+            order.replacesFile = options.force
+            let client = try options.gateway.client(interrupts: .ofProcess())
+            let receipt = try Download(order, client: client, display: options.display).run()
+            if options.json { CommandLineIO.print(receipt.json) }
         }
     }
 }

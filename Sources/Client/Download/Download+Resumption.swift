@@ -1,0 +1,104 @@
+internal import JSON
+
+/// What becomes of a download that could not be finished.
+extension Download {
+    /// What the download goes on with after `error`; else puts everything in order, so that nothing
+    /// is left at the gateway but what another command goes on with, and throws the error.
+    func resumption(of feed: TaskFeed, after error: ClientError) throws(ClientError) -> Beginning {
+        switch error {
+        case .transferFailed(let failure):
+            guard let data = failure.resumeData else { break }
+            // Kept before the task is gone: whatever happens now, it is not lost.
+            do throws(ClientError) {
+                try keep(task: nil, resumeData: data)
+            } catch {
+                tellOfLoss(error)
+            }
+            client.forget(feed.id)
+            guard failure.isOfStoppedGateway, mayResume(feed.progress) else { throw error }
+            display.note("the gateway was stopped; resuming")
+            return .resumeData(data)
+        case .serverAnswered where beginning != .anew:
+            // Perhaps by what the first command asked with: an address or a password that is good
+            // no more.
+            client.abandon(feed)
+            try startOver(error.description)
+            return .anew
+        case .interrupted, .unreachable, .file:
+            salvage(feed, after: error)
+            throw error
+        default: break
+        }
+        client.abandon(feed)
+        try target?.forget()
+        throw error
+    }
+
+    /// Leaves what another command can go on with; the whole transfer is given up where there is
+    /// nothing.
+    private func salvage(_ feed: TaskFeed, after error: ClientError) {
+        do throws(ClientError) {
+            // Nobody could find it without a name.
+            guard target != nil else { return client.abandon(feed) }
+            feed.close()
+            client.heedInterrupts()
+            switch (feed.progress.ending, error) {
+            case (nil, .unreachable): try keep(task: feed.id, resumeData: nil)
+            case (nil, _): try cancel(feed)
+            // A part that could not be written has to make room.
+            case (.failed, _), (.succeeded, .file): try keep(task: feed.id, resumeData: nil)
+            case (.succeeded, _): try keepContent(of: feed.id)
+            }
+        } catch {
+            client.abandon(feed)
+            tellOfLoss(error)
+        }
+    }
+
+    /// Cancels a running task in the way that lets another one go on (rule S-34).
+    private func cancel(_ feed: TaskFeed) throws(ClientError) {
+        let answer: JSONValue
+        do throws(ClientError) {
+            answer = try client.json(
+                "POST", RemoteTask.path(feed.id, "/cancel"),
+                json: Array(#"{"producingResumeData":true}"#.utf8), seconds: 15)
+        } catch {
+            guard error == .interrupted || error.isPassing else { throw error }
+            // It may be cancelled, or not; another command will see.
+            return try keep(task: feed.id, resumeData: nil)
+        }
+        let task = try RemoteTask(answer)
+        if let data = answer["resumeData"]?.string {
+            try keep(task: nil, resumeData: data)
+            client.forget(feed.id)
+        } else if task.isCompleted, task.failure == nil {
+            // It has succeeded in that very moment.
+            try keepContent(of: feed.id)
+        } else {
+            client.forget(feed.id)
+            try target?.forget()
+        }
+    }
+
+    /// Leaves a completed task, and what the part has of its content.
+    private func keepContent(of id: String) throws(ClientError) {
+        try target?.save(
+            task: id, resumeData: nil,
+            count: delivery?.count ?? target?.point?.partialLength ?? 0)
+    }
+
+    private func keep(task: String?, resumeData: String?) throws(ClientError) {
+        try target?.save(task: task, resumeData: resumeData)
+    }
+
+    /// There will be nothing to go on with, because of `error`; what was left before is of no use
+    /// either.
+    private func tellOfLoss(_ error: ClientError) {
+        display.note("nothing is left to resume: \(error)")
+        do throws(ClientError) {
+            try target?.forget()
+        } catch {
+            display.note("\(error)")
+        }
+    }
+}

@@ -1,0 +1,81 @@
+/// Where a download goes: the part file, and beside it what another command can go on with.
+final class DownloadTarget {
+    /// The file while it grows; locked, so that no other command writes to either.
+    let part: PartFile
+    /// What the file beside it holds now; nil for none that is of this URL.
+    private(set) var point: ResumePoint?
+    /// Why a file beside it that may be one of ours cannot be used.
+    let complaint: ClientError?
+
+    private let url: String
+
+    /// Opens the target at `path`; of a part that is there, it keeps what an earlier command has
+    /// left to go on with.
+    ///
+    /// - Throws: `fileExists`, `file`.
+    init(_ path: String, url: String, replacesFile: Bool) throws(ClientError) {
+        self.url = url
+        var found: ResumePoint?
+        var complaint: ClientError?
+        part = try PartFile(path, replacesFile: replacesFile) { () throws(ClientError) in
+            do throws(ClientError) {
+                found = try ResumePoint.read(for: path)
+            } catch {
+                complaint = error
+            }
+            return found?.url == url ? found?.partialLength ?? 0 : 0
+        }
+        self.complaint = complaint
+        if found?.url == url { point = found }
+        point?.partialLength = part.count
+    }
+
+    /// The name that the file will have.
+    var path: String { part.path }
+
+    /// Leaves `resumeData`, or the task itself, for another command to go on with; of the part only
+    /// `count` bytes, which must be all of it or none.
+    ///
+    /// - Throws: `file`.
+    func save(task: String?, resumeData: String?, count: Int64 = 0) throws(ClientError) {
+        // Also where the disk is full: the part that is given up makes room.
+        if count > 0 { try part.synchronize() } else { try part.restart() }
+        let point = ResumePoint(
+            url: url, task: task, resumeData: resumeData, partialLength: count)
+        try point.write(for: path)
+        self.point = point
+    }
+
+    /// Notes that `task` goes on with what was left.
+    ///
+    /// - Throws: `file`.
+    func isTakenUp(by task: String) throws(ClientError) {
+        guard var point, point.task != task else { return }
+        point.task = task
+        try point.write(for: path)
+        self.point = point
+    }
+
+    /// Forgets what was left, and empties the part.
+    ///
+    /// - Throws: `file`.
+    func forget() throws(ClientError) {
+        if point != nil { ResumePoint.remove(for: path) }
+        point = nil
+        try part.restart()
+    }
+
+    /// Gives the whole file its name.
+    ///
+    /// - Throws: `fileExists`, `file`.
+    func commit() throws(ClientError) {
+        try part.commit()
+        ResumePoint.remove(for: path)
+        point = nil
+    }
+
+    /// Lets go of the part: it stays only where another command goes on with it.
+    func close() {
+        if let point, point.partialLength > 0 { part.keep() } else { part.discard() }
+    }
+}

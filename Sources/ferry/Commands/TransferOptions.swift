@@ -1,0 +1,65 @@
+internal import ArgumentParser
+internal import Client
+
+/// The options that `get` and `put` have in common.
+struct TransferOptions: ParsableArguments {
+    @Option(name: [.customShort("H"), .long], help: "A header of the request: 'Name: value'.")
+    var header: [String] = []
+
+    @Option(help: "The place in the gateway's queue, 0 to 1 (default: 0.5).")
+    var priority: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "The most bytes a second between the gateway and the server, as 500k, 2m or 1g.",
+            valueName: "bytes"))
+    var limitRate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Try again after failures that may pass, at most so often (default: 0).",
+            valueName: "times"))
+    var retry: Int?
+
+    @Flag(name: .shortAndLong, help: "Replace a file of that name.")
+    var force = false
+
+    @Flag(name: .shortAndLong, help: "Show nothing but errors.")
+    var quiet = false
+
+    @Flag(help: "Print the outcome as one JSON object.")
+    var json = false
+
+    @OptionGroup var gateway: GatewayOptions
+
+    func validate() throws {
+        if let priority, !(0...1).contains(priority) {
+            throw ValidationError("--priority is 0 to 1")
+        }
+        if let retry, !(0...100).contains(retry) {
+            throw ValidationError("--retry is 0 to 100")
+        }
+        if let limitRate {
+            do {
+                _ = try TaskOptions.rate(limitRate)
+            } catch {
+                throw ValidationError("--limit-rate: \(error)")
+            }
+        }
+    }
+
+    /// What the task is asked for beside its request.
+    func task() throws(ClientError) -> TaskOptions {
+        var options = TaskOptions()
+        options.priority = priority
+        if let limitRate { options.maximumBytesPerSecond = try TaskOptions.rate(limitRate) }
+        if let retry, retry > 0 { options.retryAttempts = retry }
+        return options
+    }
+
+    /// Where progress is shown.
+    var display: ProgressDisplay {
+        let screen = Screen.standardError(environment: CommandLineIO.environment)
+        return ProgressDisplay(on: screen, isQuiet: quiet)
+    }
+}
