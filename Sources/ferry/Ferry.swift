@@ -10,6 +10,6 @@ struct Ferry: AsyncParsableCommand {
         abstract: "Moves bytes over HTTP on behalf of other programs.",
         version: version,
         subcommands: [
-            Serve.self, Get.self, Tasks.self, Watch.self, Cancel.self, Health.self,
+            Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self, Health.self,
         ])
 }

@@ -1,0 +1,108 @@
+/// Sends a file to a URL through the gateway.
+///
+/// First the file is staged at the gateway, whatever cuts there are on the way; then an upload task
+/// of the session `shared` sends it. The task and the staged file are deleted at the end, whatever
+/// the end is.
+public final class Upload {
+    private let order: UploadOrder
+    private let client: GatewayClient
+    private let display: ProgressDisplay
+    private var part: PartFile?
+
+    /// How often a task that a stop of the gateway has ended is replaced by another.
+    private static let mostTasks = 5
+
+    /// An upload that has not begun.
+    public init(_ order: UploadOrder, client: GatewayClient, display: ProgressDisplay) {
+        self.order = order
+        self.client = client
+        self.display = display
+    }
+
+    /// Does it, and waits for its end.
+    ///
+    /// - Throws: `unreadable`, `transferFailed`, `serverAnswered`, `fileExists`, `file`,
+    ///   `interrupted`, and what the client throws.
+    public func run() throws(ClientError) -> UploadReceipt {
+        if let output = order.output {
+            part = try PartFile(output, replacesFile: order.replacesFile)
+        }
+        defer { part?.discard() }
+        let source = try UploadSource(order.file) { () throws(ClientError) in
+            try client.turn(within: .zero)
+        }
+        let staging = Staging(client, source, display: display)
+        var keepsStagedFile = false
+        defer { if !keepsStagedFile { staging.discard() } }
+        do throws(ClientError) {
+            let id = try staging.run()
+            keepsStagedFile = order.keepsStagedFile
+            if keepsStagedFile { display.note("the staged file is \(id)") }
+            return try send(id, length: staging.offset, of: source)
+        } catch {
+            display.finish()
+            throw error
+        }
+    }
+
+    // MARK: The task
+
+    private func send(
+        _ stagedFile: String, length: Int64, of source: UploadSource
+    ) throws(ClientError) -> UploadReceipt {
+        var tasks = 0
+        while true {
+            let feed = try client.start(order.json(stagedFile: stagedFile))
+            tasks += 1
+            do throws(ClientError) {
+                try follow(feed, length: length, name: source.shortName)
+                return try collect(feed, stagedFile, length: length, name: source.name)
+            } catch {
+                client.abandon(feed)
+                guard case .transferFailed(let failure) = error, failure.isOfStoppedGateway,
+                    order.isIdempotent, tasks < Upload.mostTasks
+                else { throw error }
+                display.note("the gateway was stopped; sending again")
+            }
+        }
+    }
+
+    private func follow(
+        _ feed: TaskFeed, length: Int64, name: String
+    ) throws(ClientError) {
+        while feed.progress.ending == nil {
+            try feed.turn()
+            let progress = feed.progress
+            let isSent = progress.sent >= length && progress.note == nil
+            display.update(
+                name: "sending \(name)", received: progress.sent, total: length,
+                note: isSent ? "waiting for the answer" : progress.note)
+        }
+        if case .failed(let failure) = feed.progress.ending { throw .transferFailed(failure) }
+    }
+
+    private func collect(
+        _ feed: TaskFeed, _ stagedFile: String, length: Int64, name: String
+    ) throws(ClientError) -> UploadReceipt {
+        let task = try feed.refresh()
+        if let part {
+            let delivery = ContentDelivery(client, task: feed.id, into: part)
+            let length = task.contentLength ?? 0
+            try delivery.complete(length: length) {
+                display.update(name: "answer", received: delivery.count, total: length)
+            }
+            try part.commit()
+        }
+        let status = task.responseStatus ?? 0
+        // The server's words about it are in the file by now.
+        guard status < 400 else { throw .serverAnswered(status: status) }
+        let receipt = UploadReceipt(
+            task: feed.id, url: task.url, file: name,
+            stagedFile: order.keepsStagedFile ? stagedFile : nil, status: status, length: length,
+            answerPath: part?.path, elapsed: display.elapsed)
+        display.finish(receipt.sentence)
+        feed.close()
+        client.forget(feed.id)
+        return receipt
+    }
+}

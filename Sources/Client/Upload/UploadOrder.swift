@@ -1,0 +1,49 @@
+internal import JSON
+
+/// What `ferry put` is asked for.
+public struct UploadOrder: Sendable {
+    /// The file to send; `-` for standard input.
+    public var file: String
+    /// Where to; the gateway judges it.
+    public var url: String
+    /// The method of the request.
+    public var method = "PUT"
+    /// Headers of the request.
+    public var headers = RequestHeaders()
+    /// What else is asked of the task.
+    public var options = TaskOptions()
+    /// The file to write the answer's body to; nil to drop it.
+    public var output: String?
+    /// Whether a file of that name may be replaced.
+    public var replacesFile = false
+    /// Whether the gateway keeps the staged file when all is over, for other tasks.
+    public var keepsStagedFile = false
+
+    /// An order for a file and a URL, all else at its default.
+    public init(file: String, url: String) {
+        self.file = file
+        self.url = url
+    }
+
+    /// Whether the request may be sent twice (RFC 9110 §9.2.2).
+    var isIdempotent: Bool {
+        ["PUT", "DELETE", "GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+    }
+
+    /// The body of `POST …/tasks` for a staged file.
+    func json(stagedFile: String) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("type", "upload")
+            json.member("resume", true)
+            options.write(to: &json)
+            json.object("request") { json in
+                json.member("url", url)
+                json.member("method", method)
+                headers.write(to: &json)
+            }
+            json.object("body") { json in json.member("file", stagedFile) }
+        }
+        return json.finish()
+    }
+}
