@@ -26,7 +26,8 @@ struct InvalidationTests {
             try await house.create(try house.spec(), in: session)
         }
         await #expect(throws: GatewayError.sessionInvalidated) {
-            try await house.gateway.describe(session, of: house.tenant, as: "late")
+            try await house.gateway.change(
+                session, of: house.tenant, description: "late", limit: nil)
         }
         try await house.network.attempt(0).answer(200, [:], [1])
         #expect(try await house.recorder.end(of: running) == nil)

@@ -71,7 +71,7 @@ struct ProgressTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(
-            try house.spec(method: "POST", body: Pattern.bytes(count: 1000)), in: session)
+            try house.spec(method: "POST", body: .bytes(Pattern.bytes(count: 1000))), in: session)
         let attempt = try await house.network.attempt(0)
         attempt.sent(400)
         attempt.sent(1000)

@@ -19,8 +19,9 @@ struct RedirectTests {
         let session = try await house.session()
         let body = method == "HEAD" ? nil : Array("body".utf8)
         let task = try await house.create(
-            try house.spec(method: method, headers: ["Content-Type": "text/plain"], body: body),
-            in: session)
+            try house.spec(
+                method: method, headers: ["Content-Type": "text/plain"],
+                body: body.map(BodyRecord.bytes)), in: session)
         try await house.network.attempt(0).answer(status, ["Location": "/next?q=1"])
         let second = try await house.network.attempt(1)
         #expect(second.request.url.string == "http://origin.test/next?q=1")

@@ -19,7 +19,10 @@ struct StoreTroubleTests {
             ("suspend", { _ = try await house.gateway.suspend(task, of: house.tenant) }),
             (
                 "describe",
-                { _ = try await house.gateway.describe(session, of: house.tenant, as: "new") }
+                {
+                    _ = try await house.gateway.change(
+                        session, of: house.tenant, description: "new", limit: nil)
+                }
             ),
             ("cancel", { _ = try await house.gateway.cancel(task, of: house.tenant) }),
             ("delete", { try await house.gateway.delete(task, of: house.tenant) }),

@@ -125,7 +125,8 @@ struct TaskListTests {
         }
         // Something of the session is on its way to the store, so that the wait's end waits for it.
         let note = Task { @LoopActor in
-            try await house.gateway.describe(session, of: house.tenant, as: "note")
+            try await house.gateway.change(
+                session, of: house.tenant, description: "note", limit: nil)
         }
         try await eventually("a commit") { house.store.attemptCount > 2 }
         try await eventually("the wait's time to end") {

@@ -245,7 +245,7 @@ struct TaskOutcomeTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(
-            try house.spec(method: "POST", body: Array("body".utf8)), in: session)
+            try house.spec(method: "POST", body: .bytes(Array("body".utf8))), in: session)
         let attempt = try await house.network.attempt(0)
         #expect(try await house.task(task).countOfBytesExpectedToReceive == -1)
         #expect(try await house.task(task).countOfBytesExpectedToSend == 4)

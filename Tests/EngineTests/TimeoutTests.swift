@@ -40,7 +40,7 @@ struct TimeoutTests {
     func `silence ends a task with -1001, every sign of life begins it anew (S-16)`() async throws {
         let (house, session) = try await open()
         let task = try await house.create(
-            try house.spec(method: "POST", body: [1, 2]), in: session)
+            try house.spec(method: "POST", body: .bytes([1, 2])), in: session)
         let attempt = try await house.network.attempt(0)
         let signs: [@LoopActor () -> Void] = [
             { attempt.move() }, { attempt.sent(2) }, { attempt.informational(103) },

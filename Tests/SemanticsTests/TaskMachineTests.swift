@@ -32,7 +32,10 @@ struct TaskMachineTests {
         Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.suspended, .failed(error), .completed, [.dropContent, .complete(error)]),
 
-        Step(.waitingForBeginDate, .beginDateReached, .waitingForSlot, [.enterQueue]),
+        Step(.suspended, .suspend, .suspended, [.save]),
+        Step(.held, .suspend, .held, [.save]),
+
+        Step(.waitingForBeginDate, .beginDateReached, .waitingForSlot, [.save, .enterQueue]),
         Step(.waitingForBeginDate, .suspend, .suspended, [.stopWaitingForBeginDate, .save]),
         Step(
             .waitingForBeginDate, .cancel, .completed,
@@ -40,6 +43,24 @@ struct TaskMachineTests {
         Step(
             .waitingForBeginDate, .failed(error), .completed,
             [.stopWaitingForBeginDate, .dropContent, .complete(error)]),
+
+        Step(.waitingForBody, .bodyGiven, .waitingForSlot, [.stopAskingForBody, .enterQueue]),
+        Step(.waitingForBody, .suspend, .suspended, [.stopAskingForBody, .save]),
+        Step(
+            .waitingForBody, .cancel, .completed,
+            [.stopAskingForBody, .dropContent, .complete(.cancelled)]),
+        Step(
+            .waitingForBody, .failed(error), .completed,
+            [.stopAskingForBody, .dropContent, .complete(error)]),
+
+        Step(.waitingForRetry, .retryDue, .waitingForSlot, [.save, .enterQueue]),
+        Step(.waitingForRetry, .suspend, .suspended, [.stopWaitingForRetry, .save]),
+        Step(
+            .waitingForRetry, .cancel, .completed,
+            [.stopWaitingForRetry, .dropContent, .complete(.cancelled)]),
+        Step(
+            .waitingForRetry, .failed(error), .completed,
+            [.stopWaitingForRetry, .dropContent, .complete(error)]),
 
         Step(.waitingForSlot, .slotGranted, .attempting, [.startAttempt]),
         Step(.waitingForSlot, .suspend, .suspended, [.leaveQueue, .save]),
@@ -51,7 +72,8 @@ struct TaskMachineTests {
             [.leaveQueue, .dropContent, .complete(error)]),
 
         Step(.attempting, .suspend, .held, [.holdAttempt, .save]),
-        Step(.attempting, .redirected, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
+        Step(.attempting, .again, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
+        Step(.attempting, .retry, .waitingForRetry, [.freeSlot, .save, .waitForRetry]),
         Step(.attempting, .answered, .finishing, [.freeSlot, .keepContent]),
         Step(
             .attempting, .cancel, .completed,
@@ -62,7 +84,8 @@ struct TaskMachineTests {
 
         Step(.held, .resume(beginsLater: false), .attempting, [.save, .releaseAttempt]),
         Step(.held, .resume(beginsLater: true), .attempting, [.save, .releaseAttempt]),
-        Step(.held, .redirected, .suspended, [.freeSlot, .save]),
+        Step(.held, .again, .suspended, [.freeSlot, .save]),
+        Step(.held, .retry, .suspended, [.freeSlot, .save]),
         Step(.held, .detach, .suspended, [.stopAttempt, .freeSlot, .save]),
         Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
         Step(
@@ -73,19 +96,20 @@ struct TaskMachineTests {
             [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
 
         Step(.finishing, .contentKept, .completed, [.complete(nil)]),
+        Step(.finishing, .again, .waitingForSlot, [.save, .enterQueue]),
         Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.finishing, .failed(error), .completed, [.dropContent, .complete(error)]),
     ]
 
     static let phases: [Phase] = [
-        .suspended, .waitingForBeginDate, .waitingForSlot, .attempting, .held, .finishing,
-        .completed,
+        .suspended, .waitingForBeginDate, .waitingForBody, .waitingForSlot, .attempting, .held,
+        .waitingForRetry, .finishing, .completed,
     ]
 
     static let inputs: [Input] = [
         .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
-        .beginDateReached, .slotGranted, .detach, .redirected, .answered, .failed(error),
-        .contentKept,
+        .beginDateReached, .bodyGiven, .slotGranted, .detach, .again, .retry, .retryDue, .answered,
+        .failed(error), .contentKept,
     ]
 
     @Test(arguments: phases, inputs)
@@ -101,7 +125,9 @@ struct TaskMachineTests {
     @Test(arguments: [
         (Phase.suspended, TaskState.suspended, WaitReason?.none, false),
         (.waitingForBeginDate, .running, .beginDate, false),
+        (.waitingForBody, .running, .bodyStream, false),
         (.waitingForSlot, .running, .slot, false),
+        (.waitingForRetry, .running, nil, false),
         (.attempting, .running, nil, true),
         (.held, .suspended, nil, true),
         (.finishing, .running, nil, true),
@@ -122,8 +148,9 @@ struct TaskMachineTests {
         seed: UInt64
     ) {
         var random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
-        var machine = TaskMachine()
+        var machine = TaskMachine(asksForBody: seed.isMultiple(of: 2))
         var (hasSlot, isInLine, waitsForDate, isAttempting, ends) = (false, false, false, false, 0)
+        var (waitsForBody, waitsForRetry) = (false, false)
         for step in 0..<60 {
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             var input = Self.inputs[Int(random >> 33) % Self.inputs.count]
@@ -131,10 +158,13 @@ struct TaskMachineTests {
             // These come only from what is going on.
             switch input {
             case .slotGranted where !isInLine, .beginDateReached where !waitsForDate: continue
-            case .redirected where !isAttempting, .answered where !isAttempting: continue
+            case .again where !isAttempting, .retry where !isAttempting: continue
+            case .answered where !isAttempting: continue
+            case .bodyGiven where !waitsForBody, .retryDue where !waitsForRetry: continue
             case .slotGranted: (hasSlot, isInLine) = (true, false)
             case .beginDateReached: waitsForDate = false
-            case .redirected, .answered: isAttempting = false
+            case .retryDue: waitsForRetry = false
+            case .again, .retry, .answered: isAttempting = false
             default: break
             }
             for order in machine.handle(input) {
@@ -152,6 +182,18 @@ struct TaskMachineTests {
                 case .stopWaitingForBeginDate:
                     #expect(waitsForDate)
                     waitsForDate = false
+                case .askForBody:
+                    #expect(!waitsForBody)
+                    waitsForBody = true
+                case .stopAskingForBody:
+                    #expect(waitsForBody)
+                    waitsForBody = false
+                case .waitForRetry:
+                    #expect(!waitsForRetry)
+                    waitsForRetry = true
+                case .stopWaitingForRetry:
+                    #expect(waitsForRetry)
+                    waitsForRetry = false
                 case .startAttempt:
                     #expect(hasSlot && !isAttempting)
                     isAttempting = true
@@ -163,11 +205,37 @@ struct TaskMachineTests {
                     hasSlot = false
                 case .complete:
                     #expect(!hasSlot && !isInLine && !waitsForDate && !isAttempting)
+                    #expect(!waitsForBody && !waitsForRetry)
                     ends += 1
                 default: break
                 }
             }
         }
         #expect(ends == 1 && machine.phase == .completed)
+    }
+
+    @Test
+    func `calls of suspend nest: as many calls of resume undo them, and no more (S-31)`() {
+        var machine = TaskMachine()
+        #expect(machine.handle(.suspend) == [.save] && machine.suspendCount == 2)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.save])
+        #expect(machine.phase == .suspended && machine.suspendCount == 1)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.save, .enterQueue])
+        // A call too many is not put by for a later suspend.
+        #expect(machine.handle(.resume(beginsLater: false)) == [])
+        #expect(machine.handle(.suspend) == [.leaveQueue, .save] && machine.suspendCount == 1)
+    }
+
+    @Test
+    func `a streamed body is asked for before every attempt, and before a slot is taken (S-39)`() {
+        var machine = TaskMachine(asksForBody: true)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.save, .askForBody])
+        #expect(machine.handle(.bodyGiven) == [.stopAskingForBody, .enterQueue])
+        #expect(machine.handle(.slotGranted) == [.startAttempt])
+        #expect(machine.handle(.again) == [.freeSlot, .save, .askForBody])
+        _ = machine.handle(.bodyGiven)
+        _ = machine.handle(.slotGranted)
+        machine.asksForBody = false  // a 303 has made it a GET
+        #expect(machine.handle(.again) == [.freeSlot, .save, .enterQueue])
     }
 }

@@ -125,6 +125,9 @@ final class ContentSpool {
     /// - Throws: `FileError`.
     func goOn() async throws {
         guard isOnDisk else { return }
+        // The head is written again: a digest of what comes would count it twice.
+        isOutOfOrder = true
+        queue.takesDigest = false
         setFront(makeWriter(at: length, after: try await head(of: length)))
     }
 

@@ -85,9 +85,7 @@ extension TaskRunner: AttemptObserver {
             plannedRange = request
             if request == nil { dropReceived() }
             tryAgain()
-        case .turn(let request):
-            record.currentRequest = request
-            tryAgain()
+        case .turn(let request): turn(to: request)
         case .retry(let delay, let reason):
             retry(after: delay, reason: reason)
         case .finish: send(.answered)

@@ -22,10 +22,7 @@ extension TaskRunner {
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
         if record.type == .download, canBeginAgain, error.isOfTheSource, let next = nextSource() {
-            record.currentRequest = next
-            noteBody(of: next)
-            send(.again)
-            if isAtRest { services.onRest?(self) }
+            turn(to: next)
         } else if let policy = record.options.retry, policy.retries(error),
             let delay = delay(by: policy, retryAfter: nil)
         {
@@ -33,6 +30,13 @@ extension TaskRunner {
         } else {
             fail(error)
         }
+    }
+
+    /// Another source begins at zero: nothing tells that it has the same bytes.
+    func turn(to request: RequestRecord) {
+        dropReceived()
+        record.currentRequest = request
+        tryAgain()
     }
 
     func retry(after delay: Duration, reason: String) {

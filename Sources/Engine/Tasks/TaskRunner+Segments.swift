@@ -29,7 +29,10 @@ extension TaskRunner: SegmentOwner {
             writer: writer, streamsToEnd: end ?? total == total, meter: makeMeter(), owner: self)
         segments = transfer
         scattered = nil
-        transfer.begin(connections: connections)
+        // Not here: the transport is telling of an answer, and may not be asked for anything.
+        LoopActor.later { [self] in
+            if segments === transfer { transfer.begin(connections: connections) }
+        }
     }
 
     /// The task's own attempt is one of several, or the only one of them.

@@ -135,17 +135,22 @@ final class TaskRunner {
         }
     }
 
+    /// Stops moving bytes, and returns when what has been received of a download is there for good.
+    func settle() async {
+        guard machine.phase != .finishing, machine.phase != .completed, !isParking else { return }
+        isParking = true
+        stopAttempt()
+        await checkpointAll()
+    }
+
     /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
-    ///
-    /// Before it returns, what has been received of downloads is there for good.
-    func abandon() async {
-        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
+    func abandon() {
         timeoutTimer.cancel()
+        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
         _ = exchange.stop()
         _ = segments?.stop()
         isAbandoned = true
         bodyPipe?.end(.gatewayStops)
-        if machine.phase != .finishing { await checkpointAll() }
         closeSink()
         endWaits()
     }

@@ -58,7 +58,7 @@ struct GatewayProcess {
         self.store = store
         gateway = Engine.Gateway(
             Engine.Gateway.Parts(
-                store: store, transport: transport, digests: digests,
+                store: store, transport: transport, digests: digests, sealer: sealer,
                 files: FileThreads(count: 4), folder: contents),
             contents: try await store.load(), limits: GatewayProcess.limits())
         var tokens = TokenTable(digests: digests)

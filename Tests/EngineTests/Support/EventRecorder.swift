@@ -62,6 +62,11 @@ final class EventRecorder: EventListener {
         try await eventually("the end of a session") { ended.contains(session) }
     }
 
+    /// Whether an event of this name was told of the task.
+    func has(_ name: String, _ task: TaskID) -> Bool {
+        events.contains { $0.task == task && $0.body.name == name }
+    }
+
     func hasEnded(_ session: SessionID) -> Bool { ended.contains(session) }
 
     // MARK: Hearing
@@ -98,7 +103,7 @@ final class EventRecorder: EventListener {
         let stage = EventRecorder.stage(of: event.body)
         if let before = stages[task] {
             if before == EventRecorder.lastStage { fail("follows the task's last", event) }
-            if stage < before { fail("comes too late", event) }
+            if stage < before, !EventRecorder.beginsAnew(event.body) { fail("comes too late", event) }
             if stage == before, !EventRecorder.repeats(event.body) { fail("comes again", event) }
         }
         stages[task] = stage
@@ -110,7 +115,8 @@ final class EventRecorder: EventListener {
     private static func stage(of body: EventBody) -> Int {
         switch body {
         case .didCreate: 0
-        case .didSendBodyData, .didReceiveInformationalResponse: 1
+        case .needNewBodyStream, .willRetry, .didSendBodyData, .didReceiveInformationalResponse: 1
+        case .didResumeAtOffset: 3
         case .didReceiveResponse: 4
         case .didReceiveData, .didWriteData: 5
         case .didFinishDownloading: 7
@@ -120,9 +126,19 @@ final class EventRecorder: EventListener {
         }
     }
 
+    /// What comes with another attempt, after whatever the last one has brought; and the parts of S-46.
+    private static func beginsAnew(_ body: EventBody) -> Bool {
+        switch body {
+        case .needNewBodyStream, .willRetry, .didReceiveResponse, .didReceiveInformationalResponse:
+            true
+        default: false
+        }
+    }
+
     private static func repeats(_ body: EventBody) -> Bool {
         switch body {
-        case .didSendBodyData, .didReceiveInformationalResponse, .didReceiveData, .didWriteData:
+        case .needNewBodyStream, .willRetry, .didSendBodyData, .didReceiveInformationalResponse,
+            .didReceiveResponse, .didReceiveData, .didWriteData:
             true
         default: false
         }

@@ -30,7 +30,7 @@ final class House {
         let contents = try await store.load()
         gateway = Gateway(
             Gateway.Parts(
-                store: store, transport: network, digests: SumDigests(),
+                store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
                 files: House.files, folder: folder, clock: clock),
             contents: contents, limits: limits)
         recorder = EventRecorder(
@@ -88,7 +88,8 @@ final class House {
 
     func spec(
         _ type: TaskType = .data, _ url: String = "http://origin.test/a", method: String = "GET",
-        headers: HeaderList = [:], body: [UInt8]? = nil, resume: Bool = true,
+        headers: HeaderList = [:], body: BodyRecord? = nil, resume: Bool = true,
+        checkpoint: DownloadCheckpoint? = nil,
         _ change: (inout TaskOptions) -> Void = { _ in }
     ) throws -> TaskSpec {
         var options = TaskOptions()
@@ -97,7 +98,7 @@ final class House {
             type: type,
             request: RequestRecord(
                 url: try network.parse(url), method: method, headers: headers, body: body),
-            options: options, resume: resume)
+            options: options, resume: resume, checkpoint: checkpoint)
     }
 
     func create(_ spec: TaskSpec, in session: SessionID) async throws -> TaskID {

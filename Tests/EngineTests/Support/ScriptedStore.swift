@@ -116,6 +116,12 @@ final class ScriptedStore: Store {
         try await disk.content(of: task)
     }
 
+    func creation(
+        of key: String, of tenant: TenantID
+    ) async throws(StoreError) -> IdempotencyRecord? {
+        try await disk.creation(of: key, of: tenant)
+    }
+
     func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         try await disk.events(query)
     }

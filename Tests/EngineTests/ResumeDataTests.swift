@@ -1,0 +1,266 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Downloads that end early and are gone on with: resume data, checkpoints, changed entities (S-34…S-36, R-2, R-3).
+@Suite(.onLoop)
+struct ResumeDataTests {
+    private static let length = 5_000_001
+
+    @LoopActor
+    private final class Scene {
+        let house: House
+        let server = RangeServer(Pattern.bytes(count: ResumeDataTests.length))
+        let session: SessionID
+
+        init(_ type: SessionType = .default) async throws {
+            house = try await House.open()
+            session = try await house.session(type)
+            server.serve(house.network)
+        }
+
+        func download(
+            _ change: (inout TaskOptions) -> Void = { _ in }
+        ) async throws -> TaskID {
+            try await house.create(try house.spec(.download) { change(&$0) }, in: session)
+        }
+
+        /// What the failed task's error has for another one.
+        func resumeData(of task: TaskID) async throws -> String {
+            let record = try await house.finished(task)
+            guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
+                throw NoData()
+            }
+            return data
+        }
+
+        func resume(
+            _ data: String, _ change: (inout TaskOptions) -> Void = { _ in }
+        ) async throws -> TaskID {
+            let (request, checkpoint) = try house.gateway.checkpoint(in: data, of: house.tenant)
+            var options = TaskOptions()
+            change(&options)
+            return try await house.create(
+                TaskSpec(
+                    type: .download, request: request, options: options, resume: true,
+                    checkpoint: checkpoint), in: session)
+        }
+
+        struct NoData: Error {}
+    }
+
+    @Test(arguments: [1, 1000, 32_768, 32_769, 100_000, 1_000_003, 4_999_999], [true, false])
+    @LoopActor
+    func `a download that broke off goes on where it was, in another task (S-35, S-36)`(
+        cut: Int, isEphemeral: Bool
+    ) async throws {
+        let scene = try await Scene(isEphemeral ? .ephemeral : .default)
+        scene.server.cuts[0] = cut
+        let first = try await scene.download()
+        let data = try await scene.resumeData(of: first)
+        let second = try await scene.resume(data) { $0.computeDigest = true }
+        let record = try await scene.house.finished(second)
+        #expect(record.error == nil)
+        #expect(scene.server.ranges == [nil, "bytes=\(cut)-"])
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(record.content?.digest == SumDigests.digest(scene.server.bytes)?.description)
+        #expect(record.countOfBytesReceived == Int64(Self.length))
+        let events = scene.house.recorder.events.filter { $0.task == second }.map(\.body)
+        let resumed = events.firstIndex(
+            of: .didResumeAtOffset(
+                fileOffset: Int64(cut), expectedTotalBytes: Int64(Self.length)))
+        let answered = events.firstIndex { if case .didReceiveResponse = $0 { true } else { false } }
+        #expect(try #require(resumed) < #require(answered))
+    }
+
+    @Test @LoopActor
+    func `an entity that changed is fetched from zero, and nothing is said of an offset (S-36)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        scene.server.bytes = Pattern.bytes(count: 3_000_000).reversed()
+        scene.server.tag = "\"two\""
+        let second = try await scene.resume(data)
+        #expect(try await scene.house.finished(second).error == nil)
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(!scene.house.recorder.has("download.didResumeAtOffset", second))
+    }
+
+    @Test @LoopActor
+    func `a server that does not honour a tag is asked once more by date (S-36)`() async throws {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        scene.server.refusesTags = true
+        let second = try await scene.resume(data)
+        #expect(try await scene.house.finished(second).error == nil)
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(scene.server.ranges == [nil, "bytes=1000000-", "bytes=1000000-"])
+        let conditions = scene.house.network.attempts.map { $0.request.headers.first("If-Range") }
+        #expect(conditions == [nil, "\"one\"", "Mon, 01 Jan 2024 00:00:00 GMT"])
+        #expect(scene.house.recorder.has("download.didResumeAtOffset", second))
+    }
+
+    @Test @LoopActor
+    func `a download of which nothing is missing is done at a 416 with the same length (S-36)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.cuts[0] = Self.length
+        let data = try await scene.resumeData(of: try await scene.download())
+        let second = try await scene.resume(data)
+        #expect(try await scene.house.finished(second).error == nil)
+        #expect(scene.server.ranges == [nil, "bytes=\(Self.length)-"])
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+    }
+
+    @Test(arguments: [
+        "bytes 999999-5000000/5000001", "bytes 1000000-5000000/5000002", "bytes 1000000-4999999/*x",
+        "items 1-2/3",
+    ]) @LoopActor
+    func `an answer that lies about its range is not used: all begins anew (X-9, R-3)`(
+        lie: String
+    ) async throws {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        scene.server.held = [1]
+        let second = try await scene.resume(data)
+        let attempt = try await scene.house.network.attempt(1)
+        attempt.head(206, ["Content-Range": lie, "ETag": "\"one\""])
+        attempt.body(Pattern.bytes(count: 4_000_001))
+        attempt.end()
+        #expect(try await scene.house.finished(second).error == nil)
+        #expect(scene.server.ranges == [nil, "bytes=1000000-", nil])
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(!scene.house.recorder.has("download.didResumeAtOffset", second))
+    }
+
+    @Test @LoopActor
+    func `another tenant's, a damaged and an invented blob are refused (S-36)`() async throws {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        let stranger = TenantID(rawValue: 77)
+        #expect(throws: GatewayError.badResumeData) {
+            try scene.house.gateway.checkpoint(in: data, of: stranger)
+        }
+        for blob in ["", "AAAA", "!", data + "A", String(data.dropLast(3)), "A" + data.dropFirst()] {
+            #expect(throws: GatewayError.badResumeData) {
+                try scene.house.gateway.checkpoint(in: blob, of: scene.house.tenant)
+            }
+        }
+    }
+
+    @Test @LoopActor
+    func `a part that is gone is done without (S-36)`() async throws {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        let once = try await scene.resume(data)
+        #expect(try await scene.house.finished(once).error == nil)
+        let again = try await scene.resume(data)
+        #expect(try await scene.house.finished(again).error == nil)
+        #expect(scene.server.ranges == [nil, "bytes=1000000-", nil])
+        #expect(try await scene.house.read(again) == scene.server.bytes)
+    }
+
+    @Test(arguments: [nil, "W/\"weak\""]) @LoopActor
+    func `without a strong validator there is no resume data (S-34)`(tag: String?) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        var fields: HeaderList = ["Accept-Ranges": "bytes", "Content-Length": "1000000"]
+        if let tag { fields.append("ETag", tag) }
+        attempt.head(200, fields)
+        attempt.body(Pattern.bytes(count: 100_000))
+        attempt.end(.url(.networkConnectionLost))
+        #expect(try await house.finished(task).error?.userInfo == [:])
+        await house.quiet()
+        #expect(try house.files().isEmpty)
+    }
+
+    @Test @LoopActor
+    func `cancelling with resume data ends the task with -999, once the part is safe (S-34)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let task = try await scene.download()
+        let attempt = try await scene.house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
+        attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
+        let view = try await scene.house.gateway.cancelProducingResumeData(
+            task, of: scene.house.tenant)
+        #expect(view.record.state == .completed && view.record.error?.code == -999)
+        let data = try await scene.resumeData(of: task)
+        let second = try await scene.resume(data)
+        #expect(try await scene.house.finished(second).error == nil)
+        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(scene.server.ranges[1] == "bytes=2000000-")
+    }
+
+    @Test @LoopActor
+    func `cancelling without resume data leaves no file (S-33)`() async throws {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let task = try await scene.download()
+        let attempt = try await scene.house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
+        attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
+        _ = try await scene.house.gateway.cancel(task, of: scene.house.tenant)
+        #expect(try await scene.house.finished(task).error?.userInfo == [:])
+        try await eventually("the file to go") { try scene.house.files().isEmpty }
+    }
+
+    @Test(arguments: [false, true]) @LoopActor
+    func `a download that a stop or a crash interrupts ends with -997 and its resume data (S-56, R-2, R-12)`(
+        isCrash: Bool
+    ) async throws {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let task = try await scene.download()
+        let attempt = try await scene.house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
+        attempt.body(Array(scene.server.bytes.prefix(3_000_000)))
+        let next: House
+        if isCrash {
+            try await eventually("a checkpoint") {
+                try await scene.house.store.disk.task(task, of: scene.house.tenant)?.checkpoint
+                    != nil
+            }
+            next = try await scene.house.crash()
+        } else {
+            await scene.house.gateway.stop()
+            next = try await scene.house.crash()
+        }
+        await next.gateway.start()
+        let record = try await next.task(task)
+        #expect(record.state == .completed && record.error?.code == -997)
+        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
+            Issue.record("no resume data")
+            return
+        }
+        let server = RangeServer(scene.server.bytes)
+        server.serve(next.network)
+        let (request, checkpoint) = try next.gateway.checkpoint(in: data, of: next.tenant)
+        let second = try await next.create(
+            TaskSpec(
+                type: .download, request: request, options: TaskOptions(), resume: true,
+                checkpoint: checkpoint), in: scene.session)
+        #expect(try await next.finished(second).error == nil)
+        #expect(try await next.read(second) == server.bytes)
+        let offset = try #require(server.ranges[0]?.dropFirst(6).dropLast()).description
+        // A stop loses nothing; a crash what the disk had not got at the last checkpoint.
+        #expect(isCrash ? try #require(Int(offset)) > 0 : offset == "3000000")
+    }
+}

@@ -1,0 +1,251 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// One download over several connections: every byte once, of one entity, or not at all.
+@Suite(.onLoop)
+struct SegmentTests {
+    private static let length = 7_000_123
+
+    @LoopActor
+    private final class Scene {
+        let house: House
+        let server = RangeServer(Pattern.bytes(count: SegmentTests.length))
+        let session: SessionID
+
+        init(perHost: Int = 16) async throws {
+            house = try await House.open()
+            session = try await house.session { $0.httpMaximumConnectionsPerHost = perHost }
+            server.serve(house.network)
+        }
+
+        func download(
+            connections: Int, _ change: (inout TaskOptions) -> Void = { _ in }
+        ) async throws -> TaskID {
+            try await house.create(
+                try house.spec(.download) {
+                    $0.connections = connections
+                    change(&$0)
+                }, in: session)
+        }
+
+        /// The task's answer has begun, and no byte of it has come.
+        func beginFirst() async throws -> FakeAttempt {
+            let attempt = try await house.network.attempt(0)
+            attempt.head(
+                200,
+                [
+                    "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                    "Content-Length": String(SegmentTests.length),
+                ])
+            return attempt
+        }
+
+        func expectWhole(_ task: TaskID) async throws {
+            let record = try await house.finished(task)
+            #expect(record.error == nil)
+            #expect(record.countOfBytesReceived == Int64(SegmentTests.length))
+            #expect(try await house.read(task) == server.bytes)
+        }
+    }
+
+    @Test(arguments: [2, 3, 8, 16]) @LoopActor
+    func `ranges are fetched side by side, and make one file with one digest`(
+        connections: Int
+    ) async throws {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let task = try await scene.download(connections: connections) { $0.computeDigest = true }
+        let first = try await scene.beginFirst()
+        try await eventually("other connections") {
+            scene.house.network.attempts.count >= min(connections, 3)
+        }
+        first.body(scene.server.bytes)
+        first.end()
+        try await scene.expectWhole(task)
+        let digest = try await scene.house.task(task).content?.digest
+        #expect(digest == SumDigests.digest(scene.server.bytes)?.description)
+        #expect(scene.server.ranges.dropFirst().allSatisfy { $0 != nil })
+        #expect(
+            scene.house.network.attempts.dropFirst().allSatisfy {
+                $0.request.headers.first("If-Range") == "\"one\""
+            })
+    }
+
+    @Test @LoopActor
+    func `connections never are more than the host may have (S-19)`() async throws {
+        let scene = try await Scene(perHost: 3)
+        scene.server.held = Set(0..<100)
+        let task = try await scene.download(connections: 8)
+        _ = try await scene.beginFirst()
+        try await eventually("three connections") { scene.house.network.attempts.count == 3 }
+        await scene.house.quiet()
+        #expect(scene.house.network.running.count == 3)
+        _ = try await scene.house.gateway.cancel(task, of: scene.house.tenant)
+        await scene.house.quiet()
+        #expect(scene.house.network.running.isEmpty)
+        // Every slot is free again.
+        scene.server.held = []
+        let next = try await scene.download(connections: 3)
+        try await scene.expectWhole(next)
+    }
+
+    @Test @LoopActor
+    func `a connection that fails is not missed: the others fetch its range`() async throws {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        scene.server.cuts = [1: 100_000, 2: 0, 3: 1_000_001]
+        let task = try await scene.download(connections: 4)
+        let first = try await scene.beginFirst()
+        try await eventually("other connections") { scene.house.network.attempts.count >= 4 }
+        await scene.house.quiet()
+        first.body(scene.server.bytes)
+        first.end()
+        try await scene.expectWhole(task)
+    }
+
+    @Test @LoopActor
+    func `when the last connection has failed the task fails, with resume data for all ranges (S-35)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        scene.server.cuts = [1: 700_000, 2: 500_001, 3: 600_001]
+        let task = try await scene.download(connections: 4)
+        let first = try await scene.beginFirst()
+        try await eventually("other connections") { scene.house.network.attempts.count >= 4 }
+        first.body(Array(scene.server.bytes.prefix(1_000_003)))
+        first.end(.url(.networkConnectionLost))
+        let record = try await scene.house.finished(task)
+        #expect(record.error?.code == -1005)
+        guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
+            Issue.record("no resume data")
+            return
+        }
+        let (request, checkpoint) = try scene.house.gateway.checkpoint(
+            in: data, of: scene.house.tenant)
+        let had = checkpoint.point.receivedCount
+        #expect(had == record.countOfBytesReceived && checkpoint.point.received.count > 1)
+        scene.server.cuts = [:]
+        for connections in [1] {
+            var options = TaskOptions()
+            options.connections = connections
+            options.computeDigest = true
+            let second = try await scene.house.create(
+                TaskSpec(
+                    type: .download, request: request, options: options, resume: true,
+                    checkpoint: checkpoint), in: scene.session)
+            try await scene.expectWhole(second)
+            #expect(
+                scene.house.recorder.events.contains {
+                    $0.body
+                        == .didResumeAtOffset(
+                            fileOffset: had, expectedTotalBytes: Int64(Self.length))
+                })
+            let digest = try await scene.house.task(second).content?.digest
+            #expect(digest == SumDigests.digest(scene.server.bytes)?.description)
+        }
+    }
+
+    @Test @LoopActor
+    func `an entity that changes between two ranges is fetched from zero, never spliced (R-3)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let task = try await scene.download(connections: 4)
+        let old = scene.server.bytes
+        scene.server.bytes = Pattern.bytes(count: Self.length).reversed()
+        scene.server.tag = "\"two\""
+        let first = try await scene.house.network.attempt(0)
+        first.head(
+            200,
+            [
+                "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                "Content-Length": String(Self.length),
+            ])
+        first.body(Array(old.prefix(1_000_000)))
+        try await scene.expectWhole(task)
+    }
+
+    @Test @LoopActor
+    func `a long suspension gives all connections back, and resuming fills the holes (S-32)`()
+        async throws
+    {
+        var limits = Gateway.Limits()
+        limits.suspensionGrace = .milliseconds(1)
+        let house = try await House.open(limits: limits)
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 8 }
+        let server = RangeServer(Pattern.bytes(count: Self.length))
+        server.serve(house.network)
+        server.held = Set(0..<4)
+        let task = try await house.create(
+            try house.spec(.download) { $0.connections = 4 }, in: session)
+        let first = try await house.network.attempt(0)
+        first.head(
+            200,
+            [
+                "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                "Content-Length": String(Self.length),
+            ])
+        _ = try await house.network.attempt(3)
+        for (number, attempt) in house.network.attempts.enumerated() {
+            if number > 0, let range = attempt.request.headers.first("Range") {
+                let start = try #require(Int(range.dropFirst(6).prefix { $0 != "-" }))
+                let end = try #require(Int(range.split(separator: "-")[1]))
+                attempt.head(
+                    206,
+                    ["ETag": "\"one\"", "Content-Range": "bytes \(start)-\(end)/\(Self.length)"])
+                attempt.body(Array(server.bytes[start..<start + 700_001]))
+            } else {
+                attempt.body(Array(server.bytes.prefix(900_001)))
+            }
+        }
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await eventually("the connections to be given back") {
+            house.network.running.isEmpty
+        }
+        try await eventually("all that came to be on disk") {
+            let stored = try await house.store.disk.task(task, of: house.tenant)
+            return stored?.hasLiveAttempt == false
+                && stored?.checkpoint?.point.receivedCount == 900_001 + 3 * 700_001
+        }
+        // It is kept as it is over a crash: a task without a live attempt (S-56).
+        let next = try await house.crash()
+        await next.gateway.start()
+        #expect(try await next.state(task) == .suspended)
+        let again = RangeServer(server.bytes)
+        again.serve(next.network)
+        _ = try await next.gateway.resume(task, of: next.tenant)
+        let record = try await next.finished(task)
+        #expect(record.error == nil)
+        #expect(try await next.read(task) == server.bytes)
+        #expect(again.ranges.allSatisfy { $0 != nil })
+    }
+
+    @Test @LoopActor
+    func `small contents and servers without ranges take one connection`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        for headers: HeaderList in [
+            ["Content-Length": "1000000", "ETag": "\"one\"", "Accept-Ranges": "bytes"],
+            ["Content-Length": "9000000", "ETag": "\"one\""],
+            ["Content-Length": "9000000", "Accept-Ranges": "bytes"],
+            ["Content-Length": "9000000", "ETag": "W/\"one\"", "Accept-Ranges": "bytes"],
+        ] {
+            let count = house.network.attempts.count
+            let task = try await house.create(
+                try house.spec(.download) { $0.connections = 8 }, in: session)
+            let attempt = try await house.network.attempt(count)
+            attempt.head(200, headers)
+            let length = try #require(Int(headers.first("Content-Length") ?? ""))
+            attempt.body(Pattern.bytes(count: length))
+            attempt.end()
+            #expect(try await house.finished(task).error == nil)
+            #expect(house.network.attempts.count == count + 1)
+        }
+    }
+}
