@@ -24,6 +24,8 @@ extension CurlAttempt {
         fileprivate var lastInput: CInt?
         /// Made for this attempt, so that libcurl sends nothing twice.
         fileprivate var isConnectionNew = false
+        /// The body of the request that is under way has been asked for.
+        fileprivate var isUnderWay = false
         /// Nothing more can come, and libcurl was asked to notice.
         fileprivate var seemsOver = false
         fileprivate var isLooking = false
@@ -38,6 +40,12 @@ extension CurlAttempt {
         /// A connection is made.
         func connects() {
             isConnectionNew = true
+            begin()
+        }
+
+        /// A request is about to be sent.
+        fileprivate func begin() {
+            isUnderWay = false
             seemsOver = false
         }
     }
@@ -48,7 +56,8 @@ extension CurlAttempt {
     func fill(_ room: UnsafeMutableRawBufferPointer) -> PulledBody.Answer {
         guard observer != nil, let upload else { return .failed }
         // Before the first piece libcurl may not yet have said what it watches.
-        if !upload.body.hasBegun { lookForEndSoon() }
+        if !upload.isUnderWay { lookForEndSoon() }
+        upload.isUnderWay = true
         guard !upload.seemsOver else {
             // On a kept connection without an answer libcurl might have begun anew: it has not.
             let isLost = !wasAnswered && !upload.isConnectionNew
@@ -69,7 +78,7 @@ extension CurlAttempt {
     func rewindBody() -> Bool {
         guard observer != nil else { return false }
         guard let upload else { return true }
-        upload.seemsOver = false
+        upload.begin()
         guard upload.body.hasBegun else { return true }
         // A pause from before may have come with it.
         LoopActor.later { [self] in applyPauses() }
@@ -143,7 +152,7 @@ extension CurlAttempt {
 
     /// Whether the connection gives no more input although the body is not over.
     private func hasNoInput(_ upload: Upload) -> Bool {
-        easy != nil && upload.body.hasBegun && !upload.body.isSent && upload.inputs.isEmpty
+        easy != nil && upload.isUnderWay && !upload.body.isSent && upload.inputs.isEmpty
             && !isPaused && !isYielding
     }
 

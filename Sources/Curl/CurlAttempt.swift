@@ -47,14 +47,14 @@ final class CurlAttempt: Attempt {
 
     init(
         _ request: AttemptRequest, pool: CurlPool, gate: EgressGate, share: FairShare,
-        observer: any AttemptObserver
+        sendBufferSize: Int, observer: any AttemptObserver
     ) {
         self.share = share
         self.request = request
         self.pool = pool
         self.gate = gate
         self.observer = observer
-        upload = PulledBody(request.body).map(Upload.init)
+        upload = PulledBody(request.body, bufferSize: sendBufferSize).map(Upload.init)
     }
 
     /// The attempt is about to be given to libcurl.

@@ -32,7 +32,8 @@ final class CurlPool: ConnectionPool {
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
         precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
         let attempt = CurlAttempt(
-            request, pool: self, gate: gate, share: share, observer: observer)
+            request, pool: self, gate: gate, share: share, sendBufferSize: common.sendBufferSize,
+            observer: observer)
         if let refusal = refusal(of: request) {
             attempt.endSoon(refusal)
             return attempt

@@ -5,6 +5,7 @@ internal import Semantics
 /// A body between its source and the wire: how much was given, how much has left, and whether it may go on.
 ///
 /// Knows of libcurl how it frames chunks (RFC 9112 §7.1), and that it asks for a chunk only when the one before has left.
+/// HTTP/2 has none.
 @LoopActor
 final class PulledBody {
     /// What libcurl is told when it asks for more.
@@ -30,6 +31,8 @@ final class PulledBody {
 
     private let source: any BodySource
     private let length: Int64?
+    private let bufferSize: Int
+    private var isChunked = false
     private var givenByteCount: Int64 = 0
     private var isReading = false
     private var hasEnded = false
@@ -38,12 +41,17 @@ final class PulledBody {
     private var wireByteCountBeforeChunk: Int64 = 0
 
     /// Nil for a body that is not pulled, or has no bytes.
-    init?(_ body: AttemptBody?) {
+    ///
+    /// - Parameters:
+    ///   - body: what the attempt sends.
+    ///   - bufferSize: CURLOPT_UPLOAD_BUFFERSIZE.
+    init?(_ body: AttemptBody?, bufferSize: Int) {
         guard let body, !body.isEmpty, case .source(let source, let length) = body else {
             return nil
         }
         self.source = source
         self.length = length
+        self.bufferSize = bufferSize
     }
 
     /// Hears from the source; called from outside of `read` only.
@@ -71,6 +79,8 @@ final class PulledBody {
 
     /// Asks the source for the next piece.
     func read(into room: UnsafeMutableRawBufferPointer) -> Answer {
+        // For chunks libcurl leaves room around the bytes in its buffer.
+        if !hasBegun { isChunked = length == nil && room.count < bufferSize }
         hasBegun = true
         switch ask(room) {
         case .bytes(let count): return give(count)
@@ -140,7 +150,7 @@ final class PulledBody {
 
     /// What libcurl makes of the last chunk: the size in hex, CR LF, the bytes, CR LF.
     private var framedChunk: Int64 {
-        guard length == nil, chunk > 0 else { return 0 }
+        guard isChunked, chunk > 0 else { return 0 }
         return Int64(chunkHeader + chunk + 2)
     }
 
@@ -151,8 +161,8 @@ final class PulledBody {
     /// libcurl has written so many bytes, framing included.
     /// - Returns: how many of the body's own bytes that is.
     func noteSent(onWire byteCount: Int64) -> Int64 {
-        if let length {
-            isSent = byteCount >= length
+        guard isChunked else {
+            isSent = length.map { byteCount >= $0 } ?? (hasEnded && byteCount >= givenByteCount)
             return byteCount
         }
         // "0", CR LF, CR LF.

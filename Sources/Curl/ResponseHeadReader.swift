@@ -57,8 +57,12 @@ struct ResponseHeadReader {
     /// RFC 9112 §7.1.2: who knows nothing of trailers drops them. libcurl hands them out line by line, but joined where
     /// they came while the attempt was paused.
     private mutating func dropTrailers(_ lines: UnsafeRawBufferPointer) -> Step {
-        let all = lines.split(separator: UInt8(ascii: "\n"))
-        return all.allSatisfy { budget.take(lineByteCount: $0.count + 1) } ? .more : Self.tooLarge
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            guard budget.take(lineByteCount: line.count + 1) else { return Self.tooLarge }
+            let isFolded = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+            guard isFolded || line.contains(UInt8(ascii: ":")) else { return Self.noField }
+        }
+        return .more
     }
 
     private static let tooLarge = Step.malformed(

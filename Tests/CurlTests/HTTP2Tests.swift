@@ -73,6 +73,48 @@ import Testing
         #expect(post.sent.last == 300_000)
         #expect(post.ends[0].metrics.networkProtocolName == "h2")
     }
+
+    @LoopActor
+    @Test(arguments: [500_000, nil], [true, false])
+    func `a body is pulled as a stream, and over HTTP/1.1 where it may wait for long (S-38)`(
+        length: Int?, mayPause: Bool
+    ) async throws {
+        let server = try await Nginx()
+        let recorder = UploadRecorder()
+        server.upstream.on("/upload", recorder.behaviour)
+        let network = Network(trustedCertificates: server.authorityPath)
+        let source = PatternSource(500_000, limit: 100_000)
+        let probe = try network.upload(
+            source, length: length, to: server.url("/upload"), mayPause: mayPause)
+        try await eventually { source.waits == 1 && recorder.byteCount == 100_000 }
+        #expect(probe.sent.last == 100_000)
+        source.allow()
+        try await probe.end()
+        #expect(probe.error == nil && probe.head?.status == 201)
+        #expect(recorder.uploads[0].isPattern(500_000))
+        #expect(probe.head?.httpVersion == (mayPause ? "1.1" : "2"))
+        #expect(probe.sent.last == 500_000)
+        #expect(probe.ends[0].metrics.countOfRequestBodyBytesSent == 500_000)
+    }
+
+    @LoopActor
+    @Test(arguments: [500_000, nil])
+    func `an early answer over TLS ends the attempt while the source waits (S-37)`(
+        length: Int?
+    ) async throws {
+        let server = try await Nginx()
+        server.upstream.on("/upload") { exchange in
+            _ = try exchange.readBody(upTo: 10)
+            try exchange.answer(413, ["Connection": "close"], "no")
+        }
+        let network = Network(trustedCertificates: server.authorityPath)
+        let source = PatternSource(500_000, limit: 1000)
+        let probe = try network.upload(
+            source, length: length, to: server.url("/upload"), mayPause: true)
+        try await probe.end()
+        #expect(probe.error == nil && probe.head?.status == 413 && probe.text == "no")
+        #expect(source.given == 1000 && source.onReady == nil)
+    }
 }
 
 /// nginx with TLS and HTTP/2 on a port of its own, and an echo behind it; ended when it is released.
@@ -82,7 +124,7 @@ private final class Nginx: Sendable {
     private let port: UInt16
     private let forge: CertificateForge
     private let directory = try? TemporaryDirectory()
-    private let upstream: ScriptedOrigin
+    let upstream: ScriptedOrigin
     private let process: ChildProcess
 
     init() async throws {
@@ -106,6 +148,10 @@ private final class Nginx: Sendable {
                 listen 127.0.0.1:\(port) ssl http2;
                 ssl_certificate \(leaf.certificatePath); ssl_certificate_key \(leaf.keyPath);
                 root \(directory.path);
+                location /upload {
+                  proxy_http_version 1.1; proxy_request_buffering off;
+                  proxy_pass http://127.0.0.1:\(upstream.port);
+                }
                 location /echo { proxy_pass http://127.0.0.1:\(upstream.port); }
               }
             }

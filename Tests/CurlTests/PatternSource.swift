@@ -72,14 +72,14 @@ extension Network {
     /// Starts an attempt with a body that is pulled.
     func upload(
         _ source: any BodySource, length: Int?, to url: String, method: String = "PUT",
-        isFresh: Bool = false, decodes: Bool = false, prepare: (Probe) -> Void = { _ in }
+        isFresh: Bool = false, mayPause: Bool = true, prepare: (Probe) -> Void = { _ in }
     ) throws -> Probe {
         let probe = Probe()
         prepare(probe)
         var request = AttemptRequest(
             url: try transport.parse(url), method: method, headers: [:],
-            body: .source(source, length: length.map(Int64.init)), decodesContent: decodes,
-            priority: 0.5, mayPause: false)
+            body: .source(source, length: length.map(Int64.init)), decodesContent: false,
+            priority: 0.5, mayPause: mayPause)
         request.usesFreshConnection = isFresh
         probe.attempt = pool.start(request, observer: probe)
         return probe

@@ -38,10 +38,14 @@ final class Probe: AttemptObserver {
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         let verdict = onBody(bytes)
-        if verdict != .pause {
-            bodyByteCount += bytes.count
-            if keepsBody { body += bytes }
-        }
+        let count =
+            switch verdict {
+            case .proceed, .stop: bytes.count
+            case .take(let count): count
+            case .pause: 0
+            }
+        bodyByteCount += count
+        if keepsBody { body += bytes[..<count] }
         return verdict
     }
 
@@ -57,7 +61,8 @@ final class Probe: AttemptObserver {
     /// Waits for the attempt's end, which is the only one.
     @discardableResult
     func end() async throws -> AttemptEnd {
-        try await eventually("an attempt to end") { !ends.isEmpty }
+        // All tests of the process are on one loop, and machines may be busy.
+        try await eventually(within: .seconds(60), "an attempt to end") { !ends.isEmpty }
         guard ends.count == 1, let end = ends.first else { throw TwoEnds() }
         return end
     }

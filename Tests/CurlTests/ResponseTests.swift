@@ -46,22 +46,6 @@ import Testing
     }
 
     @LoopActor
-    @Test func `trailers are not part of the head`() async throws {
-        let origin = try ScriptedOrigin()
-        origin.on("/") { exchange in
-            try exchange.head(200, ["Transfer-Encoding": "chunked", "Trailer": "X-Sum"])
-            try exchange.chunk("body")
-            try exchange.endChunks(["X-Sum": "1"])
-        }
-        let probe = try await Network().fetch(origin.url())
-        #expect(probe.error == nil)
-        #expect(probe.offeredHeads.count == 1)
-        #expect(probe.head?.headers.contains("X-Sum") == false)
-        #expect(probe.text == "body")
-        #expect(probe.ends.first?.lengthVerified == true)
-    }
-
-    @LoopActor
     @Test(arguments: [
         ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "1.0", true),
         ("HTTP/1.0 200 OK\r\n\r\nok", "1.0", false),

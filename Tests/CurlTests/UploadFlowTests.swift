@@ -33,7 +33,7 @@ import Testing
         #expect(source.given < 12 << 20)
         #expect(probe.sent.last ?? 0 <= Int64(source.given))
         gate.open()
-        try await eventually(within: .seconds(60), "the rest to arrive") { !probe.ends.isEmpty }
+        try await probe.end()
         #expect(probe.error == nil)
         #expect(recorder.uploads[0].isPattern(total))
     }
@@ -146,8 +146,7 @@ import Testing
         let probes = try sources.map { try network.upload($0, length: nil, to: origin.url()) }
         let meter = TurnMeter { sources.reduce(0) { $0 + $1.given } }
         for probe in probes {
-            try await eventually(within: .seconds(60)) { !probe.ends.isEmpty }
-            #expect(probe.error == nil)
+            #expect(try await probe.end().error == nil)
         }
         meter.stop()
         #expect(recorder.uploads.count == 8)

@@ -46,10 +46,13 @@ public final class UploadRecorder: Sendable {
 
     /// Reads the body and answers 201.
     public var behaviour: Behaviour {
-        Behaviour { [self] exchange in
-            try read(exchange)
-            try exchange.answer(201, [:], "stored")
-        }
+        Behaviour { [self] in try store($0) }
+    }
+
+    /// Reads the body of an exchange and answers 201.
+    public func store(_ exchange: Exchange) throws {
+        try read(exchange)
+        try exchange.answer(201, [:], "stored")
     }
 
     /// Reads the body of an exchange, up to `count` bytes of it: what comes next is the caller's.

@@ -27,11 +27,9 @@ extension EasyHandle {
         // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
         try set(CURLOPT_QUICK_EXIT, 1)
         if request.usesFreshConnection { try set(CURLOPT_FRESH_CONNECT, 1) }
-        let isPulled = request.body?.isPulled == true
-        guard request.url.isSecure, !request.mayPause, !isPulled else {
+        guard request.url.isSecure, !request.mayPause else {
             // A paused HTTP/2 stream does not stop its socket: libcurl goes on reading for its neighbours, and
-            // buffers. So what may pause speaks HTTP/1.1, which gives it a connection of its own. So does a body that
-            // is pulled: on a socket that is shared nobody could see that the response is over while it waits.
+            // buffers. So what may pause speaks HTTP/1.1, which gives it a connection of its own.
             try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
             return
         }

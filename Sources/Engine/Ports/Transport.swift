@@ -62,8 +62,9 @@ public struct AttemptRequest: Sendable {
     public var decodesContent: Bool
     /// 0…1: the weight of an HTTP/2 stream (S-43).
     public var priority: Double
-    /// Whether the reader may stop for long: such an attempt gets a connection of its own if it is
-    /// HTTP/2, so that pausing stops the socket.
+    /// Whether the reader, or the source of the body, may stop for long. Such an attempt gets a
+    /// connection of its own where it might share one (HTTP/2): then pausing stops the socket, and
+    /// an answer or the loss of the connection is noticed while the source waits.
     public var mayPause: Bool
     /// Seconds from the start after which no connection is a time-out (-1001), greater than 0; nil
     /// for a week. It does not stand still. Each address of the host gets half of what is left, the
@@ -90,7 +91,8 @@ public struct AttemptRequest: Sendable {
 
 /// What an attempt sends.
 public enum AttemptBody: Sendable {
-    /// Sent with its length, and again where a kept connection turns out to be dead.
+    /// Sent with its length, and again where a kept connection turns out to be dead. Rests with
+    /// `Attempt.pause()`.
     case bytes([UInt8])
     /// Pulled as the connection takes it; `length` in bytes, 0 or more, nil where it is not known:
     /// then it goes in chunks where that is HTTP/1.1 (RFC 9112 §7.1).
@@ -99,17 +101,25 @@ public enum AttemptBody: Sendable {
 
 /// A request body that is pulled, a piece at a time, as the connection takes it.
 ///
-/// Belongs to one attempt, which holds it and calls it until the attempt's end.
+/// Belongs to one attempt, which holds it and calls it until the attempt's end. That may come before
+/// the body's: the end of the response ends the attempt, whatever its status, and closes the
+/// connection where the body is not over (RFC 9112 §9.3).
 @LoopActor
 public protocol BodySource: AnyObject, Sendable {
-    /// Fills the buffer, of at least 1 byte, from its start. Called from inside libcurl: may not
-    /// call the attempt.
+    /// Fills the buffer, of 1 byte up to a few hundred KiB, from its start. Called from inside
+    /// libcurl: may not call the attempt.
+    ///
+    /// After the last byte of a known length it is asked once more, for a byte that is not there:
+    /// more than the length ends the attempt with `dataLengthExceedsMaximum`, before the last piece
+    /// is sent. `.end` before the length is `requestBodyStreamExhausted`.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyPiece
     /// Set by the attempt; the source calls it, never from inside `read`, when after `.wait` there
-    /// is more to say. It may call `read` before it returns. Nil once the attempt has ended.
+    /// is more to say, also from inside calls that another attempt makes. It may call `read` before
+    /// it returns. Nil once the attempt has ended.
     var onReady: (@LoopActor () -> Void)? { get set }
     /// Begins anew, for a connection that was kept and turned out to be dead; false where it
-    /// cannot, which ends the attempt with `requestBodyStreamExhausted`. Called from inside libcurl.
+    /// cannot, which ends the attempt with `requestBodyStreamExhausted`, over libcurl's code 65.
+    /// Called from inside libcurl.
     func rewind() -> Bool
 }
 
@@ -128,7 +138,8 @@ public enum BodyPiece: Sendable {
 /// A running exchange.
 @LoopActor
 public protocol Attempt: AnyObject {
-    /// Stops delivering, and with it the socket; a no-op while paused. A body goes on being sent.
+    /// Stops delivering, and with it the socket; a no-op while paused. A body that is pulled goes on
+    /// being sent until its source waits.
     func pause()
     /// Goes on; may deliver bytes before it returns. A no-op unless paused.
     func resume()
