@@ -8,6 +8,8 @@ public enum BodyError: Error, Sendable, Equatable {
     case disconnected
     /// The chunks are malformed.
     case malformed
+    /// The handler wants no more of it (`RequestBody.interrupt`).
+    case interrupted
 
     /// The problem that answers it.
     public var problem: Problem {
@@ -16,6 +18,7 @@ public enum BodyError: Error, Sendable, Equatable {
         case .tooSlow: .requestTimeout
         case .disconnected: .malformedRequest("The body ended early.")
         case .malformed: .malformedRequest("The chunked coding is malformed.")
+        case .interrupted: .malformedRequest("The body is not wanted.")
         }
     }
 }

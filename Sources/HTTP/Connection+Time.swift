@@ -2,8 +2,10 @@ internal import Loop
 
 /// What a connection remembers about time.
 struct Deadlines {
-    /// When the header, the pause between requests, or the farewell began.
+    /// When the header or the pause between requests began, or when the client that is being left was heard of last.
     private(set) var since = Uptime.now
+    /// When the farewell began.
+    private(set) var lingersSince = Uptime.now
     /// Whether a header has begun to arrive, or is the connection's first.
     private(set) var isInHead = false
     /// When the timer will fire; it may fire too early, never too late.
@@ -22,6 +24,15 @@ struct Deadlines {
         isInHead = false
         since = .now
     }
+
+    mutating func beginLingering() {
+        beginIdle()
+        lingersSince = since
+    }
+
+    mutating func clientLives() {
+        since = .now
+    }
 }
 
 /// The absolute deadlines of X-11. One timer for all of them, armed only when it would fire too late:
@@ -33,8 +44,14 @@ extension Connection {
         return deadlines.since.advanced(by: limit)
     }
 
-    /// By then a client that was answered for the last time has to be gone.
-    var lingerDeadline: Uptime { deadlines.since.advanced(by: server.limits.lingerTime) }
+    /// By then a client that was answered for the last time has to have sent more, or to be gone.
+    var lingerDeadline: Uptime {
+        let limits = server.limits
+        return min(
+            deadlines.since.advanced(by: limits.lingerTime),
+            deadlines.lingersSince.advanced(
+                by: server.isDraining ? limits.lingerTime : limits.lingerLimit))
+    }
 
     /// How long the client may take nothing of what waits for it.
     private var stallLimit: Duration {

@@ -63,7 +63,9 @@ final class Connection {
         switch phase {
         case .head: proceed()
         case .handling: body.bytesHaveArrived()
-        case .lingering: wire.discardInput()
+        case .lingering:
+            wire.discardInput()
+            deadlines.clientLives()
         case .answering, .closed: break
         }
     }
@@ -85,7 +87,7 @@ final class Connection {
         clientIsDone = true
         staysOpen = false
         guard phase == .handling else { return close() }
-        body.fail(.disconnected)
+        if !body.hasArrivedWhole { body.fail(.disconnected) }
         task?.cancel()
     }
 
@@ -247,7 +249,7 @@ final class Connection {
         if clientIsDone { return close() }
         wire.endSending()
         wire.discardInput()
-        deadlines.beginIdle()
+        deadlines.beginLingering()
         wake(at: lingerDeadline)
     }
 }

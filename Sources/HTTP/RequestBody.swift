@@ -20,7 +20,8 @@ public final class RequestBody {
     private weak var connection: Connection?
     private var pacer: BodyPacer
     private var waiting: CheckedContinuation<Void, Never>?
-    private var failure: BodyError?
+    /// Why the body will never be whole; nil while it may be.
+    public private(set) var failure: BodyError?
     private(set) var isFinished: Bool
 
     init(framing: RequestHead.Framing, pace: BodyPace, connection: Connection?) {
@@ -44,9 +45,9 @@ public final class RequestBody {
     /// The next bytes, at most 64 KiB and never none; nil at the end.
     ///
     /// Sends `100 Continue` first when the client waits for it. Cancelling the caller's task does
-    /// not interrupt it; the client's leaving and the body's pace do.
+    /// not interrupt it; `interrupt`, the client's leaving and the body's pace do.
     ///
-    /// - Throws: `disconnected`, `tooSlow`, `malformed`.
+    /// - Throws: `disconnected`, `tooSlow`, `malformed`, `interrupted`.
     /// - Precondition: No other call waits.
     public func next() async throws(BodyError) -> [UInt8]? {
         precondition(waiting == nil, "a request body has one reader at a time")
@@ -81,7 +82,32 @@ public final class RequestBody {
         return all
     }
 
+    /// Ends the reading: the call of `next` that waits throws `interrupted`, and so does every later one.
+    ///
+    /// For a handler that learns from elsewhere that it needs no more. Its answer is sent at once,
+    /// also to a client that goes on sending. Changes nothing for a body that was read to its end.
+    public func interrupt() {
+        fail(.interrupted)
+    }
+
     // MARK: The connection's side
+
+    /// Whether everything that has not been read is here.
+    var hasArrivedWhole: Bool {
+        if isFinished { return true }
+        guard failure == nil, let connection else { return false }
+        return connection.wire.withInput { input in
+            switch coding {
+            case .length(let remaining): return remaining <= Int64(input.count)
+            case .chunked(var reader):
+                var rest: [UInt8] = []
+                let outcome = reader.decode(
+                    input, onto: &rest, limit: .max, limits: connection.server.limits
+                ).1
+                return outcome == .finished
+            }
+        }
+    }
 
     /// Bytes have arrived.
     func bytesHaveArrived() {

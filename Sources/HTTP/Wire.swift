@@ -67,7 +67,8 @@ final class Wire {
 
     /// Forgets all of the input.
     func discardInput() {
-        consume(withInput { $0.count })
+        guard let raw, let input = bufferevent_get_input(raw) else { return }
+        evbuffer_drain(input, evbuffer_get_length(input))
     }
 
     /// Whether bytes wait to be read.
