@@ -27,6 +27,8 @@ public struct Resource: Sendable {
     public var headers: HeaderLines = [:]
     /// Resets the connection after this many body bytes of an answer, counted per answer.
     public var resetsAfter: Int?
+    /// The pause after each 64 KiB of an answer; nil to send as fast as can be.
+    public var pause: Duration?
 
     /// A well-behaved resource of `byteCount` bytes of `Pattern`.
     public init(_ byteCount: Int, etag: String? = "\"v1\"", lastModified: String? = nil) {
@@ -78,7 +80,12 @@ public struct Resource: Sendable {
 
     private func send(_ range: Range<Int>, on exchange: Exchange) throws {
         let count = min(range.count, resetsAfter ?? .max)
-        try exchange.patternBody(from: range.lowerBound, count: count)
+        if let pause {
+            let bytes = Pattern.bytes(from: range.lowerBound, count: count)
+            try exchange.drip(bytes, by: 64 << 10, every: pause)
+        } else {
+            try exchange.patternBody(from: range.lowerBound, count: count)
+        }
         if count < range.count { exchange.reset() }
     }
 

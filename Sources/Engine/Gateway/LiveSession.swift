@@ -12,7 +12,9 @@ final class LiveSession {
     /// Contents of an ephemeral session that are too large for memory: open files without a name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
     /// The parts of an ephemeral session's downloads that ended early, for resume data (S-34).
-    var keptParts: [TaskID: ContentFile] = [:]
+    private var keptParts: [(task: TaskID, file: ContentFile)] = []
+    /// Each is an open file.
+    private static let keptPartLimit = 64
     /// The limit that all its tasks share.
     let bandwidth: Bandwidth
     /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
@@ -63,6 +65,18 @@ final class LiveSession {
     func change(_ change: (inout SessionRecord) -> Void) {
         change(&record)
         journal.save(record)
+    }
+
+    /// Keeps the part of a download, in place of the oldest one if there are many.
+    func keep(_ file: ContentFile, of task: TaskID) {
+        if keptParts.count == LiveSession.keptPartLimit { keptParts.removeFirst() }
+        keptParts.append((task, file))
+    }
+
+    /// Hands the part of a download on; nil where it is gone.
+    func takePart(of task: TaskID) -> ContentFile? {
+        guard let index = keptParts.firstIndex(where: { $0.task == task }) else { return nil }
+        return keptParts.remove(at: index).file
     }
 
     func closeConnections() {

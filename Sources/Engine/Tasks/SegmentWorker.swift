@@ -31,6 +31,9 @@ final class SegmentWorker {
     private var isHeld = false
     private var isOver = false
     private var cause: End.Cause?
+    private var movedAt = Duration.zero
+    /// Whether the exchange has brought any byte of its range.
+    private var hasBrought = false
 
     init(in transfer: SegmentedTransfer, keepsSlot: Bool) {
         self.transfer = transfer
@@ -72,6 +75,7 @@ final class SegmentWorker {
         if part == nil {
             begin()
         } else {
+            movedAt = transfer.common.clock.uptime
             exchange.unpause(.client)?.resume()
         }
     }
@@ -95,6 +99,17 @@ final class SegmentWorker {
         guard hasSlot else { return }
         hasSlot = false
         queue.free(destination)
+    }
+
+    /// Ends an exchange that has said nothing since an instant, though nothing here held it up.
+    func giveUp(ifSilentSince instant: Duration) {
+        guard part != nil, !isWaiting, movedAt < instant, let metrics = exchange.stop() else {
+            return
+        }
+        transfer.worker(
+            self,
+            didEnd: End(
+                cause: hasBrought ? .fetched : .failed(.timedOut(.request)), metrics: metrics))
     }
 
     // MARK: Fetching
@@ -137,6 +152,8 @@ final class SegmentWorker {
         self.part = part
         self.range = range
         cause = nil
+        hasBrought = false
+        movedAt = common.clock.uptime
         part.writer.onRoom = { [weak self] in self?.goOn(after: .sink) }
         part.meter.onAllowance = { [weak self] in self?.goOn(after: .rate) }
         exchange.begin(to: destination)
@@ -148,6 +165,7 @@ final class SegmentWorker {
     }
 
     private func goOn(after reason: Exchange.PauseReasons) {
+        movedAt = transfer.common.clock.uptime
         let attempt = exchange.unpause(reason)
         transfer.workerDidChangePace()
         attempt?.resume()
@@ -166,7 +184,10 @@ extension SegmentWorker: SlotHolder {
 }
 
 extension SegmentWorker: AttemptObserver {
-    func attemptDidMove() { transfer.workerDidMove() }
+    func attemptDidMove() {
+        movedAt = transfer.common.clock.uptime
+        transfer.workerDidMove()
+    }
 
     func attemptDidReceiveInformational(_ head: ResponseHead) { transfer.workerDidMove() }
 
@@ -189,6 +210,8 @@ extension SegmentWorker: AttemptObserver {
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let part else { return .stop }
+        movedAt = transfer.common.clock.uptime
+        hasBrought = true
         let taken = transfer.take(bytes, for: part)
         if let pause = taken.pause {
             exchange.notePause(pause)

@@ -12,6 +12,8 @@ protocol SegmentOwner: AnyObject {
     func segmentDidEnd(_ metrics: TransactionMetrics)
     /// A connection has begun or ceased to wait for the disk or a limit.
     func segmentsDidChangePace()
+    /// The task's own attempt is to end: nothing comes from it any more.
+    func segmentsGiveUpPrimary()
     /// All is over: nothing is missing, or nobody is left to fetch it.
     func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome)
 }
@@ -42,6 +44,9 @@ final class SegmentedTransfer {
 
     /// Less than this is not worth a request.
     static let smallestSplit: Int64 = 1 << 20
+    /// A connection that is silent for so long is given up, and its range asked for anew: it would hold up the end
+    /// of a content whose other ranges are there.
+    private static let patience = Duration.seconds(15)
 
     let common: Common
     let spool: ContentSpool
@@ -53,6 +58,8 @@ final class SegmentedTransfer {
     private var isHeld = false
     private var isOver = false
     private var failure: TransferError?
+    private var primaryMovedAt: Duration
+    private lazy var watch = LoopTimer { [unowned self] in giveUpTheSilent() }
 
     /// - Parameters:
     ///   - plan: what is missing; its lowest gap is what the task's own attempt fetches.
@@ -66,6 +73,7 @@ final class SegmentedTransfer {
         self.spool = spool
         self.common = common
         self.owner = owner
+        self.primaryMovedAt = common.clock.uptime
         guard let segment = self.plan.assign(at: common.clock.uptime) else { return }
         let end = self.plan.end(of: segment.id)
         if streamsToEnd { self.plan.setStreamsToEnd(segment.id) }
@@ -93,6 +101,17 @@ final class SegmentedTransfer {
             workers.append(worker)
         }
         for worker in workers { worker.begin() }
+        watch.arm(after: SegmentedTransfer.patience / 3)
+    }
+
+    /// A connection that was silent without a reason goes to where it left off, by another exchange.
+    private func giveUpTheSilent() {
+        guard !isOver else { return }
+        watch.arm(after: SegmentedTransfer.patience / 3)
+        let limit = common.clock.uptime - SegmentedTransfer.patience
+        guard !isHeld else { return }
+        for worker in workers { worker.giveUp(ifSilentSince: limit) }
+        if primary != nil, primaryMovedAt < limit, !isOver { owner.segmentsGiveUpPrimary() }
     }
 
     func hold() {
@@ -102,6 +121,7 @@ final class SegmentedTransfer {
 
     func release() {
         isHeld = false
+        primaryMovedAt = common.clock.uptime
         for worker in workers { worker.release() }
     }
 
@@ -109,6 +129,7 @@ final class SegmentedTransfer {
     /// - Returns: what was measured of them.
     func stop() -> [TransactionMetrics] {
         isOver = true
+        watch.cancel()
         var metrics: [TransactionMetrics] = []
         for worker in workers {
             if let stopped = worker.stop() { metrics.append(stopped) }
@@ -125,6 +146,7 @@ final class SegmentedTransfer {
 
     func primaryDidReceive(_ bytes: UnsafeRawBufferPointer) -> Taken {
         guard let primary else { return Taken(verdict: .stop, pause: nil) }
+        primaryMovedAt = common.clock.uptime
         return take(bytes, for: primary)
     }
 

@@ -74,8 +74,6 @@ extension TaskRunner {
                         deadline: Timestamp(
                             milliseconds: services.clock.now.milliseconds + Int64(limit * 1000)))),
                 of: record.id, in: session)
-            record.countOfBytesSent = 0
-            shown.sent = 0
             save()
         }
         limitWaitForBody(.seconds(limit))

@@ -161,7 +161,12 @@ extension TaskRunner {
 
     func dropContent() {
         closeSink()
-        if case .spool(let spool) = sink { discardPart(of: spool) }
+        if case .spool(let spool) = sink {
+            discardPart(of: spool)
+        } else if record.checkpoint?.part == record.id, session.record.isPersistent {
+            let (folder, task) = (services.folder, record.id)
+            services.files.submit { try? folder.remove(task) }  // or the row's end does
+        }
     }
 
     /// Removes the file of a content that is not used; one that stays is swept up later.

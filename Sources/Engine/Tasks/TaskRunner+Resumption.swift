@@ -87,7 +87,7 @@ extension TaskRunner {
         _ checkpoint: DownloadCheckpoint
     ) async throws -> (content: ContentFile, length: Int64)? {
         guard session.record.isPersistent else {
-            return session.keptParts.removeValue(forKey: checkpoint.part).map { ($0, .max) }
+            return session.takePart(of: checkpoint.part).map { ($0, .max) }
         }
         let (folder, id, part) = (services.folder, record.id, checkpoint.part)
         let length = try await services.files.run { try folder.take(part, as: id) }
@@ -293,7 +293,7 @@ extension TaskRunner {
                     return nil
                 }
             } else {
-                session.keptParts[record.id] = spool.file
+                session.keep(spool.file, of: record.id)
             }
             spool.close(isBroken: true)
             sink = nil

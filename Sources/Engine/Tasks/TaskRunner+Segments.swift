@@ -67,6 +67,14 @@ extension TaskRunner: SegmentOwner {
 
     func segmentsDidChangePace() { updateIdleTimer() }
 
+    func segmentsGiveUpPrimary() {
+        guard !exchange.isPaused(for: .sink), !exchange.isPaused(for: .rate),
+            let metrics = exchange.stop()
+        else { return }
+        record.metrics.transactions.append(metrics)
+        segments?.primaryDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
+    }
+
     func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome) {
         guard let segments else { return }
         endSegments(segments.stop())

@@ -122,6 +122,7 @@ final class TaskRunner {
             return
         }
         isParking = true
+        if error == .cancelled { record.state = .canceling }
         stopAttempt()
         timeoutTimer.cancel()
         LoopActor.start { [self] in
@@ -269,6 +270,8 @@ final class TaskRunner {
 
     private func openExchange(sending body: AttemptBody?) {
         planAttempt()
+        record.countOfBytesSent = 0
+        shown.sent = 0
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
         let request = AttemptRequest(
@@ -444,7 +447,7 @@ final class TaskRunner {
 
     /// Returns when the task has a body to be read, or none ever.
     func contentBegun() async {
-        guard sink == nil, record.state != .completed else { return }
+        guard sink == nil || record.response == nil, record.state != .completed else { return }
         await withCheckedContinuation { contentWaiters.append($0) }
     }
 
