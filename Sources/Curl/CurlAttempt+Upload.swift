@@ -10,12 +10,15 @@ internal import Semantics
 /// connection is closed, which is what RFC 9112 §9.3 leaves to a server that answers without reading on. libcurl stops
 /// sending by itself where the status is 300 or more, or the connection closes after the response; else it goes on. While
 /// sending is paused it does not see any of this, nor that the connection is lost (measured, 7.88.1): it stops
-/// watching the socket, and the attempt would wait for its source. That it has stopped watching is how it is noticed here.
+/// watching the socket, and the attempt would wait for its source. That it has stopped watching is how it is noticed here,
+/// where the socket is not shared.
 extension CurlAttempt {
     /// The state of sending.
     @LoopActor
     final class Upload {
         let body: PulledBody
+        /// Whether what libcurl waits for at the socket tells of this attempt.
+        fileprivate let hasOwnConnection: Bool
         /// Not sending for the rest of this turn of the loop, so that others get theirs.
         var isYielding = false
         /// Sockets at which libcurl waits for input on behalf of this attempt.
@@ -30,8 +33,9 @@ extension CurlAttempt {
         fileprivate var seemsOver = false
         fileprivate var isLooking = false
 
-        init(_ body: PulledBody) {
+        init(_ body: PulledBody, hasOwnConnection: Bool) {
             self.body = body
+            self.hasOwnConnection = hasOwnConnection
         }
 
         /// Whether libcurl may not ask for more of the body.
@@ -54,7 +58,7 @@ extension CurlAttempt {
 
     /// CURLOPT_READFUNCTION: the next piece of the body.
     func fill(_ room: UnsafeMutableRawBufferPointer) -> PulledBody.Answer {
-        guard observer != nil, let upload else { return .failed }
+        guard observer != nil, !isEnding, let upload else { return .failed }
         // Before the first piece libcurl may not yet have said what it watches.
         if !upload.isUnderWay { lookForEndSoon() }
         upload.isUnderWay = true
@@ -124,7 +128,7 @@ extension CurlAttempt {
 
     /// Looks for it when libcurl is off the stack.
     func lookForEndSoon() {
-        guard let upload, !upload.isLooking else { return }
+        guard let upload, upload.hasOwnConnection, !upload.isLooking else { return }
         upload.isLooking = true
         LoopActor.later { [self] in
             upload.isLooking = false

@@ -34,6 +34,7 @@ final class CurlAttempt: Attempt {
     private var isSenderResting = false
     /// Not receiving for the rest of this turn of the loop, so that others get theirs.
     private(set) var isYielding = false
+    /// How much of the request's body has left.
     var sentByteCount: Int64 = 0
     /// Sending a body that is pulled: see `CurlAttempt+Upload`.
     let upload: Upload?
@@ -54,7 +55,10 @@ final class CurlAttempt: Attempt {
         self.pool = pool
         self.gate = gate
         self.observer = observer
-        upload = PulledBody(request.body, bufferSize: sendBufferSize).map(Upload.init)
+        upload = PulledBody(request.body, bufferSize: sendBufferSize).map {
+            // See `setConnection`.
+            Upload($0, hasOwnConnection: request.mayPause || !request.url.isSecure)
+        }
     }
 
     /// The attempt is about to be given to libcurl.
@@ -127,7 +131,7 @@ final class CurlAttempt: Attempt {
 
     /// CURLOPT_HEADERFUNCTION: one line.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> FlowVerdict {
-        guard let observer else { return .stop }
+        guard let observer, !isEnding else { return .stop }
         wasAnswered = true
         let step = reader.take(line)
         guard !headIsTaken else {
@@ -150,7 +154,7 @@ final class CurlAttempt: Attempt {
 
     /// CURLOPT_WRITEFUNCTION: bytes of the body. After a pause libcurl delivers the same again, and maybe more with them.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        guard let observer else { return .stop }
+        guard let observer, !isEnding else { return .stop }
         guard !isPaused, !isYielding else { return rest() }
         let new = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(takenAhead))
         guard !new.isEmpty else {
@@ -209,6 +213,9 @@ final class CurlAttempt: Attempt {
         isReceiverResting = true
         return .pause
     }
+
+    /// A verdict has ended the transfer; libcurl may go on for the rest of the turn, where it was told while unpausing.
+    var isEnding: Bool { wasStopped || fault != nil }
 
     private func fail(_ sentence: String) -> FlowVerdict {
         fault = sentence

@@ -98,6 +98,26 @@ import Testing
     }
 
     @LoopActor
+    @Test func `bodies that never wait share one HTTP/2 connection`() async throws {
+        let server = try await Nginx()
+        let recorder = UploadRecorder()
+        server.upstream.on("/upload", recorder.behaviour)
+        let network = Network(trustedCertificates: server.authorityPath)
+        let probes = try [300_000, nil, 300_000, nil, 300_000, nil].map { length in
+            try network.upload(
+                PatternSource(300_000), length: length, to: server.url("/upload"), mayPause: false)
+        }
+        for probe in probes {
+            try await probe.end()
+            #expect(probe.error == nil && probe.head?.httpVersion == "2")
+            #expect(probe.sent.last == 300_000)
+        }
+        #expect(Set(probes.map { $0.ends[0].metrics.localPort }).count == 1)
+        #expect(recorder.uploads.count == 6)
+        #expect(recorder.uploads.allSatisfy { $0.isPattern(300_000) })
+    }
+
+    @LoopActor
     @Test(arguments: [500_000, nil])
     func `an early answer over TLS ends the attempt while the source waits (S-37)`(
         length: Int?

@@ -122,9 +122,11 @@ import Testing
             }
         }
         try await eventually { offers == 1 }
+        try await origin.waitUntilIdle()
         probe.attempt?.resume()
         try await probe.end()
         #expect(probe.error == nil && probe.ends[0].lengthVerified == false)
+        #expect(offers == 2)
         #expect(Pattern.firstDifference(in: probe.body) == nil)
     }
 

@@ -24,7 +24,7 @@ import Testing
     }
 
     @LoopActor
-    @Test(arguments: [0, 1, 300_000], [300_000, nil])
+    @Test(arguments: [0, 1, .max], [300_000, nil])
     func `a body begins anew with its request (RFC 9112 §9.3.1)`(
         killsAfter count: Int, length: Int?
     ) async throws {
@@ -44,7 +44,7 @@ import Testing
             #expect(origin.requests(for: "/up").map(\.connection) == [1, 2])
         } else {
             #expect(probe.error?.kind == .url(.networkConnectionLost))
-            #expect(probe.error?.underlying?.code == 55 && count < 300_000)
+            #expect(probe.error?.underlying?.code == 55 && count < .max)
             #expect(source.rewinds == 0)
         }
         #expect(probe.sent == probe.sent.sorted())
