@@ -35,6 +35,7 @@ extension Gateway {
             }
         }
         for runner in ending { await runner.completion(within: .seconds(60)) }
+        await recoverFiles()
         await durable.durable()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
@@ -48,6 +49,7 @@ extension Gateway {
                 group.addTask(executorPreference: LoopActor.executor) { await runner.abandon() }
             }
         }
+        await endUploads()
         for session in sessions.values { session.closeConnections() }
         await durable.caughtUp()
     }
@@ -104,6 +106,7 @@ extension Gateway {
             cache.removeAll { task in
                 task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
             }
+            await purgeFiles()
             try await sweepFiles()
         } catch {
             log.write(.warning, "housekeeping was not finished", ["error": .words("\(error)")])

@@ -26,6 +26,14 @@ public final class Gateway {
         public var ephemeralGrace = Duration.seconds(60)
         /// How long the part of a download that ended early is kept for resume data (S-34).
         public var partRetention = Duration.seconds(7 * 86_400)
+        /// Bytes of all staged files of a tenant together, and so of the largest one.
+        public var stagedBytes: Int64 = 100 << 30
+        /// Staged files of a tenant.
+        public var stagedFiles = 10_000
+        /// How long a complete staged file is kept after it was used last; a task that sends it uses it.
+        public var stagedRetention = Duration.seconds(7 * 86_400)
+        /// How long a staged file whose upload rests is kept.
+        public var partialRetention = Duration.seconds(86_400)
 
         /// The bounds that Ferry promises.
         public init() {}
@@ -91,7 +99,11 @@ public final class Gateway {
     var runners: [TaskID: TaskRunner] = [:]
     /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
     var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
+    /// As the store has them.
     var stagedFiles: [FileID: StagedFile]
+    /// What requests append to staged files just now.
+    var fileUploads: [FileID: FileUpload] = [:]
+    var fileQuota: FileQuota
     let creationLocks = CreationLocks()
     var housekeeping: LoopTimer?
     var counters = Figures()
@@ -117,6 +129,8 @@ public final class Gateway {
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)
         stagedFiles = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
+        fileQuota = FileQuota(
+            contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
         identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         for journal in [durable, volatile] {
             journal.onCommit = { [weak hub] in hub?.release() }

@@ -1,3 +1,5 @@
+public import Semantics
+
 /// Why the gateway does not do what a client asks.
 public enum GatewayError: Error, Equatable, Sendable {
     /// Also for another tenant's session: it does not exist for this one.
@@ -16,6 +18,22 @@ public enum GatewayError: Error, Equatable, Sendable {
     case alreadyRead
     /// Also for another tenant's staged file, and one that has been forgotten.
     case noSuchFile
+    /// A staged file whose upload has not been completed cannot be read.
+    case uploadIncomplete
+    /// Nothing is appended to a complete file.
+    case uploadCompleted
+    /// Another request has taken up the upload of a staged file, or ended it.
+    case uploadSuperseded
+    /// Bytes are appended behind those that are there: at `expected`.
+    case wrongOffset(expected: Int64, provided: Int64)
+    /// A staged file has, or is told to have, another length than was announced.
+    case inconsistentLength(announced: Int64)
+    /// A staged file has, or is told to have, another digest than was expected.
+    case digestMismatch(expected: ContentDigest)
+    /// No staged file may have more bytes than `limit`.
+    case fileTooLarge(limit: Int64)
+    /// The tenant's staged files have all the room that they may, or are as many as they may.
+    case quotaExceeded
     /// Resume data that is damaged, or another tenant's (S-36).
     case badResumeData
     /// No body is wanted at the moment, or one of another generation (S-39): `generation` was asked for last, 0 for

@@ -1,0 +1,315 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// The bytes of one request on their way into a staged file. A file has at most one at a time.
+///
+/// While bytes come, what the disk has taken becomes durable once a second: first the bytes, then their number. So a
+/// crash costs a second of an upload, and no offset that a client has heard of is ever taken back.
+@LoopActor
+final class FileUpload {
+    private enum Disk {
+        case sound
+        /// It had no room, and has taken so many bytes from the first on.
+        case full(taken: Int64)
+        /// What was written since the last checkpoint is lost.
+        case broken
+    }
+
+    /// The time between two checkpoints, and between two looks whether the disk is full.
+    private static let interval = Duration.seconds(1)
+
+    /// The file with what is there for good.
+    private(set) var file: StagedFile
+    /// Whether it has ended in a state that waits for room in the store.
+    private(set) var isParked = false
+    /// What the store is going to have when there is room again.
+    private var owed: StagedFile?
+    /// Why nothing more is taken.
+    private var failure: GatewayError?
+
+    private let gateway: Gateway
+    private let feed: ByteFeed
+    private var spool: ContentSpool
+    private var disk = Disk.sound
+    private var isCheckpointing = false
+    /// Whether bytes have to wait for a checkpoint that writes less than a whole block.
+    private var isSettling = false
+    private var isEnding = false
+    private var hasEnded = false
+    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private lazy var timer = LoopTimer { [unowned self] in look() }
+    private let log = Log("engine.files")
+
+    /// An upload that goes on behind the file's `length` bytes.
+    init(_ file: StagedFile, from feed: ByteFeed, of gateway: Gateway) {
+        self.file = file
+        self.feed = feed
+        self.gateway = gateway
+        spool = FileUpload.makeSpool(file, gateway.parts)
+        hearSpool()
+    }
+
+    /// Takes all bytes of the feed; what comes before an error stays.
+    ///
+    /// - Parameter completes: whether they are the last ones of the file.
+    /// - Throws: what the feed throws, or why nothing more was taken.
+    func run(completes: Bool) async throws {
+        do {
+            try await goOn()
+        } catch {
+            diskFailed(error)
+        }
+        do {
+            while failure == nil, let bytes = try await feed.next() { try await write(bytes) }
+        } catch {
+            await end()
+            throw failure ?? error
+        }
+        if completes, failure == nil {
+            await complete()
+        } else {
+            await end()
+        }
+        if let failure { throw failure }
+    }
+
+    // MARK: Taking bytes
+
+    private func write(_ bytes: [UInt8]) async throws(GatewayError) {
+        while failure == nil, isSettling || !spool.hasRoom() { await change() }
+        if let failure { throw failure }
+        let end = spool.length + Int64(bytes.count)
+        if let announced = file.announcedLength, end > announced {
+            throw .inconsistentLength(announced: announced)
+        }
+        guard end <= gateway.limits.stagedBytes else {
+            throw .fileTooLarge(limit: gateway.limits.stagedBytes)
+        }
+        guard gateway.fileQuota.raise(file.id, to: end) else { throw .quotaExceeded }
+        bytes.withUnsafeBytes { spool.append($0) }
+        if !timer.isArmed { timer.arm(after: FileUpload.interval) }
+    }
+
+    private func look() {
+        if spool.isWaitingForRoom {
+            spool.close(isBroken: true)  // what waits for room fails, and tells `diskFailed`
+        } else if isEnding {
+            timer.arm(after: FileUpload.interval)
+        } else if !isCheckpointing {
+            isCheckpointing = true
+            LoopActor.start { [self] in
+                await checkpoint()
+                isCheckpointing = false
+                changed()
+            }
+        }
+    }
+
+    private func goOn() async throws {
+        if file.length == 0 {
+            spool.moveToDisk()
+        } else {
+            try await spool.goOn()
+        }
+    }
+
+    private func hearSpool() {
+        spool.onRoom = { [weak self] in self?.changed() }
+        spool.onFailure = { [weak self] in self?.diskFailed($0) }
+    }
+
+    private static func makeSpool(_ file: StagedFile, _ parts: Gateway.Parts) -> ContentSpool {
+        let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
+        guard file.length > 0 else {
+            return ContentSpool(
+                at: .named(parts.folder, file.id), digest: digest, files: parts.files,
+                clock: parts.clock)
+        }
+        // The digest is taken at the end, of the whole file.
+        return ContentSpool(
+            continuing: ContentFile(continuing: file.id, in: parts.folder, digest: nil),
+            length: file.length, digest: digest, files: parts.files, clock: parts.clock)
+    }
+
+    // MARK: What is there for good
+
+    /// Makes durable what the disk has. Of a client so slow that no block has become full, what is in memory is
+    /// written.
+    private func checkpoint() async {
+        do {
+            let written = spool.writtenLength
+            if written > file.length {
+                try await spool.sync()
+                await keep(length: written)
+            } else if spool.length > file.length {
+                isSettling = true
+                defer { isSettling = false }
+                try await spool.settle()
+                await keep(length: spool.length)
+                guard failure == nil else { return }
+                spool = FileUpload.makeSpool(file, gateway.parts)
+                hearSpool()
+                try await goOn()
+            }
+        } catch {
+            diskFailed(error)
+        }
+        if failure == nil, spool.length > file.length { timer.arm(after: FileUpload.interval) }
+    }
+
+    /// Records that so many bytes are there; returns when the store has it, or has no room.
+    private func keep(length: Int64, isComplete: Bool = false) async {
+        var next = file
+        next.length = length
+        next.isComplete = isComplete
+        next.usedAt = gateway.parts.clock.now
+        if await gateway.save(next) {
+            file = next
+            owed = nil
+        } else {
+            owed = next
+            stop(.diskFull)
+        }
+    }
+
+    private func diskFailed(_ error: any Error) {
+        guard case .sound = disk else { return }
+        let error = error as? FileError ?? FileError("upload", code: 0)
+        if error.isOutOfSpace {
+            disk = .full(taken: spool.writtenLength)
+            stop(.diskFull)
+        } else {
+            log.write(
+                .error, "a staged file cannot be written",
+                ["file": .name("\(file.id)"), "error": .words("\(error)")])
+            disk = .broken
+            stop(.store(.failed("\(error)")))
+        }
+    }
+
+    // MARK: The end
+
+    /// Takes nothing more; returns when what has come is there for good, or what the disk has taken of it.
+    ///
+    /// - Parameter reason: what the request that brings the bytes is told, where another one ends it.
+    func end(_ reason: GatewayError? = nil) async {
+        if let reason, !isEnding { refuse(reason) }
+        await wrapUp { [self] in
+            try await spool.settle()
+            await keep(length: spool.length)
+        }
+    }
+
+    /// All bytes have come: the file is complete, unless it is not what it was to be.
+    private func complete() async {
+        if let announced = file.announcedLength, spool.length != announced {
+            refuse(.inconsistentLength(announced: announced))
+            return await end()
+        }
+        await wrapUp { [self] in
+            let (_, digest) = try await spool.finish()
+            if let expected = file.expectedDigest, digest != expected.bytes {
+                refuse(.digestMismatch(expected: expected))
+                await gateway.forget(file)
+            } else {
+                await keep(length: spool.length, isComplete: true)
+            }
+        }
+    }
+
+    /// Ends by itself, for a reason of the gateway's own.
+    private func stop(_ reason: GatewayError) {
+        refuse(reason)
+        LoopActor.start { [self] in await end() }
+    }
+
+    /// Takes nothing more.
+    private func refuse(_ reason: GatewayError) {
+        guard failure == nil else { return }
+        failure = reason
+        feed.interrupt()
+        changed()
+    }
+
+    private func wrapUp(_ settle: @LoopActor () async throws -> Void) async {
+        guard !isEnding else {
+            while !hasEnded, !isParked { await change() }
+            return
+        }
+        isEnding = true
+        while isCheckpointing { await change() }
+        timer.arm(after: FileUpload.interval)
+        if case .sound = disk {
+            do {
+                try await settle()
+            } catch {
+                diskFailed(error)
+            }
+        }
+        await salvage()
+        timer.cancel()
+        spool.close()
+        leave()
+    }
+
+    /// Keeps of what has come what a failed disk has of it. Nothing is written to the file afterwards.
+    private func salvage() async {
+        let (folder, id, content) = (gateway.parts.folder, file.id, spool.file)
+        do {
+            switch disk {
+            case .sound: break
+            case .full(let taken):
+                try await gateway.parts.files.run(on: spool.lane) {
+                    try folder.reopen(id)
+                    try content.sync()
+                }
+                await keep(length: max(taken, file.length))
+            case .broken:
+                try await gateway.parts.files.run(on: spool.lane) { try folder.reopen(id) }
+            }
+        } catch {
+            log.write(
+                .error, "a part of a staged file is lost",
+                ["file": .name("\(id)"), "error": .words("\(error)")])
+        }
+    }
+
+    private func leave() {
+        guard let owed else {
+            hasEnded = true
+            gateway.ended(self)
+            return changed()
+        }
+        isParked = true
+        changed()
+        LoopActor.start { [self] in
+            await gateway.durable.durable()
+            gateway.adopt(owed)
+            isParked = false
+            hasEnded = true
+            gateway.ended(self)
+            changed()
+        }
+    }
+
+    // MARK: Waiting
+
+    private func change() async {
+        await withCheckedContinuation { waiters.append($0) }
+    }
+
+    private func changed() {
+        let waiting = waiters
+        waiters = []
+        for waiter in waiting { waiter.resume() }
+    }
+}
+
+extension ContentSpool {
+    /// The bytes from the first on that the disk has taken.
+    fileprivate var writtenLength: Int64 {
+        guard let first = written(of: [0..<length]).first, first.lowerBound == 0 else { return 0 }
+        return first.upperBound
+    }
+}

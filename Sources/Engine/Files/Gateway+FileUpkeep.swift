@@ -1,0 +1,108 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// How the records of staged files change, and when files go.
+extension Gateway {
+    /// Gives the store a file's newest form; memory has it afterwards, too.
+    ///
+    /// - Returns: false as soon as the store has no room. It gets the record when there is some.
+    func save(_ file: StagedFile) async -> Bool {
+        durable.save(file)
+        let generation = durable.generation
+        await durable.caughtUp()
+        guard durable.committedGeneration >= generation else { return false }
+        adopt(file)
+        return true
+    }
+
+    /// The store has a file's newest form.
+    func adopt(_ file: StagedFile) {
+        if stagedFiles[file.id] != nil { stagedFiles[file.id] = file }
+    }
+
+    /// An upload is over.
+    func ended(_ upload: FileUpload) {
+        fileUploads[upload.file.id] = nil
+        if let file = stagedFiles[upload.file.id] { fileQuota.fit(file) }
+    }
+
+    /// Somebody reads or sends a complete file. The store hears of it once a minute.
+    func noteUse(of file: StagedFile) {
+        let now = parts.clock.now
+        guard file.usedAt < now.earlier(by: .seconds(60)) else { return }
+        var file = file
+        file.usedAt = now
+        stagedFiles[file.id] = file
+        durable.save(file)
+    }
+
+    /// Removes a file and all that is kept of it.
+    func forget(_ file: StagedFile) async {
+        let (folder, id) = (parts.folder, file.id)
+        stagedFiles[id] = nil
+        fileQuota.release(id)
+        durable.remove(id)
+        await durable.caughtUp()
+        do {
+            try await parts.files.run { try folder.remove(id) }
+        } catch {
+            // The next start sweeps up what has no record.
+            log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
+        }
+    }
+
+    /// Forgets files that nobody has used for their time to live, unless a live task sends them.
+    func purgeFiles() async {
+        let now = parts.clock.now
+        let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
+        let used = Set(sent).union(fileUploads.keys)
+        for file in stagedFiles.values where expiry(of: file) <= now && !used.contains(file.id) {
+            await forget(file)
+        }
+    }
+
+    /// Holds the records against what the disk has, at a start.
+    ///
+    /// A file that is shorter than its record says is damaged: its upload begins at zero.
+    func recoverFiles() async {
+        let (folder, files) = (parts.folder, Array(stagedFiles.values))
+        guard !files.isEmpty else { return }
+        do {
+            let damaged = try await parts.files.run {
+                try files.filter { file in
+                    if try folder.holds(file) { return false }
+                    try folder.remove(file.id)
+                    return true
+                }
+            }
+            for var file in damaged {
+                log.write(
+                    .error, "a staged file is damaged: its upload begins anew",
+                    ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
+                file.length = 0
+                file.isComplete = false
+                stagedFiles[file.id] = file
+                fileQuota.fit(file)
+                durable.save(file)
+            }
+        } catch {
+            log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])
+        }
+    }
+
+    /// Ends all uploads with what has come; the gateway is about to stop.
+    func endUploads() async {
+        let ending = fileUploads.values.map { upload in
+            LoopActor.start { await upload.end(.uploadSuperseded) }
+        }
+        for task in ending { await task.value }
+    }
+}
+
+extension BodyRecord {
+    /// The staged file that it is.
+    fileprivate var file: FileID? {
+        if case .file(let id, _) = self { id } else { nil }
+    }
+}
