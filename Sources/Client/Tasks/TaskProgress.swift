@@ -136,7 +136,8 @@ public struct TaskProgress: Equatable, Sendable {
         responseCount += 1
         response = Response(
             status: Int(clamping: status), suggestedFilename: json["suggestedFilename"]?.string)
-        expected = json["expectedContentLength"]?.int64 ?? expected
+        // The answer to a range has the length of the range.
+        if resumedAt == nil { expected = json["expectedContentLength"]?.int64 ?? expected }
         if let url = json["url"]?.string { self.url = url }
     }
 
