@@ -146,11 +146,14 @@ extension Problem {
     }
 
     /// The problem, with the name of the query parameter that is wrong.
-    func with(parameter: String) -> Problem {
+    func with(parameter: String) -> Problem { with("parameter", parameter) }
+
+    /// The problem with one more member.
+    func with(_ name: String, _ value: some JSONWritable) -> Problem {
         var json = JSONWriter()
-        json.string(parameter)
+        json.value(value)
         var problem = self
-        problem.extensions.append((name: "parameter", json: json.finish()))
+        problem.extensions.append((name: name, json: json.finish()))
         return problem
     }
 }

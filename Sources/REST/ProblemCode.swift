@@ -20,13 +20,25 @@ enum ProblemCode: String, CaseIterable {
     case invalidHeader = "invalid-header"
     case notYetSupported = "not-yet-supported"
     case delegateRequired = "delegate-required"
+    case invalidResumeData = "invalid-resume-data"
+    case idempotencyKeyReused = "idempotency-key-reused"
     case notFound = "not-found"
     case sessionImmutable = "session-immutable"
     case sessionInvalidated = "session-invalidated"
+    case creationForgotten = "creation-forgotten"
     case taskRunning = "task-running"
     case noContent = "no-content"
     case notComplete = "not-complete"
     case alreadyRead = "already-read"
+    case bodyNotWanted = "body-not-wanted"
+    case bodyRefused = "body-refused"
+    case wrongOffset = "wrong-offset"
+    case uploadCompleted = "upload-completed"
+    case uploadSuperseded = "upload-superseded"
+    case inconsistentLength = "inconsistent-length"
+    case digestMismatch = "digest-mismatch"
+    case fileTooLarge = "file-too-large"
+    case quotaExceeded = "quota-exceeded"
     case rangeNotSatisfiable = "range-not-satisfiable"
     case preconditionFailed = "precondition-failed"
     case transferFailed = "transfer-failed"
@@ -50,13 +62,25 @@ enum ProblemCode: String, CaseIterable {
         case .invalidHeader: (422, "A header field is not allowed")
         case .notYetSupported: (422, "This is not supported yet")
         case .delegateRequired: (422, "The session's delegate does not handle this")
+        case .invalidResumeData: (422, "The resume data cannot be used")
+        case .idempotencyKeyReused: (422, "The key belongs to another request")
         case .notFound: (404, Problem.notFound.title)
         case .sessionImmutable: (409, "A session's configuration never changes")
         case .sessionInvalidated: (410, "The session has been invalidated")
+        case .creationForgotten: (410, "What was created is gone")
         case .taskRunning: (409, "The task has not completed")
         case .noContent: (409, "The task has no content")
         case .notComplete: (409, "The content is not complete")
         case .alreadyRead: (409, "The content has been read")
+        case .bodyNotWanted: (409, "This body is not wanted")
+        case .bodyRefused: (409, "The rest of the body is not wanted")
+        case .wrongOffset: (409, "The upload is at another offset")
+        case .uploadCompleted: (409, "The upload is complete")
+        case .uploadSuperseded: (409, "Another request has taken up the upload")
+        case .inconsistentLength: (422, "The lengths do not agree")
+        case .digestMismatch: (422, "The digest is another one")
+        case .fileTooLarge: (413, "The file is too large")
+        case .quotaExceeded: (507, "The quota is used up")
         case .rangeNotSatisfiable: (416, "The range is outside of the content")
         case .preconditionFailed: (412, "The precondition does not hold")
         case .transferFailed: (502, "The transfer failed")
@@ -90,6 +114,39 @@ extension Problem {
                 ProblemCode.notComplete.problem("Ranges are served when the task has completed.")
             case .alreadyRead:
                 ProblemCode.alreadyRead.problem("A streamed content has one reader.")
+            case .noSuchFile: ProblemCode.notFound.problem("There is no such file.")
+            case .uploadIncomplete:
+                ProblemCode.notComplete.problem("The upload of the file has not been completed.")
+            case .uploadCompleted:
+                ProblemCode.uploadCompleted.problem("Nothing is appended to a complete file.")
+            case .uploadSuperseded: ProblemCode.uploadSuperseded.problem()
+            case .wrongOffset(let expected, let provided):
+                ProblemCode.wrongOffset.problem("The upload goes on at byte \(expected).")
+                    .with("expected-offset", expected).with("provided-offset", provided)
+            case .inconsistentLength(let announced):
+                ProblemCode.inconsistentLength.problem(
+                    "The file was announced with \(announced) bytes.")
+            case .digestMismatch(let expected):
+                ProblemCode.digestMismatch.problem("The file was to have \(expected).")
+            case .fileTooLarge(let limit):
+                ProblemCode.fileTooLarge.problem(
+                    "A staged file has at most \(limit) bytes.",
+                    headers: ["Upload-Limit": "max-size=\(limit)"])
+            case .quotaExceeded:
+                ProblemCode.quotaExceeded.problem("Delete staged files that are not needed.")
+            case .badResumeData: ProblemCode.invalidResumeData.problem()
+            case .bodyNotWanted(let generation):
+                ProblemCode.bodyNotWanted.problem(
+                    generation == 0
+                        ? "No body has been asked for."
+                        : "The body that was asked for last has come, or is another one."
+                ).with("bodyGeneration", generation)
+            case .wrongBodyLength(let expected):
+                ProblemCode.invalidValue.problem(
+                    "The task was created for a body of \(expected) bytes.")
+            case .keyReused:
+                ProblemCode.idempotencyKeyReused.problem(
+                    "An earlier request with this Idempotency-Key asked for something else.")
             case .diskFull:
                 ProblemCode.insufficientStorage.problem(
                     "New work is taken when there is room again.")

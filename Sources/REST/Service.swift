@@ -99,6 +99,8 @@ struct Endpoint {
     let method: String
     let pattern: String
     let access: Access
+    /// How fast the body has to come; nil for the server's own pace.
+    let bodyPace: BodyPace?
     let handler: @LoopActor (Call) async throws -> Response
     /// Asked first where it is given; nil where an answer takes waiting.
     let immediateHandler: (@LoopActor (Call) throws -> Response?)?
@@ -123,13 +125,14 @@ struct Endpoint {
     }
 
     init(
-        _ method: String, _ pattern: String, _ access: Access,
+        _ method: String, _ pattern: String, _ access: Access, bodyPace: BodyPace? = nil,
         immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
         self.method = method
         self.pattern = pattern
         self.access = access
+        self.bodyPace = bodyPace
         self.immediateHandler = immediateHandler
         self.handler = handler
     }
@@ -141,7 +144,9 @@ struct Endpoint {
         let immediately = immediateHandler.map { handler -> ImmediateHandler in
             { request in try handler(access.call(request, service)) }
         }
-        return Route(method, pattern, immediateHandler: immediately) { request in
+        return Route(
+            method, pattern, bodyPace: bodyPace, immediateHandler: immediately
+        ) { request in
             try await handler(access.call(request, service))
         }
     }

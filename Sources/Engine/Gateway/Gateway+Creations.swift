@@ -79,6 +79,7 @@ extension Gateway {
     ///   - request: the key and what it stands for; nil creates without a key.
     ///   - tenant: whose key it is.
     ///   - create: creates, hands the ticket to what does, and waits for nothing else: others may be waiting.
+    /// - Returns: what `create` has made, or what an earlier request has.
     /// - Throws: `GatewayError.keyReused` where the key stands for another request; what `create` throws.
     public func createOnce<Created>(
         _ request: CreationRequest?, of tenant: TenantID,

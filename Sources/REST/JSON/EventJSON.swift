@@ -29,6 +29,20 @@ extension Event {
             json.member("status", status)
             json.name("headers")
             headers.writePairs(to: &json)
+        case .needNewBodyStream(let generation, let decision):
+            json.member("generation", generation)
+            json.object("decision") { json in
+                json.member("id", decision.id.description)
+                json.member("kind", decision.kind.rawValue)
+                json.member("deadline", instant: decision.deadline.milliseconds)
+            }
+        case .didResumeAtOffset(let offset, let expected):
+            json.member("fileOffset", offset)
+            json.member("expectedTotalBytes", expected)
+        case .willRetry(let attempt, let delay, let reason):
+            json.member("attempt", attempt)
+            json.member("delay", delay)
+            json.member("reason", reason)
         case .didReceiveResponse(let response):
             json.name("response")
             response.write(to: &json)

@@ -9,13 +9,24 @@ struct SessionDraft {
     var description: String?
     var configuration = ConfigurationDraft()
     var delegate: DelegateOptions?
-    var declares = false
+    var maximumBytesPerSecond: Int64?
+    /// The place of the first decision that cannot be made yet.
+    private var notYetDecided: Int?
 
-    init(_ reader: inout JSONReader) throws(JSONError) {
+    init(parsing bytes: [UInt8]) throws(Problem) {
+        do throws(JSONError) {
+            self = try JSONReader.read(bytes) { r throws(JSONError) in try SessionDraft(&r) }
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    private init(_ reader: inout JSONReader) throws(JSONError) {
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "type": type = try reader.string()
-            case "description": description = try reader.optionalString()
+            case "description": description = try reader.clientDescription()
+            case "maximumBytesPerSecond": maximumBytesPerSecond = try reader.byteRate()
             case "configuration": configuration = try ConfigurationDraft(&reader)
             case "delegate":
                 delegate = try reader.optional { r throws(JSONError) in try readDelegate(&r) }
@@ -31,12 +42,18 @@ struct SessionDraft {
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "handles":
+                var index = 0
                 try reader.array { reader throws(JSONError) in
-                    let kind = try reader.string()
-                    guard SessionDraft.decisionKinds.contains(kind) else {
+                    let word = try reader.string()
+                    guard SessionDraft.decisionKinds.contains(word) else {
                         throw reader.fail("must be a kind of decision")
                     }
-                    declares = true
+                    if let kind = DecisionKind(rawValue: word), kind == .bodyStream {
+                        options.handles.insert(kind)
+                    } else {
+                        notYetDecided = notYetDecided ?? index
+                    }
+                    index += 1
                 }
             case "decisionTimeout":
                 options.decisionTimeout = try reader.double(in: 1...86_400)
@@ -70,17 +87,14 @@ struct SessionDraft {
             throw ProblemCode.invalidValue.problem(
                 "The value must be \"default\" or \"ephemeral\".", at: "/type")
         }
-        if declares {
+        if let notYetDecided {
             throw ProblemCode.notYetSupported.problem(
-                "Decisions come later: every one takes its default.", at: "/delegate/handles")
-        }
-        if let description, description.utf8.count > 1024 {
-            throw ProblemCode.invalidValue.problem(
-                "The value must not be longer than 1,024 bytes.", at: "/description")
+                "This decision comes later: it takes its default.",
+                at: "/delegate/handles/\(notYetDecided)")
         }
         return SessionSpec(
             type: sessionType, description: description, configuration: try configuration.checked(),
-            delegate: delegate)
+            delegate: delegate, maximumBytesPerSecond: maximumBytesPerSecond)
     }
 }
 
@@ -91,13 +105,16 @@ extension SessionView {
             json.member("id", record.shownID)
             json.member("type", record.type.rawValue)
             json.member("description", record.description)
+            json.member("maximumBytesPerSecond", record.maximumBytesPerSecond)
             json.member("state", record.state.rawValue)
             json.member("createdAt", instant: record.createdAt.milliseconds)
             json.object("configuration") { record.configuration.writeMembers(to: &$0) }
             json.name("delegate")
             if let delegate = record.delegate {
                 json.object { json in
-                    json.member("handles", [String]())
+                    json.member(
+                        "handles",
+                        DecisionKind.allCases.filter(delegate.handles.contains).map(\.rawValue))
                     json.member("decisionTimeout", delegate.decisionTimeout)
                     json.member("data", delegate.data.rawValue)
                 }

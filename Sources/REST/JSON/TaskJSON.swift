@@ -4,7 +4,15 @@ internal import Semantics
 
 extension TaskView {
     /// The task as it is answered (`Task` of openapi.yaml).
-    func write(to json: inout JSONWriter, sharedSession: Bool) {
+    ///
+    /// - Parameters:
+    ///   - json: what it is written to.
+    ///   - sharedSession: whether the session is shown as `shared` (S-4).
+    ///   - writeMore: writes what this answer has beside the task's own members.
+    func write(
+        to json: inout JSONWriter, sharedSession: Bool,
+        and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) {
         json.object { json in
             let id = record.id.description
             let path = "/v1/tasks/" + id
@@ -13,6 +21,7 @@ extension TaskView {
             json.member("number", record.number)
             json.member("type", record.type.rawValue)
             json.member("state", record.state.rawValue)
+            json.member("suspendCount", record.suspendCount)
             json.member("waitingFor", waitingFor?.rawValue)
             json.member("priority", record.options.priority)
             json.member("description", record.options.description)
@@ -30,6 +39,11 @@ extension TaskView {
             json.member(
                 "countOfBytesClientExpectsToReceive",
                 record.options.countOfBytesClientExpectsToReceive)
+            json.member("maximumBytesPerSecond", record.options.maximumBytesPerSecond)
+            json.member("connections", record.options.connections)
+            json.member("mirrors", record.options.mirrors.map(\.string))
+            json.name("retry")
+            if let retry = record.options.retry { retry.write(to: &json) } else { json.null() }
             json.name("originalRequest")
             record.originalRequest.write(to: &json)
             json.name("currentRequest")
@@ -40,6 +54,7 @@ extension TaskView {
             json.member("countOfBytesExpectedToReceive", record.countOfBytesExpectedToReceive)
             json.member("countOfBytesSent", record.countOfBytesSent)
             json.member("countOfBytesExpectedToSend", record.countOfBytesExpectedToSend)
+            json.member("bodyGeneration", record.shownBodyGeneration)
             json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
             json.name("content")
             writeContent(at: path, to: &json)
@@ -52,6 +67,7 @@ extension TaskView {
                 json.member("events", path + "/events")
                 json.member("content", path + "/content")
             }
+            writeMore(&json)
         }
     }
 
@@ -65,21 +81,6 @@ extension TaskView {
             json.member("length", record.content?.length ?? unknownSize)
             json.member("digest", record.content?.digest)
             json.member("lengthVerified", record.content?.lengthVerified ?? false)
-        }
-    }
-}
-
-extension RequestRecord {
-    fileprivate func write(to json: inout JSONWriter) {
-        json.object { json in
-            json.member("url", url.string)
-            json.member("method", method)
-            json.name("headers")
-            headers.writeObject(to: &json, hiding: sensitiveHeaders)
-            json.member("sensitiveHeaders", sensitiveHeaders)
-            json.member("cachePolicy", (cachePolicy ?? .useProtocolCachePolicy).rawValue)
-            json.member("timeoutInterval", timeoutInterval)
-            json.member("bodyLength", Int64(body?.count ?? 0))
         }
     }
 }

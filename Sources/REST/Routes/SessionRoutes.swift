@@ -6,10 +6,32 @@ internal import Semantics
 
 extension Service {
     func createSession(_ call: Call) async throws -> Response {
-        let draft = try await call.json { reader throws(JSONError) in try SessionDraft(&reader) }
-        let view = try await gateway.createSession(draft.spec(), of: call.tenant)
-        return .json(201, headers: ["Location": "/v1/sessions/\(view.record.shownID)"]) {
-            view.write(to: &$0)
+        let bytes = try await call.jsonBytes() ?? []
+        let spec = try SessionDraft(parsing: bytes).spec()
+        var headers: HeaderFields = [:]
+        let view: SessionView
+        switch try await call.createOnce(
+            bytes, at: gateway,
+            { try await gateway.createSession(spec, of: call.tenant, as: $0) })
+        {
+        case .new(let created): view = created
+        case .earlier(let numbers):
+            view = try await session(numbers.first ?? 0, for: call)
+            headers = IdempotencyKey.replayed
+        }
+        headers.add("Location", "/v1/sessions/\(view.record.shownID)")
+        return .json(201, headers: headers) { view.write(to: &$0) }
+    }
+
+    /// A session that an earlier request has created.
+    private func session(_ number: Int64, for call: Call) async throws(Problem) -> SessionView {
+        do throws(GatewayError) {
+            return try await gateway.session(SessionID(rawValue: number), of: call.tenant)
+        } catch .noSuchSession {
+            throw ProblemCode.creationForgotten.problem(
+                "The session that the first request with this Idempotency-Key has created is gone.")
+        } catch {
+            throw Problem(error)
         }
     }
 
@@ -35,37 +57,30 @@ extension Service {
         return .json { view.write(to: &$0) }
     }
 
-    /// S-5: the description can change, nothing else.
+    /// S-5: what is not configuration can change, nothing else.
     func changeSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
         var description: String??
+        var limit: Int64??
         var other: String?
         try await call.json { reader throws(JSONError) in
             try reader.object { reader, name throws(JSONError) in
                 switch name {
-                case "description": description = try reader.optionalString()
-                case "maximumBytesPerSecond", "type", "configuration", "delegate", "identifier":
+                case "description": description = .some(try reader.clientDescription())
+                case "maximumBytesPerSecond": limit = .some(try reader.byteRate())
+                case "type", "configuration", "delegate", "identifier":
                     try reader.skipValue()
                     other = other ?? name
                 default: throw reader.unknownMember(name)
                 }
             }
         }
-        if other == "maximumBytesPerSecond" {
-            throw ProblemCode.notYetSupported.problem(
-                "Rate limits come later.", at: "/maximumBytesPerSecond")
-        }
         if let other { throw ProblemCode.sessionImmutable.problem(at: "/" + other) }
-        if case .some(.some(let text)) = description, text.utf8.count > 1024 {
-            throw ProblemCode.invalidValue.problem(
-                "The value must not be longer than 1,024 bytes.", at: "/description")
-        }
-        guard let description else {
-            let view = try await gateway.session(id, of: call.tenant)
-            return .json { view.write(to: &$0) }
-        }
-        let changed = try await gateway.describe(id, of: call.tenant, as: description)
-        return .json { changed.write(to: &$0) }
+        let view =
+            description == nil && limit == nil
+            ? try await gateway.session(id, of: call.tenant)
+            : try await gateway.change(id, of: call.tenant, description: description, limit: limit)
+        return .json { view.write(to: &$0) }
     }
 
     /// S-9, S-10.

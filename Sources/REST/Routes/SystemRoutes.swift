@@ -41,10 +41,28 @@ extension Service {
     }
 
     func describeGateway(_ call: Call) async throws -> Response {
+        description
+    }
+
+    /// The limit that all transfers share.
+    func changeGateway(_ call: Call) async throws -> Response {
+        var limit: Int64??
+        try await call.json { reader throws(JSONError) in
+            try reader.object { reader, name throws(JSONError) in
+                guard name == "maximumBytesPerSecond" else { throw reader.unknownMember(name) }
+                limit = .some(try reader.byteRate())
+            }
+        }
+        if let limit { await gateway.setLimit(limit) }
+        return description
+    }
+
+    private var description: Response {
         .json { json in
             json.object { json in
                 json.member("version", options.version)
                 json.member("startedAt", instant: startedAt.milliseconds)
+                json.member("maximumBytesPerSecond", gateway.limit)
                 json.object("limits") { json in
                     let limits = Limits()
                     json.member("requestLineBytes", limits.requestLine)
@@ -98,7 +116,7 @@ extension Service {
 }
 
 extension Problem {
-    fileprivate static func unavailable(because detail: String) -> Problem {
+    static func unavailable(because detail: String) -> Problem {
         var problem = Problem.unavailable
         problem.detail = detail
         return problem

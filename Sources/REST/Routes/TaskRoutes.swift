@@ -5,83 +5,6 @@ internal import Loop
 internal import Semantics
 
 extension Service {
-    /// How many tasks one request may create.
-    private static let arrayLimit = 500
-
-    func createTasks(_ call: Call) async throws -> Response {
-        let session = try await session(of: call)
-        let inline = try gateway.sessionRecord(session, of: call.tenant).delegate?.data == .inline
-        let bytes = try await call.jsonBytes() ?? []
-        let drafts = try TaskDrafts(bytes, limit: Service.arrayLimit)
-        switch drafts {
-        case .one(let draft):
-            let spec = try spec(of: draft, at: "", inline: inline)
-            if let answer = call.request.queryValue("answer") {
-                guard answer == "content" else {
-                    throw Call.invalid("answer", "must be \"content\"")
-                }
-                return try await answerWithContent(spec, session, call)
-            }
-            return try await createOne(spec, session, call)
-        case .many(let drafts):
-            guard call.request.queryValue("answer") == nil else {
-                throw Call.invalid("answer", "needs one task, not an array")
-            }
-            return try await createMany(drafts, session, inline: inline, call)
-        }
-    }
-
-    private func createOne(
-        _ spec: TaskSpec, _ session: SessionID, _ call: Call
-    ) async throws -> Response {
-        var view = try await gateway.createTasks([spec], in: session, of: call.tenant)[0]
-        let wait = call.wait
-        if let wait {
-            view = try await gateway.task(view.record.id, of: call.tenant, completedWithin: wait)
-        }
-        var headers = call.applied(wait)
-        headers.add("Location", "/v1/tasks/\(view.record.id)")
-        return .json(201, headers: headers, capacity: 2048) { write(view, to: &$0) }
-    }
-
-    private func createMany(
-        _ drafts: [Result<TaskDraft, JSONError>], _ session: SessionID, inline: Bool, _ call: Call
-    ) async throws -> Response {
-        var specs: [TaskSpec] = []
-        var problems: [Int: Problem] = [:]
-        for (index, draft) in drafts.enumerated() {
-            do throws(Problem) {
-                switch draft {
-                case .success(let draft):
-                    specs.append(try spec(of: draft, at: "/\(index)", inline: inline))
-                case .failure(let error): throw Problem(error)
-                }
-            } catch {
-                problems[index] = error
-            }
-        }
-        let views = try await gateway.createTasks(specs, in: session, of: call.tenant)
-        var created = views.makeIterator()
-        return .json(capacity: 1024 * drafts.count) { json in
-            json.object { json in
-                json.array("results") { json in
-                    for index in drafts.indices {
-                        json.object { json in
-                            if let problem = problems[index] {
-                                json.member("status", problem.status)
-                                json.object("problem") { problem.writeMembers(to: &$0) }
-                            } else if let view = created.next() {
-                                json.member("status", 201)
-                                json.name("task")
-                                write(view, to: &json)
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     func listTasks(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
         var query = TaskQuery(tenant: call.tenant, limit: limit + 1)
@@ -133,30 +56,22 @@ extension Service {
     func changeTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         var change = TaskChange()
-        var notYet: String?
         try await call.json { reader throws(JSONError) in
             try reader.object { reader, name throws(JSONError) in
                 switch name {
                 case "priority": change.priority = try reader.double(in: 0...1)
                 case "description":
-                    change.description = .some(try reader.optionalString())
-                    if case .some(.some(let text)) = change.description, text.utf8.count > 1024 {
-                        throw reader.fail("must not be longer than 1,024 bytes")
-                    }
+                    change.description = .some(try reader.clientDescription())
                 case "earliestBeginDate":
                     change.earliestBeginDate = .some(
                         try reader.optional { r throws(JSONError) in
                             Timestamp(milliseconds: try r.instant())
                         })
                 case "maximumBytesPerSecond":
-                    try reader.skipValue()
-                    notYet = "/maximumBytesPerSecond"
+                    change.maximumBytesPerSecond = .some(try reader.byteRate())
                 default: throw reader.unknownMember(name)
                 }
             }
-        }
-        if let notYet {
-            throw ProblemCode.notYetSupported.problem("Rate limits come later.", at: notYet)
         }
         let view = try await gateway.change(id, of: call.tenant, change)
         rendered.drop(id)
@@ -180,30 +95,33 @@ extension Service {
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
-    /// S-33. `producingResumeData` comes later: only its default is taken.
+    /// S-33, S-34.
     func cancelTask(_ call: Call) async throws -> Response {
         let id = try call.task()
-        if let bytes = try await call.jsonBytes() {
-            var producesResumeData = false
-            do throws(JSONError) {
-                try JSONReader.read(bytes) { reader throws(JSONError) in
-                    try reader.object { reader, name throws(JSONError) in
-                        guard name == "producingResumeData" else {
-                            throw reader.unknownMember(name)
-                        }
-                        producesResumeData = try reader.bool()
-                    }
-                }
-            } catch {
-                throw Problem(error)
-            }
-            if producesResumeData {
-                throw ProblemCode.notYetSupported.problem(
-                    "Resume data comes later.", at: "/producingResumeData")
-            }
+        guard try await producesResumeData(call) else {
+            let view = try await gateway.cancel(id, of: call.tenant)
+            return .json(capacity: 2048) { write(view, to: &$0) }
         }
-        let view = try await gateway.cancel(id, of: call.tenant)
-        return .json(capacity: 2048) { write(view, to: &$0) }
+        let view = try await gateway.cancelProducingResumeData(id, of: call.tenant)
+        return .json(capacity: 2048) { json in
+            write(view, to: &json) { json in json.member("resumeData", view.record.resumeData) }
+        }
+    }
+
+    private func producesResumeData(_ call: Call) async throws -> Bool {
+        guard let bytes = try await call.jsonBytes() else { return false }
+        var producesResumeData = false
+        do throws(JSONError) {
+            try JSONReader.read(bytes) { reader throws(JSONError) in
+                try reader.object { reader, name throws(JSONError) in
+                    guard name == "producingResumeData" else { throw reader.unknownMember(name) }
+                    producesResumeData = try reader.bool()
+                }
+            }
+        } catch {
+            throw Problem(error)
+        }
+        return producesResumeData
     }
 
     // MARK: Parts
@@ -226,8 +144,12 @@ extension Service {
         "Content-Type": "application/json", "Cache-Control": "no-store",
     ]
 
-    func write(_ view: TaskView, to json: inout JSONWriter) {
-        view.write(to: &json, sharedSession: gateway.isShared(view.record.session))
+    func write(
+        _ view: TaskView, to json: inout JSONWriter,
+        and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) {
+        view.write(
+            to: &json, sharedSession: gateway.isShared(view.record.session), and: writeMore)
     }
 
     private func writeGroup(
@@ -236,15 +158,6 @@ extension Service {
     ) {
         json.array(name) { json in
             for view in views where view.record.type == type { write(view, to: &json) }
-        }
-    }
-
-    private func spec(of draft: TaskDraft, at prefix: String, inline: Bool) throws(Problem)
-        -> TaskSpec
-    {
-        let transport = transport
-        return try draft.spec(at: prefix, inline: inline) { text throws(URLRejection) in
-            try transport.parse(text)
         }
     }
 
@@ -288,27 +201,12 @@ extension Service {
     }
 }
 
-/// The body of a creation: one task, or many.
-private enum TaskDrafts {
-    case one(TaskDraft)
-    case many([Result<TaskDraft, JSONError>])
-
-    init(_ bytes: [UInt8], limit: Int) throws(Problem) {
-        do throws(JSONError) {
-            self = try JSONReader.read(bytes) { reader throws(JSONError) -> TaskDrafts in
-                guard try reader.peekKind() == .array else { return .one(try TaskDraft(&reader)) }
-                var drafts: [Result<TaskDraft, JSONError>] = []
-                try reader.array { reader throws(JSONError) in
-                    guard drafts.count < limit else {
-                        throw reader.fail("must not be beyond the first \(limit)")
-                    }
-                    drafts.append(
-                        try reader.result { r throws(JSONError) in try TaskDraft(&r) })
-                }
-                return .many(drafts)
-            }
-        } catch {
-            throw Problem(error)
+extension TaskRecord {
+    /// What another download can go on from, once this one has ended early (S-34).
+    fileprivate var resumeData: String? {
+        guard case .string(let data) = error?.userInfo[TransferError.resumeDataKey] else {
+            return nil
         }
+        return data
     }
 }

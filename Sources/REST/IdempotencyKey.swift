@@ -1,0 +1,83 @@
+internal import Engine
+internal import HTTP
+internal import Loop
+
+/// The field that makes a request create once, however often it is sent (R-10,
+/// draft-ietf-httpapi-idempotency-key-header).
+enum IdempotencyKey {
+    /// What a replay is told by.
+    static let replayed: HeaderFields = ["Idempotency-Replayed": "true"]
+
+    /// Reads a value: a string of RFC 9651 §3.3.3, or the key as it is. The same key in both forms is
+    /// the same key.
+    ///
+    /// - Returns: 1…255 visible ASCII characters, or nil where the value is none.
+    static func key(in value: String) -> String? {
+        let key = value.hasPrefix("\"") ? string(value) : bare(value)
+        guard let key, (1...255).contains(key.utf8.count),
+            key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        return key
+    }
+
+    /// A string in quotes, without what may follow one in a structured field.
+    private static func string(_ value: String) -> String? {
+        var text = ""
+        var isEscaped = false
+        var rest = value.unicodeScalars.dropFirst()
+        while let scalar = rest.popFirst() {
+            if isEscaped {
+                guard scalar == "\"" || scalar == "\\" else { return nil }
+                isEscaped = false
+            } else if scalar == "\\" {
+                isEscaped = true
+                continue
+            } else if scalar == "\"" {
+                return rest.isEmpty ? text : nil
+            }
+            text.unicodeScalars.append(scalar)
+        }
+        return nil
+    }
+
+    /// As many clients send it; what would end it in a structured field is refused.
+    private static func bare(_ value: String) -> String? {
+        value.contains { "\"\\,;".contains($0) } ? nil : value
+    }
+}
+
+extension Call {
+    /// Performs what the request asks to create, unless it has been done for its `Idempotency-Key`.
+    ///
+    /// A request without the field always creates.
+    /// - Parameters:
+    ///   - body: what beside method, path and query makes it the same request.
+    ///   - gateway: keeps the keys.
+    ///   - create: see `Gateway.createOnce`.
+    /// - Returns: what was created now, or what an earlier request has created.
+    /// - Throws: 422 for a field that is wrong, or a key of another request; what `create` throws.
+    func createOnce<Created>(
+        _ body: [UInt8], at gateway: Gateway,
+        _ create: @LoopActor (CreationTicket?) async throws -> Created
+    ) async throws -> Creation<Created> {
+        guard let key = try idempotencyKey() else {
+            return .new(try await create(nil))
+        }
+        let fingerprint = gateway.fingerprint(
+            of: Array(request.method.utf8), Array(request.path.utf8),
+            Array((request.rawQuery ?? "").utf8), body)
+        return try await gateway.createOnce(
+            CreationRequest(key: key, fingerprint: fingerprint), of: tenant, create)
+    }
+
+    /// The request's key; nil without one.
+    func idempotencyKey() throws(Problem) -> String? {
+        let values = request.headers.values(of: "idempotency-key")
+        if values.isEmpty { return nil }
+        guard values.count == 1, let key = IdempotencyKey.key(in: values[0]) else {
+            throw ProblemCode.invalidValue.problem(
+                "Idempotency-Key must be given once, with 1 to 255 visible ASCII characters.")
+        }
+        return key
+    }
+}
