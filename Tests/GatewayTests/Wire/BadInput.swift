@@ -46,7 +46,9 @@ struct BadInput: Sendable, CustomTestStringConvertible {
 }
 
 extension BadInput {
-    static let all = framing + json + sessions + tasks + requests + urls + places
+    static let all =
+        framing + json + sessions + tasks + requests + urls + places + bodies + continuations
+        + limits + retries + keys
 
     private static let framing = [
         BadInput("no body", 400, "malformed-json", "/v1/sessions"),

@@ -41,17 +41,6 @@ struct BadInputTests {
         #expect(try await client.task(id)["state"].string == "suspended")
     }
 
-    @Test func `cancelling for resume data comes later`() async throws {
-        let client = try RunningGateway.shared.client
-        let id = try await client.sharedSession.create("data", "http://127.0.0.1:9/").id
-        let path = "/v1/tasks/\(id)/cancel"
-        let answer = try await client.post(path, ["producingResumeData": true])
-        #expect(answer.status == 422 && answer.problem == "not-yet-supported")
-        #expect(answer.json["pointer"].string == "/producingResumeData")
-        #expect(try await client.task(id)["state"].string == "suspended")
-        #expect(try await client.post(path, ["producingResumeData": false]).status == 200)
-    }
-
     @Test func `the largest body that is taken is 1 MiB`() async throws {
         let client = try RunningGateway.shared.client
         let frame =
