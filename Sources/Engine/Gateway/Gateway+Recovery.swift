@@ -44,11 +44,10 @@ extension Gateway {
     /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12, S-56).
     public func stop() async {
         housekeeping = nil
-        await withDiscardingTaskGroup { group in
-            for runner in runners.values {
-                group.addTask(executorPreference: LoopActor.executor) { await runner.abandon() }
-            }
-        }
+        let live = Array(runners.values)
+        let settling = live.map { runner in LoopActor.start { await runner.settle() } }
+        for task in settling { await task.value }
+        for runner in live { runner.abandon() }
         await endUploads()
         for session in sessions.values { session.closeConnections() }
         await durable.caughtUp()
