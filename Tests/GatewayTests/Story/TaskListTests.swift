@@ -41,11 +41,11 @@ struct TaskListTests {
         #expect(results.map { $0["status"].int } == [201, 422, 422, 201, 422, 422])
         #expect(
             results.map { $0["problem"]["code"].string } == [
-                nil, "unsupported-url", "unknown-member", nil, "not-yet-supported", "invalid-value",
+                nil, "unsupported-url", "unknown-member", nil, "invalid-value", "invalid-value",
             ])
         #expect(
             results.map { $0["problem"]["pointer"].string } == [
-                nil, "/1/request/url", "/2/unknown", nil, "/4/type", "/5",
+                nil, "/1/request/url", "/2/unknown", nil, "/4/body", "/5",
             ])
         #expect(results[0]["task"]["state"].string == "suspended")
         let number = try #require(results[0]["task"]["number"].int)
