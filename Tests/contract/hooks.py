@@ -22,6 +22,8 @@ class Origin(http.server.BaseHTTPRequestHandler):
 
     def answer(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        # A body in chunks is not looked at: what is left of it ends with the connection.
+        self.close_connection = "Transfer-Encoding" in self.headers
         moved = self.path == "/moved"
         body = b"" if moved else b"twelve bytes"
         self.send_response(302 if moved else 404 if self.path == "/missing" else 200)
@@ -54,9 +56,9 @@ schemathesis.openapi.format("web-url", strategies.sampled_from([*urls, "http://1
 
 
 
-def gateway(method, path, json=None, **headers):
+def gateway(method, path, json=None, data=None, **headers):
     answer = requests.request(
-        method, BASE + path, json=json, headers={**TOKEN, **headers}, timeout=20
+        method, BASE + path, json=json, data=data, headers={**TOKEN, **headers}, timeout=20
     )
     return answer.json() if answer.content else None
 
@@ -67,8 +69,20 @@ def make_task(resume):
     return gateway("POST", "/v1/sessions/shared/tasks", spec, **wait)["id"]
 
 
-def make_session():
-    return gateway("POST", "/v1/sessions", {"type": "ephemeral"})["id"]
+def make_session(**spec):
+    return gateway("POST", "/v1/sessions", {"type": "ephemeral", **spec})["id"]
+
+
+def make_streamed_task():
+    """A task that waits for its body."""
+    session = make_session(delegate={"handles": ["bodyStream"], "decisionTimeout": 10})
+    spec = {"type": "upload", "resume": True, "request": {"url": urls[0]}, "body": {"stream": {}}}
+    return gateway("POST", f"/v1/sessions/{session}/tasks", spec)["id"]
+
+
+def make_file(complete):
+    fields = {"Upload-Complete": "?1" if complete else "?0"}
+    return gateway("POST", "/v1/files", data=b"twelve bytes", **fields)["id"]
 
 
 turn = itertools.count()
@@ -90,10 +104,18 @@ def before_call(context, case, kwargs):
         point_at_something(case, operation)
     if str((case.headers or {}).get("Prefer")).startswith("wait="):
         case.headers["Prefer"] = "wait=0"
+    is_wrong_body = case.meta is not None and case.meta.is_negative_at(ParameterLocation.BODY)
+    free_key(case, operation)
     if operation == "createTasks":
         for spec in case.body if isinstance(case.body, list) else [case.body]:
             if isinstance(spec, dict):
                 end_by_itself(spec)
+                if not is_wrong_body:
+                    end_soon(spec)
+                    send_something(spec)
+                    agree(spec)
+    if operation in ("updateGateway", "updateSession", "updateTask") and not is_wrong_body:
+        end_soon(case.body)
     if operation == "getTaskContent":
         end_task(str(case.path_parameters["task"]))
 
@@ -103,11 +125,30 @@ def point_at_something(case, operation):
     number = next(turn)
     if number % 4 == 3:
         return
+    if operation == "sendTaskBody":
+        case.path_parameters["task"] = make_streamed_task()
+        return
+    if "file" in case.path_parameters:
+        case.path_parameters["file"] = make_file(complete=number % 4 != 0)
     if "task" in case.path_parameters:
         case.path_parameters["task"] = make_task(resume=number % 4 != 0)
     if "session" in case.path_parameters:
         changes = operation in ("updateSession", "invalidateSession")
         case.path_parameters["session"] = make_session() if changes else "shared"
+
+
+def free_key(case, operation):
+    """A key stands for one request: most get one of their own, and none where it is no use."""
+    wrong = case.meta.is_negative_at if case.meta is not None else lambda _: True
+    if wrong(ParameterLocation.HEADER) or wrong(ParameterLocation.QUERY):
+        return
+    query, headers, number = case.query or {}, case.headers or {}, next(turn)
+    if operation == "createTasks" and isinstance(case.body, list) and number % 4:
+        query.pop("answer", None)
+    if "Idempotency-Key" in headers and "answer" in query and number % 4:
+        del headers["Idempotency-Key"]
+    elif "Idempotency-Key" in headers and number % 4:
+        headers["Idempotency-Key"] = f"key-{number}"
 
 
 def end_by_itself(spec):
@@ -116,6 +157,45 @@ def end_by_itself(spec):
         del spec["earliestBeginDate"]
     if spec.get("delivery") == "stream" and spec.get("resume") is True:
         spec["resume"] = False
+
+
+def end_soon(spec):
+    """Limits and delays that are allowed, but too slow for a test."""
+    if not isinstance(spec, dict):
+        return
+    if isinstance(spec.get("maximumBytesPerSecond"), int):
+        spec["maximumBytesPerSecond"] = max(spec["maximumBytesPerSecond"], 1000000)
+    if isinstance(spec.get("retry"), dict):
+        spec["retry"]["backoff"] = {"initial": 0, "maximum": 0}
+
+
+def send_something(spec):
+    """A drawn id of a file or a task names nothing; every other time it is exchanged for a real one."""
+    body = spec.get("body")
+    if not isinstance(body, dict) or next(turn) % 2 == 0:
+        return
+    if "file" in body:
+        body["file"] = make_file(complete=True)
+    if "task" in body:
+        body["task"] = make_task(resume=True)
+
+
+def agree(spec):
+    """What members ask of one another, three times out of four: the rest is refused for it."""
+    if next(turn) % 4 == 0:
+        return
+    kind, body, request = spec.get("type"), spec.get("body"), spec.get("request")
+    if kind != "download":
+        for member in ("connections", "mirrors"):
+            spec.pop(member, None)
+    if kind != "data" or spec.get("computeDigest") or spec.get("expectedDigest"):
+        spec.pop("delivery", None)
+    if isinstance(body, dict) and "stream" in body:
+        body.clear()
+        body["text"] = "no stream"
+    if isinstance(request, dict) and body is not None:
+        request["method"] = "POST"
+        spec.pop("connections", None)
 
 
 def end_task(task):

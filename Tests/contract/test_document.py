@@ -66,7 +66,7 @@ def test_an_operation_tells_name_place_scope_and_its_failures(operation):
     assert (scope == "none") == (operation.get("security") == [])
     if scope != "none":
         assert {"401", "403", "429"} <= operation["responses"].keys()
-    if "requestBody" in operation:
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
         assert {"400", "413", "415", "422"} <= operation["responses"].keys()
 
 
