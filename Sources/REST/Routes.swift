@@ -11,6 +11,7 @@ extension Service {
             Endpoint("GET", "/openapi.yaml", .open, contract),
             Endpoint("GET", "/metrics", .scope(.admin), metrics),
             Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
+            Endpoint("PATCH", "/v1/gateway", .scope(.admin), changeGateway),
 
             Endpoint("POST", "/v1/browser-session", .anyToken, startBrowserSession),
             Endpoint("DELETE", "/v1/browser-session", .anyToken, endBrowserSession),
@@ -33,6 +34,18 @@ extension Service {
             Endpoint("POST", "/v1/tasks/{task}/suspend", .scope(.tasks), suspendTask),
             Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
+            Endpoint(
+                "PUT", "/v1/tasks/{task}/body", .scope(.tasks), bodyPace: .idle(.seconds(60)),
+                sendBody),
+
+            Endpoint(
+                "POST", "/v1/files", .scope(.tasks), bodyPace: .idle(.seconds(60)), createFile),
+            Endpoint("GET", "/v1/files", .scope(.tasks), listFiles),
+            Endpoint("GET", "/v1/files/{file}", .scope(.tasks), readFile),
+            Endpoint(
+                "PATCH", "/v1/files/{file}", .scope(.tasks), bodyPace: .idle(.seconds(60)),
+                appendToFile),
+            Endpoint("DELETE", "/v1/files/{file}", .scope(.tasks), deleteFile),
 
             Endpoint("GET", "/v1/events", .scope(.events), followTenant),
             Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), followSession),

@@ -16,8 +16,11 @@ struct Contract: Sendable {
         var description: String { "\(method) \(path)" }
 
         /// The path with real ids in it.
-        func path(session: String, task: String) -> String {
+        func path(
+            session: String, task: String, file: String = "fil_000000000000"
+        ) -> String {
             path.replacing("{session}", with: session).replacing("{task}", with: task)
+                .replacing("{file}", with: file)
         }
     }
 

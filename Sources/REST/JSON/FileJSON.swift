@@ -1,0 +1,19 @@
+internal import JSON
+internal import Semantics
+
+extension StagedFile {
+    /// The file as it is answered (`StagedFile` of openapi.yaml).
+    func write(to json: inout JSONWriter, expiresAt: Timestamp) {
+        json.object { json in
+            json.member("id", id.description)
+            json.member("length", length)
+            json.member("complete", isComplete)
+            json.member("expectedLength", announcedLength ?? unknownSize)
+            json.member("mediaType", mediaType)
+            json.member("digest", expectedDigest?.description)
+            json.member("createdAt", instant: createdAt.milliseconds)
+            json.member("expiresAt", instant: expiresAt.milliseconds)
+            json.object("links") { json in json.member("self", "/v1/files/\(id)") }
+        }
+    }
+}
