@@ -126,7 +126,8 @@ struct BodyTests {
     }
 
     @Test @LoopActor
-    func `an origin that takes nothing stops the client: 512 KiB wait at most (R-9)`() async throws {
+    func `an origin that takes nothing stops the client: 512 KiB wait at most (R-9)`() async throws
+    {
         let house = try await House.open()
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
@@ -239,7 +240,8 @@ struct BodyTests {
     }
 
     @Test @LoopActor
-    func `a client that leaves while its task waits for a slot ends the task (S-73)`() async throws {
+    func `a client that leaves while its task waits for a slot ends the task (S-73)`() async throws
+    {
         let house = try await House.open()
         let session = try await house.session(delegate: Self.streaming()) {
             $0.httpMaximumConnectionsPerHost = 1
@@ -312,7 +314,11 @@ struct BodyTests {
         #expect(record.error == nil && record.response?.mimeType == "text/plain")
         #expect(try await house.read(task) == Array("onetwo".utf8))
         let types = house.recorder.events.compactMap { event -> String? in
-            if case .didReceiveResponse(let response) = event.body { response.mimeType } else { nil }
+            if case .didReceiveResponse(let response) = event.body {
+                response.mimeType
+            } else {
+                nil
+            }
         }
         #expect(types == ["multipart/x-mixed-replace", "image/jpeg", "text/plain"])
     }

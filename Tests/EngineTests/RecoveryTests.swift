@@ -78,7 +78,8 @@ struct RecoveryTests {
     func `an unsafe request that may have been sent is not sent again (R-13)`() async throws {
         let house = try await House.open()
         let session = try await house.session()
-        let task = try await house.create(try house.spec(method: "POST", body: .bytes([1])), in: session)
+        let task = try await house.create(
+            try house.spec(method: "POST", body: .bytes([1])), in: session)
         _ = try await house.network.attempt(0)
         let next = try await house.crash()
         await next.gateway.start()

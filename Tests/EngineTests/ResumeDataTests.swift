@@ -31,7 +31,8 @@ struct ResumeDataTests {
         /// What the failed task's error has for another one.
         func resumeData(of task: TaskID) async throws -> String {
             let record = try await house.finished(task)
-            guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
+            guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey]
+            else {
                 throw NoData()
             }
             return data
@@ -72,7 +73,9 @@ struct ResumeDataTests {
         let resumed = events.firstIndex(
             of: .didResumeAtOffset(
                 fileOffset: Int64(cut), expectedTotalBytes: Int64(Self.length)))
-        let answered = events.firstIndex { if case .didReceiveResponse = $0 { true } else { false } }
+        let answered = events.firstIndex {
+            if case .didReceiveResponse = $0 { true } else { false }
+        }
         #expect(try #require(resumed) < #require(answered))
     }
 
@@ -150,7 +153,8 @@ struct ResumeDataTests {
         #expect(throws: GatewayError.badResumeData) {
             try scene.house.gateway.checkpoint(in: data, of: stranger)
         }
-        for blob in ["", "AAAA", "!", data + "A", String(data.dropLast(3)), "A" + data.dropFirst()] {
+        for blob in ["", "AAAA", "!", data + "A", String(data.dropLast(3)), "A" + data.dropFirst()]
+        {
             #expect(throws: GatewayError.badResumeData) {
                 try scene.house.gateway.checkpoint(in: blob, of: scene.house.tenant)
             }
@@ -222,9 +226,11 @@ struct ResumeDataTests {
     }
 
     @Test(arguments: [false, true]) @LoopActor
-    func `a download that a stop or a crash interrupts ends with -997 and its resume data (S-56, R-2, R-12)`(
-        isCrash: Bool
-    ) async throws {
+    func
+        `a download that a stop or a crash interrupts ends with -997 and its resume data (S-56, R-2, R-12)`(
+            isCrash: Bool
+        ) async throws
+    {
         let scene = try await Scene()
         scene.server.held = [0]
         let task = try await scene.download()

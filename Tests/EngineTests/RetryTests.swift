@@ -17,7 +17,9 @@ struct RetryTests {
     }
 
     @Test @LoopActor
-    func `a status of the list is tried again, is not the response, and says so before`() async throws {
+    func `a status of the list is tried again, is not the response, and says so before`()
+        async throws
+    {
         let house = try await House.open()
         let session = try await house.session()
         let policy = try Self.policy(2)
@@ -119,7 +121,8 @@ struct RetryTests {
     }
 
     @Test @LoopActor
-    func `a suspended task does not wait for its retry, and goes on at resume (S-18)`() async throws {
+    func `a suspended task does not wait for its retry, and goes on at resume (S-18)`() async throws
+    {
         let house = try await House.open()
         let session = try await house.session()
         let policy = try Self.policy(1, initial: 3600)
@@ -134,7 +137,8 @@ struct RetryTests {
     }
 
     @Test @LoopActor
-    func `bytes that a reader has seen cannot be taken back: a streamed content is not tried again`()
+    func
+        `bytes that a reader has seen cannot be taken back: a streamed content is not tried again`()
         async throws
     {
         let house = try await House.open()
@@ -155,9 +159,11 @@ struct RetryTests {
     // MARK: Mirrors
 
     @Test(arguments: [404, 500, 0]) @LoopActor
-    func `a source that fails is followed by the next mirror, without what was meant for it alone (S-69)`(
-        status: Int
-    ) async throws {
+    func
+        `a source that fails is followed by the next mirror, without what was meant for it alone (S-69)`(
+            status: Int
+        ) async throws
+    {
         let house = try await House.open()
         let session = try await house.session {
             $0.httpAdditionalHeaders = ["Authorization": "secret", "X-Plain": "1"]
@@ -184,7 +190,8 @@ struct RetryTests {
     }
 
     @Test @LoopActor
-    func `a mirror with other bytes is not believed: the digest decides, and the next one is asked (R-3)`()
+    func
+        `a mirror with other bytes is not believed: the digest decides, and the next one is asked (R-3)`()
         async throws
     {
         let house = try await House.open()

@@ -108,7 +108,8 @@ struct SegmentTests {
     }
 
     @Test @LoopActor
-    func `when the last connection has failed the task fails, with resume data for all ranges (S-35)`()
+    func
+        `when the last connection has failed the task fails, with resume data for all ranges (S-35)`()
         async throws
     {
         let scene = try await Scene()

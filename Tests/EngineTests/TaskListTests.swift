@@ -137,8 +137,11 @@ struct TaskListTests {
             try await house.gateway.suspend(task, of: house.tenant)
         }
         try await eventually("it to be let go") { house.gateway.runners[task] == nil }
+        // Calls nest (S-31): one for the creation, and one for the suspend.
         let resume = Task { @LoopActor in
-            try await house.gateway.resume(task, of: house.tenant)
+            async let first = house.gateway.resume(task, of: house.tenant)
+            async let second = house.gateway.resume(task, of: house.tenant)
+            return try await (first, second)
         }
         let attempt = try await house.network.attempt(0)
         house.store.release()

@@ -117,7 +117,8 @@ public struct ContentFolder: Sendable {
         }
         var status = stat()
         guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
-        let modified = Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
+        let modified =
+            Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
         return Entry(owner: owner, kind: kind, modified: Timestamp(milliseconds: modified))
     }
 

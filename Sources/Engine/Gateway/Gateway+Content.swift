@@ -89,7 +89,9 @@ extension Gateway {
             switch body {
             case .task(let id, let length):
                 let record = try await task(id, of: tenant).record
-                guard let content = record.content, content.length == length else { throw .noContent }
+                guard let content = record.content, content.length == length else {
+                    throw .noContent
+                }
                 switch try await source(of: content, record) {
                 case .bytes(let bytes): return .bytes(bytes)
                 case .file(let file): return .file(file)

@@ -141,6 +141,7 @@ extension Gateway {
     ///   - generation: of the body, as `task.needNewBodyStream` asked for it.
     ///   - length: bytes, if the client knows.
     /// - Returns: what the client's bytes are written to.
+    /// - Throws: `bodyNotWanted`, `wrongBodyLength`, `noSuchTask`.
     public func openBody(
         of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
     ) async throws(GatewayError) -> BodyPipe {

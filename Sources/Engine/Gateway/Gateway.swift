@@ -213,6 +213,8 @@ public final class Gateway {
     ///   - tenant: whose it is.
     ///   - description: a client's own words.
     ///   - limit: bytes of bodies a second, of all its tasks together.
+    /// - Returns: the session as it is then.
+    /// - Throws: `noSuchSession`, `sessionInvalidated`.
     public func change(
         _ id: SessionID, of tenant: TenantID, description: String??, limit: Int64??
     ) async throws(GatewayError) -> SessionView {

@@ -63,8 +63,12 @@ final class SegmentedTransfer {
 
     /// - Parameters:
     ///   - plan: what is missing; its lowest gap is what the task's own attempt fetches.
+    ///   - spool: where everything goes.
+    ///   - common: what all connections have in common.
     ///   - writer: of that attempt's bytes.
     ///   - streamsToEnd: whether that attempt's answer goes on to the end of the entity.
+    ///   - meter: what that attempt may take.
+    ///   - owner: hears of everything; outlives the transfer.
     init(
         _ plan: SegmentPlan, to spool: ContentSpool, _ common: Common, writer: BlockWriter,
         streamsToEnd: Bool, meter: Meter, owner: any SegmentOwner

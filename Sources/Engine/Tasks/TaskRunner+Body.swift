@@ -104,6 +104,7 @@ extension TaskRunner {
     /// The client has left before the attempt began to read its body: another one may come in its place.
     func loseBody(_ pipe: BodyPipe) {
         guard bodyPipe === pipe, !pipe.isUsed else { return }
-        fail(.url(.requestBodyStreamExhausted, message: "The client left before the body was over."))
+        fail(
+            .url(.requestBodyStreamExhausted, message: "The client left before the body was over."))
     }
 }

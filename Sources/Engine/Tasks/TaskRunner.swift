@@ -64,14 +64,14 @@ final class TaskRunner {
     private var waiters: [CompletionWaiter] = []
     private var contentWaiters: [CheckedContinuation<Void, Never>] = []
 
-    private var timeouts: TimeoutClock
-    private lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
-    private var beginTimer: LoopTimer?
-    private var graceTimer: LoopTimer?
-    private var retryTimer: LoopTimer?
-    private var bodyTimer: LoopTimer?
+    var timeouts: TimeoutClock
+    private(set) lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
+    var beginTimer: LoopTimer?
+    var graceTimer: LoopTimer?
+    var retryTimer: LoopTimer?
+    var bodyTimer: LoopTimer?
     /// When the wait for the begin date is over, on the monotonic clock.
-    private var beginsAt = Duration.zero
+    var beginsAt = Duration.zero
 
     /// A runner for a task as it was created, or as the store has it (suspended, or waiting).
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
@@ -299,7 +299,7 @@ final class TaskRunner {
         if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
     }
 
-    private func stopAttempt() {
+    func stopAttempt() {
         if let metrics = exchange.stop() { record.metrics.transactions.append(metrics) }
         if let stopped = segments?.stop() { endSegments(stopped) }
         endUpload(.attemptEnded)
@@ -344,98 +344,6 @@ final class TaskRunner {
         hub.publish(.didComplete(record.error), of: record.id, in: session)
         endWaits()
         services.onCompletion?(self)
-    }
-
-    // MARK: Timers
-
-    private var beginDelay: Duration {
-        guard let date = record.options.earliestBeginDate else { return .zero }
-        return .milliseconds(date.milliseconds - services.clock.now.milliseconds)
-    }
-
-    private func waitForBeginDate() {
-        beginsAt = services.clock.uptime + beginDelay
-        let timer = LoopTimer { [unowned self] in checkBeginDate() }
-        timer.arm(after: beginDelay)
-        beginTimer = timer
-    }
-
-    private func checkBeginDate() {
-        let left = beginsAt - services.clock.uptime
-        if left > .zero { beginTimer?.arm(after: left) } else { send(.beginDateReached) }
-    }
-
-    private func waitForRetry() {
-        let timer = LoopTimer { [unowned self] in send(.retryDue) }
-        timer.arm(after: retryDelay)
-        retryTimer = timer
-    }
-
-    /// The client has this long to send the body that it was asked for (S-73).
-    func limitWaitForBody(_ limit: Duration) {
-        let timer = LoopTimer { [unowned self] in
-            fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
-        }
-        timer.arm(after: limit)
-        bodyTimer = timer
-    }
-
-    /// What is left of the whole task's time (S-17).
-    var timeLeft: Duration { timeouts.remaining(.resource, at: services.clock.uptime) }
-
-    /// The idle timer stands still while it is not the network that is slow, but the store, the disk, a limit, or the
-    /// client at either end (S-18). A streamed content that nobody reads does not stop it.
-    func updateIdleTimer() {
-        let waitsForSink: Bool
-        if case .pipe(let pipe) = sink, !pipe.hasReader {
-            waitsForSink = false
-        } else {
-            waitsForSink = exchange.isPaused(for: .sink)
-        }
-        let waits =
-            waitsForSink || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
-            || upload?.isWaiting == true
-        let isHeldUp = segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
-        let uptime = services.clock.uptime
-        if isHeldUp {
-            timeouts.attemptHeld(at: uptime)
-        } else {
-            timeouts.attemptReleased(at: uptime)
-        }
-        armTimeouts()
-    }
-
-    private func armTimeouts() {
-        guard machine.phase != .completed, !isParking, let next = timeouts.nextDeadline else {
-            timeoutTimer.cancel()
-            return
-        }
-        timeoutTimer.arm(after: max(.zero, next.instant - services.clock.uptime))
-    }
-
-    private func checkTimeouts() {
-        guard let timer = timeouts.expired(at: services.clock.uptime) else {
-            armTimeouts()  // bytes have moved since the timer was armed
-            return
-        }
-        switch timer {
-        case .request where machine.phase == .attempting:
-            stopAttempt()
-            attemptFailed(.timedOut(.request))
-        case .request, .resource: fail(.timedOut(timer))
-        }
-    }
-
-    /// A door to the task's limits for its own attempt.
-    func makeMeter() -> Meter {
-        let meter = Meter(bandwidth)
-        meter.onAllowance = { [weak self] in
-            guard let self else { return }
-            let attempt = exchange.unpause(.rate)
-            updateIdleTimer()
-            attempt?.resume()
-        }
-        return meter
     }
 
     /// Whether the next attempt needs a body from the client.

@@ -22,7 +22,8 @@ final class TaskServices {
     /// Called with a task that has nothing to do any more, but was suspended before its attempt ended.
     var onRest: (@LoopActor (TaskRunner) -> Void)?
     /// Opens what a body is made of: a staged file, or another task's content.
-    var sourceOpener: (@LoopActor (BodyRecord, TenantID) async throws(TransferError) -> BodyContent)?
+    var sourceOpener:
+        (@LoopActor (BodyRecord, TenantID) async throws(TransferError) -> BodyContent)?
     /// Gives the next decision its name.
     var decisionNamer: (@LoopActor () -> DecisionID)?
 

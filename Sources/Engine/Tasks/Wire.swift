@@ -5,6 +5,8 @@ extension AttemptRequest {
     /// The task's current request.
     ///
     /// - Parameters:
+    ///   - record: the task.
+    ///   - session: its session, whose headers join the request's.
     ///   - range: what is asked for in place of the whole.
     ///   - body: what is sent.
     ///   - isLimited: whether a limit may hold the attempt up.

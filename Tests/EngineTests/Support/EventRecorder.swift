@@ -103,7 +103,9 @@ final class EventRecorder: EventListener {
         let stage = EventRecorder.stage(of: event.body)
         if let before = stages[task] {
             if before == EventRecorder.lastStage { fail("follows the task's last", event) }
-            if stage < before, !EventRecorder.beginsAnew(event.body) { fail("comes too late", event) }
+            if stage < before, !EventRecorder.beginsAnew(event.body) {
+                fail("comes too late", event)
+            }
             if stage == before, !EventRecorder.repeats(event.body) { fail("comes again", event) }
         }
         stages[task] = stage

@@ -41,7 +41,8 @@ final class RangeServer {
         let isSame: Bool
         switch attempt.request.headers.first("If-Range") {
         case nil: isSame = true
-        case let condition? where condition.hasPrefix("\""): isSame = condition == tag && !refusesTags
+        case let condition? where condition.hasPrefix("\""):
+            isSame = condition == tag && !refusesTags
         case let date?: isSame = date == "Mon, 01 Jan 2024 00:00:00 GMT"
         }
         if let requested, isSame {

@@ -28,7 +28,8 @@ struct ReadmeTests {
         let shell = try ChildProcess(
             "/bin/bash", ["-e", "-o", "pipefail", "-c", "cd \(folder.path)\n" + script],
             environment: ProcessInfo.processInfo.environment)
-        #expect(try await shell.waitForExit(within: .seconds(60)) == .status(0), "\(shell.errorText)")
+        #expect(
+            try await shell.waitForExit(within: .seconds(60)) == .status(0), "\(shell.errorText)")
         #expect(!shell.outputText.contains("/problems/"), "\(shell.outputText)")
 
         let bodies = { (path: String) in origin.requests(for: path).map(\.body) }
