@@ -274,6 +274,61 @@ struct StreamedBodyTests {
         #expect(try await client.completedTask(id).errorCode == -1021)
     }
 
+    // MARK: Back-pressure
+
+    @Test func `a large body passes without being kept (R-9)`() async throws {
+        let recorder = UploadRecorder()
+        origin.on("/stored", recorder.behaviour)
+        let length = 64 << 20
+        try await RunningGateway.alone { gateway in
+            let session = try await gateway.client.createSession(
+                "default", ["delegate": ["handles": ["bodyStream"]]])
+            let id = try await session.start(
+                "upload", origin.url("/stored"), ["body": ["stream": [:]]])
+            let before = try gateway.process.residentBytes()
+            let connection = try await gateway.client.connect()
+            try await connection.send(
+                gateway.client.requestHead("PUT", Self.path(id), bodyLength: length))
+            for offset in stride(from: 0, to: length, by: 1 << 20) {
+                try await connection.send(
+                    Pattern.bytes(from: offset, count: 1 << 20), within: .seconds(30))
+            }
+            #expect(try await connection.response(within: .seconds(30)).status == 204)
+            #expect(try gateway.process.residentBytes() - before < 8 << 20)
+            #expect(try await gateway.client.completedTask(id)["countOfBytesSent"].int == length)
+        }
+        #expect(recorder.uploads.last?.isPattern(length) == true)
+    }
+
+    @Test func `an origin that stops reading stops the client (R-9)`() async throws {
+        origin.on("/never", .stall())
+        try await RunningGateway.alone { gateway in
+            let session = try await gateway.client.createSession(
+                "default", ["delegate": ["handles": ["bodyStream"]]])
+            let id = try await session.start(
+                "upload", origin.url("/never"), ["body": ["stream": [:]]])
+            let before = try gateway.process.residentBytes()
+            let connection = try await gateway.client.connect()
+            try await connection.send(
+                gateway.client.requestHead("PUT", Self.path(id), bodyLength: 1 << 30))
+            let piece = [UInt8](repeating: 7, count: 64 << 10)
+            var sent = 0
+            await #expect(throws: DeadlinePassed.self) {
+                while sent < 1 << 30 {
+                    try await connection.send(piece, within: .seconds(3))
+                    sent += piece.count
+                }
+            }
+            // The gateway's own share is 1 MiB; the rest waits in the kernel, before it and behind it.
+            #expect(try sent < (2 << 20) + 2 * SocketBuffers.largest(), "it went on to \(sent)")
+            #expect(try gateway.process.residentBytes() - before < 8 << 20)
+            #expect(try await gateway.client.task(id)["state"].string == "running")
+            connection.reset()
+            _ = try await gateway.client.tell(id, "cancel")
+            #expect(try await gateway.client.completedTask(id).errorCode == -999)
+        }
+    }
+
     // MARK: The refusal arrives
 
     @Test func `a refusal reaches a client that sends 100 MiB before it reads`() async throws {
