@@ -40,7 +40,7 @@ class Receiver:
 
     def rate_of_curl(self) -> float:
         """MiB a second of `curl -T`, straight here; raises unless all has arrived."""
-        command = ["curl", "--silent", "--fail", "--upload-file", str(self.source)]
+        command = ["curl", "--silent", "--show-error", "--fail", "--upload-file", str(self.source)]
         spent = run_measured([*command, self.url("curl")])
         self.take("curl")
         return GIBIBYTE / (1 << 20) / spent.wall

@@ -92,8 +92,9 @@ def _pipe(gateway: Gateway, connection: Connection, session: str, file: Path, ur
     if task["waitingFor"] != "bodyStream":
         task = wait_until("the task to ask for its body", asks, seconds=30, pause=0.001)
     body = gateway.url(f"{path}/body?generation={task['bodyGeneration']}")
-    command = ["curl", "--silent", "--fail", "--header", gateway.authorization]
-    run_measured([*command, "--upload-file", str(file), body])
+    command = ["curl", "--silent", "--show-error", "--fail"]
+    command += ["--header", gateway.authorization, "--upload-file", str(file)]
+    run_measured([*command, body])
     task = completed(connection, task)
     if task["countOfBytesSent"] != length:
         raise Failed(f"the task has sent {task['countOfBytesSent']} of {length} bytes")
