@@ -14,7 +14,9 @@ public final class RequestBody {
     }
 
     static let none = RequestBody(framing: .length(0), pace: .idle(.zero), connection: nil)
-    private static let pieceSize = 64 << 10
+    private static let pieceSize = 256 << 10
+    /// A body from here on, or of unknown length, is read further ahead.
+    private static let largeSize: Int64 = 1 << 20
 
     private var coding: Coding
     private weak var connection: Connection?
@@ -42,7 +44,7 @@ public final class RequestBody {
     /// Whether the request has no body. One in the chunked coding may still turn out to be empty.
     public nonisolated var isEmpty: Bool { declaredLength == 0 }
 
-    /// The next bytes, at most 64 KiB and never none; nil at the end.
+    /// The next bytes, at most 256 KiB and never none; nil at the end.
     ///
     /// Sends `100 Continue` first when the client waits for it. Cancelling the caller's task does
     /// not interrupt it; `interrupt`, the client's leaving and the body's pace do.
@@ -58,6 +60,9 @@ public final class RequestBody {
             let piece = take(from: connection)
             if !piece.isEmpty { return piece }
             if isFinished || failure != nil { continue }
+            if declaredLength ?? .max >= RequestBody.largeSize {
+                connection.wire.readFurtherAhead()
+            }
             connection.bodyIsWanted()
             await withCheckedContinuation { continuation in
                 waiting = continuation
@@ -148,16 +153,14 @@ public final class RequestBody {
     /// Decodes what has arrived, at most a piece.
     private func take(from connection: Connection) -> [UInt8] {
         var piece: [UInt8] = []
-        let consumed = connection.wire.withInput { input in
-            guard !input.isEmpty else { return 0 }
-            switch coding {
-            case .length(let remaining):
-                let count = Int(min(remaining, Int64(min(input.count, RequestBody.pieceSize))))
-                piece.append(contentsOf: UnsafeRawBufferPointer(rebasing: input[..<count]))
-                coding = .length(remaining: remaining - Int64(count))
-                isFinished = remaining == Int64(count)
-                return count
-            case .chunked(var reader):
+        switch coding {
+        case .length(let remaining):
+            piece = connection.wire.takeInput(Int(min(remaining, Int64(RequestBody.pieceSize))))
+            coding = .length(remaining: remaining - Int64(piece.count))
+            isFinished = remaining == Int64(piece.count)
+        case .chunked(var reader):
+            let consumed = connection.wire.withInput { input in
+                guard !input.isEmpty else { return 0 }
                 let (count, outcome) = reader.decode(
                     input, onto: &piece, limit: RequestBody.pieceSize,
                     limits: connection.server.limits)
@@ -169,8 +172,8 @@ public final class RequestBody {
                 }
                 return count
             }
+            connection.wire.consume(consumed)
         }
-        connection.wire.consume(consumed)
         pacer.take(piece.count)
         return piece
     }

@@ -11,6 +11,10 @@ internal import Loop
 final class Wire {
     /// Bytes that are read ahead of the request's reader; libevent stops reading there.
     static let readAhead = 64 << 10
+    /// The same for a large body.
+    static let bodyReadAhead = 256 << 10
+    /// Bytes that one event moves at most; libevent's own limit is 16 KiB, which costs a turn of epoll each.
+    private static let eventSize = 256 << 10
 
     private var socket: CInt = -1
     /// The bufferevent while the wire is open.
@@ -40,6 +44,8 @@ final class Wire {
         self.owner = owner
         bufferevent_setwatermark(raw, Int16(EV_READ), 0, Wire.readAhead)
         bufferevent_setwatermark(raw, Int16(EV_WRITE), mark, 0)
+        bufferevent_set_max_single_read(raw, Wire.eventSize)
+        bufferevent_set_max_single_write(raw, Wire.eventSize)
         bufferevent_setcb(
             raw, Wire.readCallback, Wire.writeCallback, Wire.eventCallback,
             Unmanaged.passUnretained(self).toOpaque())
@@ -57,6 +63,22 @@ final class Wire {
         }
         let count = evbuffer_get_length(input)
         return body(UnsafeRawBufferPointer(start: evbuffer_pullup(input, -1), count: count))
+    }
+
+    /// A large body comes: more is read at a time.
+    func readFurtherAhead() {
+        guard let raw else { return }
+        bufferevent_setwatermark(raw, Int16(EV_READ), 0, Wire.bodyReadAhead)
+    }
+
+    /// Takes at most `limit` bytes of the input, possibly none.
+    func takeInput(_ limit: Int) -> [UInt8] {
+        guard let raw, let input = bufferevent_get_input(raw) else { return [] }
+        let count = min(limit, evbuffer_get_length(input))
+        guard count > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = max(0, Int(evbuffer_remove(input, buffer.baseAddress, count)))
+        }
     }
 
     /// Forgets the first bytes of the input.

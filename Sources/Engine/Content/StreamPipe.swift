@@ -8,6 +8,8 @@ internal import Semantics
 @LoopActor
 final class StreamPipe {
     private static let limit = 512 << 10
+    /// The reader gets what has come meanwhile in pieces of this size: each costs it a system call.
+    private static let chunkSize = 128 << 10
 
     /// Called when a pipe that refused bytes would take some.
     var onRoom: (@LoopActor () -> Void)?
@@ -31,7 +33,17 @@ final class StreamPipe {
 
     /// Takes bytes, however many wait.
     func append(_ bytes: UnsafeRawBufferPointer) {
-        chunks.append(Array(bytes))
+        if var last = chunks.last, last.count + bytes.count <= StreamPipe.chunkSize {
+            // Taken out first, so that it is the only reference, and grows where it is.
+            chunks.removeLast()
+            last.append(contentsOf: bytes)
+            chunks.append(last)
+        } else {
+            var chunk: [UInt8] = []
+            chunk.reserveCapacity(max(StreamPipe.chunkSize, bytes.count))
+            chunk.append(contentsOf: bytes)
+            chunks.append(chunk)
+        }
         waiting += bytes.count
         wakeReader()
     }
