@@ -127,16 +127,40 @@ import Testing
         var limits = Limits()
         limits.lingerTime = .seconds(1)
         try await LiveServer.run(Self.refusing, limits: limits) { live in
-            let connection = try await live.client.connect()
-            try await connection.send(Self.head("/", length: 1 << 30))
-            let begin = ContinuousClock.now
-            let piece = [UInt8](repeating: 7, count: 1000)
-            try await eventually {
-                try await connection.send(piece)
-                return begin.duration(to: .now) > .milliseconds(2500)
+            // On a busy machine the client itself may be silent for too long: then it tries again.
+            for _ in 0..<10 {
+                let connection = try await live.client.connect()
+                try await connection.send(Self.head("/", length: 1 << 30))
+                let (wasCut, silence) = try await Self.send(
+                    to: connection, for: .milliseconds(2500))
+                if !wasCut {
+                    #expect(try await connection.response().text == "enough")
+                    return
+                }
+                #expect(silence > .milliseconds(500), "a client was cut that was never silent")
             }
-            #expect(try await connection.response().text == "enough")
+            Issue.record("the machine is too busy for this test")
         }
+    }
+
+    /// Sends a little all the time.
+    /// - Returns: whether the connection was cut before the time was over, and the longest silence of the client's own.
+    private static func send(
+        to connection: TestConnection, for time: Duration
+    ) async throws -> (wasCut: Bool, silence: Duration) {
+        let (begin, piece) = (ContinuousClock.now, [UInt8](repeating: 7, count: 1000))
+        var (last, silence, wasCut) = (begin, Duration.zero, false)
+        try await eventually(within: .seconds(60)) {
+            do {
+                try await connection.send(piece)
+            } catch {
+                wasCut = true
+            }
+            silence = max(silence, last.duration(to: .now))
+            last = .now
+            return wasCut || begin.duration(to: last) > time
+        }
+        return (wasCut, silence)
     }
 
     @Test func `X-11: a client that never stops sending is cut`() async throws {

@@ -45,7 +45,7 @@ enum BodyDraft {
         return length
     }
 
-    /// What is sent, and the media type for a request that names none (S-38).
+    /// What is sent, and its media type for a request that names none (S-38).
     ///
     /// - Parameters:
     ///   - pointer: where the description stands.
@@ -61,7 +61,7 @@ enum BodyDraft {
         case .file(let text): return try context.file(text, at: pointer + "/file")
         case .task(let text): return try await context.content(of: text, at: pointer + "/task")
         case .stream(let length):
-            guard context.delegate?.handles.contains(.bodyStream) == true else {
+            guard context.session.delegate?.handles.contains(.bodyStream) == true else {
                 throw ProblemCode.delegateRequired.problem(
                     "The session's delegate.handles must name bodyStream (S-39).",
                     at: pointer + "/stream")
@@ -74,8 +74,7 @@ enum BodyDraft {
 /// What the description of a task is judged against.
 @LoopActor
 struct TaskContext {
-    /// Nil for a session that is asked nothing (S-7).
-    let delegate: DelegateOptions?
+    let session: SessionRecord
     let tenant: TenantID
     let gateway: Gateway
     let transport: any Transport

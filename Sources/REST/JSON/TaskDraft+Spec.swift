@@ -79,7 +79,10 @@ extension TaskDraft {
         }
         let (content, mediaType) = try await body.record(at: prefix + "/body", in: context)
         record.body = content
-        if let mediaType, !record.headers.contains("Content-Type") {
+        let additional = context.session.configuration.httpAdditionalHeaders
+        if let mediaType, !record.headers.contains("Content-Type"),
+            !additional.contains("Content-Type")
+        {
             record.headers.append("Content-Type", mediaType)
         }
         return record
@@ -128,7 +131,7 @@ extension TaskDraft {
             throw ProblemCode.invalidValue.problem(
                 "Only a data task's content can be streamed.", at: prefix + "/delivery")
         }
-        guard context.delegate?.data != .inline else {
+        guard context.session.delegate?.data != .inline else {
             throw ProblemCode.invalidValue.problem(
                 "The session delivers data inline, which needs delivery \"collect\".",
                 at: prefix + "/delivery")

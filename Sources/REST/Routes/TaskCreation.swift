@@ -11,8 +11,8 @@ extension Service {
     func createTasks(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let context = TaskContext(
-            delegate: try gateway.sessionRecord(session, of: call.tenant).delegate,
-            tenant: call.tenant, gateway: gateway, transport: transport)
+            session: try gateway.sessionRecord(session, of: call.tenant), tenant: call.tenant,
+            gateway: gateway, transport: transport)
         let bytes = try await call.jsonBytes() ?? []
         switch try TaskDrafts(bytes, limit: Service.arrayLimit) {
         case .one(let draft):

@@ -121,6 +121,19 @@ struct TaskMembersTests {
         #expect(request.headers["Content-Length"] == "5")
     }
 
+    @Test func `a type that the session gives is as good as the request's own (S-20, S-38)`()
+        async throws
+    {
+        let session = try await client.createSession(
+            "default",
+            ["configuration": ["httpAdditionalHeaders": ["content-type": "application/x-session"]]])
+        for body in [["text": "a"], ["json": 1]] as [TestJSON] {
+            _ = try await session.run("upload", origin.url("/echo"), ["body": body])
+            let request = try #require(origin.requests.last)
+            #expect(request.headers.values(of: "Content-Type") == ["application/x-session"])
+        }
+    }
+
     @Test func `what cannot be sent is refused where it stands (S-37)`() async throws {
         let session = try await client.createSession()
         let open = try await client.send("POST", "/v1/files", ["Upload-Complete": "?0"])
