@@ -24,6 +24,17 @@ struct ChunkedReader {
     /// Extensions are ignored; together they may not be longer than this.
     private var extensionAllowance = 4096
 
+    /// How much data comes next, as it is: it need not go through `decode`, if `skipData` says so.
+    var dataLeft: Int64 {
+        if case .data = place { remaining } else { 0 }
+    }
+
+    /// So many bytes of data were taken elsewhere: at most `dataLeft`.
+    mutating func skipData(_ count: Int) {
+        remaining -= Int64(count)
+        if remaining == 0, case .data = place { place = .dataCarriageReturn }
+    }
+
     /// Decodes `input` onto `output` until either is used up.
     ///
     /// - Parameters:

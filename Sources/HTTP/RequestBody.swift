@@ -14,9 +14,7 @@ public final class RequestBody {
     }
 
     static let none = RequestBody(framing: .length(0), pace: .idle(.zero), connection: nil)
-    private static let pieceSize = 256 << 10
-    /// A body from here on, or of unknown length, is read further ahead.
-    private static let largeSize: Int64 = 1 << 20
+    private static let pieceSize = 128 << 10
 
     private var coding: Coding
     private weak var connection: Connection?
@@ -44,7 +42,7 @@ public final class RequestBody {
     /// Whether the request has no body. One in the chunked coding may still turn out to be empty.
     public nonisolated var isEmpty: Bool { declaredLength == 0 }
 
-    /// The next bytes, at most 256 KiB and never none; nil at the end.
+    /// The next bytes, at most 128 KiB and never none; nil at the end.
     ///
     /// Sends `100 Continue` first when the client waits for it. Cancelling the caller's task does
     /// not interrupt it; `interrupt`, the client's leaving and the body's pace do.
@@ -60,9 +58,6 @@ public final class RequestBody {
             let piece = take(from: connection)
             if !piece.isEmpty { return piece }
             if isFinished || failure != nil { continue }
-            if declaredLength ?? .max >= RequestBody.largeSize {
-                connection.wire.readFurtherAhead()
-            }
             connection.bodyIsWanted()
             await withCheckedContinuation { continuation in
                 waiting = continuation
@@ -155,9 +150,13 @@ public final class RequestBody {
         var piece: [UInt8] = []
         switch coding {
         case .length(let remaining):
-            piece = connection.wire.takeInput(Int(min(remaining, Int64(RequestBody.pieceSize))))
+            piece = connection.wire.take(Int(min(remaining, Int64(RequestBody.pieceSize))))
             coding = .length(remaining: remaining - Int64(piece.count))
             isFinished = remaining == Int64(piece.count)
+        case .chunked(var reader) where reader.dataLeft > 0:
+            piece = connection.wire.take(Int(min(reader.dataLeft, Int64(RequestBody.pieceSize))))
+            reader.skipData(piece.count)
+            coding = .chunked(reader)
         case .chunked(var reader):
             let consumed = connection.wire.withInput { input in
                 guard !input.isEmpty else { return 0 }
