@@ -153,6 +153,12 @@ struct StagedFileLimitTests {
         #expect(answer.interruption?.file?.length == 0)
         // Who sends more than fits into memory is held up until then.
         #expect(feed.isInterrupted && feed.takenCount < 20_000_000)
+        // So is one who sends little, and no end.
+        let slow = ScriptedFeed()
+        let trickle = try house.begin(slow, to: id)
+        slow.send([1])
+        #expect(await trickle.result.refusal == .diskFull)
+        #expect(slow.isInterrupted)
         // The end of a small one is found out, too.
         let small = await outcome { try await house.append([1, 2], to: id, completes: true) }
         #expect(small.refusal == .diskFull)

@@ -94,15 +94,16 @@ final class FileUpload {
     private func look() {
         if spool.isWaitingForRoom {
             spool.close(isBroken: true)  // what waits for room fails, and tells `diskFailed`
-        } else if isEnding {
-            timer.arm(after: FileUpload.interval)
-        } else if !isCheckpointing {
-            isCheckpointing = true
-            LoopActor.start { [self] in
-                await checkpoint()
-                isCheckpointing = false
-                changed()
-            }
+            return
+        }
+        timer.arm(after: FileUpload.interval)
+        guard !isEnding, !isCheckpointing else { return }
+        isCheckpointing = true
+        LoopActor.start { [self] in
+            await checkpoint()
+            isCheckpointing = false
+            if !isEnding, spool.length == file.length { timer.cancel() }
+            changed()
         }
     }
 
@@ -155,7 +156,6 @@ final class FileUpload {
         } catch {
             diskFailed(error)
         }
-        if failure == nil, spool.length > file.length { timer.arm(after: FileUpload.interval) }
     }
 
     /// Records that so many bytes are there; returns when the store has it, or has no room.
