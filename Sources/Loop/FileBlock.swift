@@ -4,7 +4,7 @@ internal import Synchronization
 ///
 /// Pages that are never filled are never resident: a large block costs what is in it.
 public final class FileBlock: @unchecked Sendable {
-    // Safe to share: who fills it gives it away whole (`FileThreads.submit`) and from then on it is
+    // Safe to share: who fills it, on whatever thread, gives it away whole, and from then on it is
     // only read, by the file thread and by followers on the loop; freed with its last owner.
 
     /// What O_DIRECT wants offsets, lengths and addresses to be multiples of.
@@ -40,6 +40,14 @@ public final class FileBlock: @unchecked Sendable {
             count += taken
         }
         return taken
+    }
+
+    /// Fills the block anew, from its start, with as many bytes as `read` returns: at most `capacity`.
+    ///
+    /// For a block that has come back to the one who fills it, and that nobody else holds.
+    public func refill(_ read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows {
+        count = 0
+        count = try read(UnsafeMutableRawBufferPointer(start: start, count: capacity))
     }
 
     /// The filled part; valid while the block is.

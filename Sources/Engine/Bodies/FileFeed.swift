@@ -1,7 +1,8 @@
 internal import DequeModule
 internal import Loop
 
-/// A file on its way to the origin: read ahead by the file threads, at most 1 MiB.
+/// A file on its way to the origin: read ahead by the file threads, at most 1 MiB, into blocks that are used again and
+/// again: fresh pages would cost more than the copy into them.
 @LoopActor
 final class FileFeed {
     private static let blockLength = 256 << 10
@@ -18,7 +19,10 @@ final class FileFeed {
     private let length: Int64
     private let files: FileThreads
     private let lane: Int
-    private var blocks = Deque<ArraySlice<UInt8>>()
+    /// What has been read of the file, in order, and how much of the first block was taken.
+    private var blocks = Deque<FileBlock>()
+    private var takenOfFirst = 0
+    private var spare: [FileBlock] = []
     private var requested: Int64 = 0
     private var read: Int64 = 0
     /// Counts the beginnings: what was asked for before the last one is thrown away.
@@ -36,14 +40,19 @@ final class FileFeed {
 
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var filled = 0
-        while filled < buffer.count, var block = blocks.popFirst() {
-            let count = min(block.count, buffer.count - filled)
-            block.prefix(count).withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyMemory(from: $0)
+        while filled < buffer.count, let block = blocks.first {
+            let count = min(block.count - takenOfFirst, buffer.count - filled)
+            block.withBytes { bytes in
+                UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyMemory(
+                    from: UnsafeRawBufferPointer(
+                        rebasing: bytes[takenOfFirst..<takenOfFirst + count]))
             }
             filled += count
-            block = block.dropFirst(count)
-            if !block.isEmpty { blocks.prepend(block) }
+            takenOfFirst += count
+            if takenOfFirst == block.count {
+                spare.append(blocks.removeFirst())
+                takenOfFirst = 0
+            }
         }
         available -= filled
         read += Int64(filled)
@@ -55,15 +64,18 @@ final class FileFeed {
         while requested < length,
             requested - read < Int64(FileFeed.blocksAhead * FileFeed.blockLength)
         {
+            let block = spare.popLast() ?? FileBlock(capacity: FileFeed.blockLength)
             let count = Int(min(Int64(FileFeed.blockLength), length - requested))
             let (offset, round) = (requested, round)
             requested += Int64(count)
             files.submit(on: lane) { [file] in
-                let bytes = try file.read(at: offset, count: count)
-                guard bytes.count == count else { throw FileError("pread", code: 0) }
-                return bytes
+                try block.refill { buffer in
+                    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                    return try file.read(into: part, at: offset)
+                }
+                guard block.count == count else { throw FileError("pread", code: 0) }
             } then: { [weak self] result in
-                self?.arrived(result, in: round)
+                self?.arrived(block, result, in: round)
             }
         }
     }
@@ -71,19 +83,24 @@ final class FileFeed {
     /// Begins at the first byte again.
     func rewind() {
         round += 1
+        spare += blocks
         blocks.removeAll()
+        takenOfFirst = 0
         available = 0
         requested = 0
         read = 0
         readAhead()
     }
 
-    private func arrived(_ result: Result<[UInt8], any Error>, in round: Int) {
-        guard round == self.round else { return }
+    private func arrived(_ block: FileBlock, _ result: Result<Void, any Error>, in round: Int) {
+        guard round == self.round else {
+            spare.append(block)
+            return
+        }
         switch result {
-        case .success(let bytes):
-            blocks.append(bytes[...])
-            available += bytes.count
+        case .success:
+            blocks.append(block)
+            available += block.count
         case .failure(let error): failure = error as? FileError ?? FileError("pread", code: 0)
         }
         onReady?()

@@ -122,6 +122,14 @@ final class ContentFile: Sendable {
 
     /// At most `count` bytes from `offset`; fewer only at the end of the file.
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+        }
+    }
+
+    /// Fills the buffer from `offset` on.
+    /// - Returns: how many bytes there were; fewer than fit only at the end of the file.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         let descriptor = try state.withLock { state in
             if state.reading < 0 {
                 if state.writing < 0 { try ContentFile.open(place, into: &state) }
@@ -131,17 +139,17 @@ final class ContentFile: Sendable {
             }
             return state.reading
         }
-        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count {
-                let got = pread(
-                    descriptor, buffer.baseAddress.map { $0 + filled }, count - filled,
-                    off_t(offset) + off_t(filled))
-                if got < 0, errno == EINTR { continue }
-                guard got >= 0 else { throw FileError("pread", code: errno) }
-                if got == 0 { break }
-                filled += got
-            }
+        var filled = 0
+        while filled < buffer.count {
+            let got = pread(
+                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+                off_t(offset) + off_t(filled))
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw FileError("pread", code: errno) }
+            if got == 0 { break }
+            filled += got
         }
+        return filled
     }
 
     // MARK: Calls

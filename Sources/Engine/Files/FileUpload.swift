@@ -10,10 +10,9 @@ internal import Semantics
 final class FileUpload {
     private enum Disk {
         case sound
-        /// It had no room, and has taken so many bytes from the first on.
-        case full(taken: Int64)
-        /// What was written since the last checkpoint is lost.
-        case broken
+        /// What was written since the last checkpoint is lost: a sync that failed is not tried again. But of a
+        /// disk that had no room for a block, `taken` bytes from the first on are there once they are synced.
+        case failed(taken: Int64?)
     }
 
     /// The time between two checkpoints, and between two looks whether the disk is full.
@@ -30,7 +29,7 @@ final class FileUpload {
 
     private let gateway: Gateway
     private let feed: ByteFeed
-    private var spool: ContentSpool
+    private let spool: ContentSpool
     private var disk = Disk.sound
     private var isCheckpointing = false
     /// Whether bytes have to wait for a checkpoint that writes less than a whole block.
@@ -47,7 +46,10 @@ final class FileUpload {
         self.feed = feed
         self.gateway = gateway
         spool = FileUpload.makeSpool(file, gateway.parts)
-        hearSpool()
+        spool.onRoom = { [weak self] in self?.changed() }
+        spool.onFailure = { [weak self] error in
+            if let self { diskFailed(error, taken: spool.writtenLength) }
+        }
     }
 
     /// Takes all bytes of the feed; what comes before an error stays.
@@ -115,11 +117,6 @@ final class FileUpload {
         }
     }
 
-    private func hearSpool() {
-        spool.onRoom = { [weak self] in self?.changed() }
-        spool.onFailure = { [weak self] in self?.diskFailed($0) }
-    }
-
     private static func makeSpool(_ file: StagedFile, _ parts: Gateway.Parts) -> ContentSpool {
         let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
         guard file.length > 0 else {
@@ -148,10 +145,7 @@ final class FileUpload {
                 defer { isSettling = false }
                 try await spool.settle()
                 await keep(length: spool.length)
-                guard failure == nil else { return }
-                spool = FileUpload.makeSpool(file, gateway.parts)
-                hearSpool()
-                try await goOn()
+                if failure == nil { try await spool.goOn() }
             }
         } catch {
             diskFailed(error)
@@ -173,19 +167,18 @@ final class FileUpload {
         }
     }
 
-    private func diskFailed(_ error: any Error) {
-        guard case .sound = disk else { return }
+    /// The disk has failed. Where it had no room for a block, `taken` says what it has taken before.
+    private func diskFailed(_ error: any Error, taken: Int64? = nil) {
         let error = error as? FileError ?? FileError("upload", code: 0)
-        if error.isOutOfSpace {
-            disk = .full(taken: spool.writtenLength)
-            stop(.diskFull)
-        } else {
+        let isOfSync = error.operation == "fdatasync"
+        if case .failed = disk, !isOfSync { return }
+        disk = .failed(taken: error.isOutOfSpace && !isOfSync ? taken : nil)
+        if !error.isOutOfSpace {
             log.write(
                 .error, "a staged file cannot be written",
                 ["file": .name("\(file.id)"), "error": .words("\(error)")])
-            disk = .broken
-            stop(.store(.failed("\(error)")))
         }
+        stop(error.isOutOfSpace ? .diskFull : .store(.failed("\(error)")))
     }
 
     // MARK: The end
@@ -255,19 +248,14 @@ final class FileUpload {
 
     /// Keeps of what has come what a failed disk has of it. Nothing is written to the file afterwards.
     private func salvage() async {
+        guard case .failed(let taken) = disk else { return }
         let (folder, id, content) = (gateway.parts.folder, file.id, spool.file)
         do {
-            switch disk {
-            case .sound: break
-            case .full(let taken):
-                try await gateway.parts.files.run(on: spool.lane) {
-                    try folder.reopen(id)
-                    try content.sync()
-                }
-                await keep(length: max(taken, file.length))
-            case .broken:
-                try await gateway.parts.files.run(on: spool.lane) { try folder.reopen(id) }
+            try await gateway.parts.files.run(on: spool.lane) {
+                try folder.reopen(id)
+                if taken != nil { try content.sync() }
             }
+            if let taken { await keep(length: max(taken, file.length)) }
         } catch {
             log.write(
                 .error, "a part of a staged file is lost",
