@@ -8,7 +8,7 @@ extension StagedFile {
             json.member("id", id.description)
             json.member("length", length)
             json.member("complete", isComplete)
-            json.member("expectedLength", announcedLength ?? unknownSize)
+            json.member("expectedLength", isComplete ? length : announcedLength ?? unknownSize)
             json.member("mediaType", mediaType)
             json.member("digest", expectedDigest?.description)
             json.member("createdAt", instant: createdAt.milliseconds)

@@ -54,6 +54,7 @@ struct FileRouteTests {
             try await connection.send("0\r\n\r\n")
             let answer = try await connection.response(to: "POST")
             #expect(answer.status == 201 && answer.json["complete"].bool == true)
+            #expect(answer.json["expectedLength"] == answer.json["length"])
             let id = answer.json["id"].string ?? ""
             let content = try await TestUpload(client: client, id: id).content()
             #expect(content.body == pieces.flatMap { $0 })
