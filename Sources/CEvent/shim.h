@@ -11,6 +11,9 @@
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 /* The thread that asks. pthread_self() is declared const, so a compiler may keep its result over an
    `await`, after which another thread may be running; the barrier forbids that. */
@@ -22,4 +25,13 @@ static __attribute__((noinline)) unsigned long cevent_thread(void) {
 /* Names the calling thread for debuggers and profilers; prctl is variadic, which Swift cannot call. */
 static inline void cevent_name_thread(const char *name) {
     prctl(PR_SET_NAME, name, 0, 0, 0);
+}
+
+/* pread(2) of what is in the page cache: -1 where the disk would have to be asked. By its number, since the C library
+   declares preadv2 under _GNU_SOURCE only; 8 is RWF_NOWAIT. */
+static inline long cevent_pread_nowait(int descriptor, void *buffer, size_t count, long long offset) {
+    struct iovec part = {buffer, count};
+    return syscall(
+        SYS_preadv2, descriptor, &part, 1UL, (unsigned long)offset,
+        (unsigned long)((unsigned long long)offset >> 32), 8);
 }

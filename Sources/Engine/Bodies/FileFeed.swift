@@ -1,8 +1,8 @@
 internal import DequeModule
 internal import Loop
 
-/// A file on its way to the origin: read ahead by the file threads, at most 1 MiB, into blocks that are used again and
-/// again: fresh pages would cost more than the copy into them.
+/// A file on its way to the origin: straight from the kernel's memory where it is there, and read ahead by the file
+/// threads where it is not, at most 1 MiB, into blocks that are used again: fresh pages would cost more than the copy.
 @LoopActor
 final class FileFeed {
     private static let blockLength = 256 << 10
@@ -56,8 +56,19 @@ final class FileFeed {
         }
         available -= filled
         read += Int64(filled)
-        readAhead()
         return filled
+    }
+
+    /// Moves what the kernel has in memory straight into the buffer: no thread, and a copy less.
+    /// - Returns: nil where the disk has to be asked, or has been asked already.
+    func readNow(into buffer: UnsafeMutableRawBufferPointer) -> Int? {
+        guard requested == read, !isAtEnd else { return nil }
+        let part = UnsafeMutableRawBufferPointer(
+            rebasing: buffer.prefix(Int(min(length - read, Int64(buffer.count)))))
+        guard let count = file.readFromMemory(into: part, at: read), count > 0 else { return nil }
+        requested += Int64(count)
+        read += Int64(count)
+        return count
     }
 
     func readAhead() {

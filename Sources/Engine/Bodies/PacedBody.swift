@@ -22,6 +22,7 @@ final class PacedBody: BodySource {
     }
 
     private let feed: Feed
+    private let bandwidth: Bandwidth
     private let meter: Meter
     private let onWaiting: @LoopActor () -> Void
     /// Bytes of `feed` in memory that were given.
@@ -30,18 +31,18 @@ final class PacedBody: BodySource {
 
     /// - Parameters:
     ///   - feed: where the bytes come from.
-    ///   - meter: what they count against; closed with the body.
+    ///   - bandwidth: what they count against.
     ///   - onWaiting: called after `isWaiting` has changed, in the same turn of the loop.
-    init(_ feed: Feed, meter: Meter, onWaiting: @escaping @LoopActor () -> Void) {
+    init(_ feed: Feed, within bandwidth: Bandwidth, onWaiting: @escaping @LoopActor () -> Void) {
         self.feed = feed
-        self.meter = meter
+        self.bandwidth = bandwidth
+        self.meter = Meter(bandwidth)
         self.onWaiting = onWaiting
         meter.onAllowance = { [weak self] in self?.wake() }
         switch feed {
         case .bytes: break
         case .file(let file):
             file.onReady = { [weak self] in self?.wake() }
-            file.readAhead()
         case .pipe(let pipe):
             pipe.begin()
             pipe.onReady = { [weak self] in self?.wake() }
@@ -58,6 +59,11 @@ final class PacedBody: BodySource {
         case .file(let file):
             if let failure = file.failure { return .failed(.cannotRead("\(failure)")) }
             guard !file.isAtEnd else { return .end }
+            if !bandwidth.isLimited, let count = file.readNow(into: buffer) {
+                isWaiting = false
+                return .bytes(count)
+            }
+            file.readAhead()
             available = file.available
         case .pipe(let pipe):
             if pipe.isAbandoned { return .failed(.bodyBrokeOff) }

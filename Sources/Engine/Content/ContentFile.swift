@@ -130,15 +130,7 @@ final class ContentFile: Sendable {
     /// Fills the buffer from `offset` on.
     /// - Returns: how many bytes there were; fewer than fit only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
-        let descriptor = try state.withLock { state in
-            if state.reading < 0 {
-                if state.writing < 0 { try ContentFile.open(place, into: &state) }
-                // The same open file by another door: no name is needed, and O_DIRECT does not apply.
-                state.reading = Glibc.open("/proc/self/fd/\(state.writing)", O_RDONLY | O_CLOEXEC)
-                guard state.reading >= 0 else { throw FileError("open", code: errno) }
-            }
-            return state.reading
-        }
+        let descriptor = try openForReading()
         var filled = 0
         while filled < buffer.count {
             let got = pread(
@@ -150,6 +142,25 @@ final class ContentFile: Sendable {
             filled += got
         }
         return filled
+    }
+
+    /// As `read(into:at:)`, but from memory alone, and so on the loop too.
+    /// - Returns: nil where the disk would have to be asked, also for the first time.
+    func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
+        let descriptor = state.withLock(\.reading)
+        return descriptor < 0 ? nil : PageCache.read(descriptor, into: buffer, at: offset)
+    }
+
+    private func openForReading() throws -> CInt {
+        try state.withLock { state in
+            if state.reading < 0 {
+                if state.writing < 0 { try ContentFile.open(place, into: &state) }
+                // The same open file by another door: no name is needed, and O_DIRECT does not apply.
+                state.reading = Glibc.open("/proc/self/fd/\(state.writing)", O_RDONLY | O_CLOEXEC)
+                guard state.reading >= 0 else { throw FileError("open", code: errno) }
+            }
+            return state.reading
+        }
     }
 
     // MARK: Calls

@@ -34,7 +34,7 @@ extension TaskRunner {
             }
             feed = .pipe(bodyPipe)
         }
-        let upload = PacedBody(feed, meter: Meter(bandwidth)) { [weak self] in
+        let upload = PacedBody(feed, within: bandwidth) { [weak self] in
             self?.updateIdleTimer()
         }
         upload.isHeld = exchange.isPaused(for: .client)
