@@ -28,7 +28,12 @@ import Testing
             files[0].expectedDigest = digest
             files[1].isComplete = true
             files[1].expectedDigest = nil
-            batch.files = Array(files.prefix(2))
+            // A length that was not told at the beginning.
+            let late = files[2]
+            files[2] = StagedFile(
+                id: late.id, tenant: late.tenant, announcedLength: 77, expectedDigest: nil,
+                mediaType: late.mediaType, createdAt: late.createdAt)
+            batch.files = files
             try await store.commit(batch)
             #expect(try await store.load().files == files)
         }

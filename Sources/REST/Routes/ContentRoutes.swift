@@ -38,46 +38,19 @@ extension Service {
     }
 
     private func content(_ access: ContentAccess, for request: Request) async throws -> Response {
-        var headers = Service.contentHeaders(access.record)
-        let isHead = request.method == "HEAD"
+        let headers = Service.contentHeaders(access.record)
         guard let length = access.length else {
             // A reader is attached only by one who reads.
-            if isHead { return Response(status: 200, headers: headers) }
+            if request.method == "HEAD" { return Response(status: 200, headers: headers) }
             if request.header("range") != nil { throw Problem(GatewayError.notComplete) }
             return Response(
                 status: 200, headers: headers,
-                body: .source(ContentSource(try await access.open(nil)), length: nil))
+                body: .source(ContentBytes(try await access.open(nil)), length: nil))
         }
-        let tag = EntityTag(opaque: access.record.id.description)
-        if let tag { headers.add("ETag", tag.description) }
-        headers.add("Accept-Ranges", "bytes")
-        let conditions = ContentConditions(
-            ifMatch: Service.joined("if-match", request),
-            ifNoneMatch: Service.joined("if-none-match", request),
-            range: Service.joined("range", request), ifRange: Service.joined("if-range", request))
-        switch conditions.answer(isHead: isHead, entityTag: tag, length: length) {
-        case .whole:
-            if isHead {
-                return Response(
-                    status: 200, headers: headers, body: .source(NoSource(), length: length))
-            }
-            return Response(
-                status: 200, headers: headers,
-                body: .source(ContentSource(try await access.open(nil)), length: length))
-        case .partial(let range):
-            headers.add("Content-Range", "bytes \(range.first)-\(range.last)/\(length)")
-            let stream = try await access.open(range.first..<range.last + 1)
-            return Response(
-                status: 206, headers: headers,
-                body: .source(ContentSource(stream), length: range.count))
-        case .notModified:
-            return Response(status: 304, headers: headers)
-        case .unsatisfiable:
-            throw ProblemCode.rangeNotSatisfiable.problem(
-                headers: ["Content-Range": "bytes */\(length)"])
-        case .preconditionFailed:
-            throw ProblemCode.preconditionFailed.problem()
-        }
+        let content = RangedContent(
+            headers: headers, entityTag: EntityTag(opaque: access.record.id.description),
+            length: length, open: { try await access.open($0) })
+        return try await content.answer(to: request)
     }
 
     /// a stranger's bytes are never a page of ours.
@@ -99,29 +72,6 @@ extension Service {
     private static func mediaType(_ text: String) -> String? {
         MediaType(parsing: text) == nil || HeaderRules.containsControl(text) ? nil : text
     }
-
-    private static func joined(_ name: String, _ request: Request) -> String? {
-        let values = request.headers.values(of: name)
-        return values.isEmpty ? nil : values.joined(separator: ", ")
-    }
-}
-
-/// A content as the front door pulls it.
-@LoopActor
-private final class ContentSource: ByteSource {
-    private let stream: ContentStream
-
-    init(_ stream: ContentStream) { self.stream = stream }
-
-    func next() async throws -> [UInt8]? { try await stream.next() }
-    func cancel() { stream.cancel() }
-}
-
-/// Stands for a content whose length only is told.
-@LoopActor
-private final class NoSource: ByteSource {
-    func next() async throws -> [UInt8]? { nil }
-    func cancel() {}
 }
 
 /// The field that names a file to be saved (RFC 6266).

@@ -16,8 +16,8 @@ struct FileTable {
                 mediaType, createdAt, usedAt)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
             ON CONFLICT (id) DO UPDATE SET length = excluded.length,
-                isComplete = excluded.isComplete, expectedDigest = excluded.expectedDigest,
-                usedAt = excluded.usedAt
+                isComplete = excluded.isComplete, announcedLength = excluded.announcedLength,
+                expectedDigest = excluded.expectedDigest, usedAt = excluded.usedAt
             """)
         for file in files {
             statement.bind(1, file.id.rawValue)
