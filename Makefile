@@ -32,8 +32,9 @@ build: toolchain ## the release build: .build/release/ferry
 test: toolchain ## all tests, then the contract checks against a live gateway
 	@.ci/setup test
 	$(SWIFT) build --build-tests
-	# What waits for other processes has one of its own: it blocks threads that the others need.
-	$(SWIFT) test --skip-build --disable-xctest --skip '^(Gateway|Client)Tests\.'
+	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own.
+	$(SWIFT) test --skip-build --disable-xctest --skip '^(Engine|Client|Gateway)Tests\.'
+	$(SWIFT) test --skip-build --disable-xctest --filter '^EngineTests\.'
 	$(SWIFT) test --skip-build --disable-xctest --filter '^ClientTests\.'
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.'
 	Tests/contract/run $(DEBUG)
