@@ -1,3 +1,4 @@
+import Foundation
 import Loop
 import Semantics
 import TestSupport
@@ -179,5 +180,36 @@ struct RecoveryTests {
         await next.gateway.keepHouse()
         try await eventually("strays to go") { try next.files().count == 1 }
         #expect(try await next.read(kept) == Pattern.bytes(count: 100_000))
+    }
+
+    @Test @LoopActor
+    func `the parts of downloads are kept for a time, and then swept up (S-34)`() async throws {
+        let house = try await House.open()
+        let folder = ContentFolder(path: house.directory.path)
+        let prefix = house.directory.path.count + 1
+        let (old, young) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
+        for task in [old, young] {
+            try house.directory.write(String(folder.keptPath(of: task).dropFirst(prefix)), [1])
+        }
+        // 1970, which is long ago by any clock.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 0)],
+            ofItemAtPath: folder.keptPath(of: old))
+        let isThere = { FileManager.default.fileExists(atPath: folder.keptPath(of: $0)) }
+        house.clock.jump(by: .seconds(60 * 365 * 86_400))  // the house keeps parts for a century
+        await house.gateway.keepHouse()
+        try await eventually("the old part to go") { !isThere(old) }
+        #expect(isThere(young))
+        // An hour passes before the folder is looked through again.
+        try house.directory.write(String(folder.keptPath(of: old).dropFirst(prefix)), [1])
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: 0)],
+            ofItemAtPath: folder.keptPath(of: old))
+        await house.gateway.keepHouse()
+        await house.quiet()
+        #expect(isThere(old))
+        house.clock.advance(by: .seconds(3600))
+        await house.gateway.keepHouse()
+        try await eventually("the old part to go") { !isThere(old) }
     }
 }

@@ -129,6 +129,8 @@ extension Gateway {
     /// A crash between a file and its row leaves the file behind. Parts that resume data speaks of have no row, and a
     /// life of their own (S-34).
     private func sweepFiles() async throws {
+        let uptime = parts.clock.uptime
+        guard sweptFilesAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
         let folder = parts.folder
         let oldest = parts.clock.now.earlier(by: limits.partRetention)
         for entry in try await parts.files.run({ try folder.entries() }) {
@@ -136,17 +138,17 @@ extension Gateway {
             case .task where entry.kind == .kept:
                 guard entry.modified < oldest else { continue }
             case .task(let task):
-                guard !hasSweptFiles, runners[task] == nil, durable.pendingTask(task) == nil,
+                guard sweptFilesAt == nil, runners[task] == nil, durable.pendingTask(task) == nil,
                     cache[task] == nil
                 else { continue }
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
-                guard !hasSweptFiles, stagedFiles[file] == nil else { continue }
+                guard sweptFilesAt == nil, stagedFiles[file] == nil else { continue }
             }
             let (id, kind) = (entry.owner.id, entry.kind)
             parts.files.submit { try? folder.remove(id, kind) }  // or the next round does
         }
-        hasSweptFiles = true
+        sweptFilesAt = uptime
     }
 }
 

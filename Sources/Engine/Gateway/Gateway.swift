@@ -107,7 +107,8 @@ public final class Gateway {
     let creationLocks = CreationLocks()
     var housekeeping: LoopTimer?
     var counters = Figures()
-    var hasSweptFiles = false
+    /// When the content folder was last looked through; nil before the first time.
+    var sweptFilesAt: Duration?
     /// Tasks that were deleted lately: a look-up in the store that began before may still find
     /// them.
     var deleted = RecentCache<TaskID, Bool>(limit: 2048)

@@ -50,7 +50,7 @@ extension TaskRunner: AttemptObserver {
             updateIdleTimer()
             return .pause
         }
-        let allowed = bandwidth.isLimited ? meter.take(bytes.count) : bytes.count
+        let allowed = isLimited ? meter.take(bytes.count) : bytes.count
         if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
         guard allowed == bytes.count else {
             exchange.notePause(.rate)
@@ -136,7 +136,7 @@ extension TaskRunner: AttemptObserver {
         show(response)
         record.countOfBytesExpectedToReceive = response.expectedContentLength
         if record.type == .download, !record.headers(in: session.record).contains("Range") {
-            entity = RangedEntity(of: response, method: record.currentRequest.method)
+            judgedResponse = response
         }
         if record.type == .data, let type = response.headers.first("Content-Type") {
             replacedParts = MixedReplaceReader(contentType: type)

@@ -11,7 +11,7 @@ extension TaskRunner {
     var needsBodyToBeOpened: Bool {
         switch record.currentRequest.body {
         case nil: false
-        case .bytes(let bytes): !bytes.isEmpty && bandwidth.isLimited
+        case .bytes(let bytes): !bytes.isEmpty && isLimited
         case .file, .task, .stream: true
         }
     }

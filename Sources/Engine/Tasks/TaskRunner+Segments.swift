@@ -9,10 +9,10 @@ extension TaskRunner: SegmentOwner {
     ///   - start: where the answer that has just begun starts in the content.
     ///   - end: where it ends; nil for the end of the content.
     func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
-        guard record.type == .download, segments == nil, case .spool(let spool) = sink, let entity,
-            let total = entity.total
-        else { return }
         let connections = record.options.connections
+        guard record.type == .download, connections > 1 || scattered != nil, segments == nil,
+            case .spool(let spool) = sink, let entity, let total = entity.total
+        else { return }
         let isWorthwhile = connections > 1 && total - start >= 2 * SegmentedTransfer.smallestSplit
         guard isWorthwhile || scattered != nil else { return }
         let plan = SegmentPlan(

@@ -21,8 +21,24 @@ final class TaskRunner {
 
     // What a download goes on from (S-32, S-34); see TaskRunner+Resumption.
 
-    /// What is downloaded, if its parts can be asked for.
-    var entity: RangedEntity?
+    /// What is downloaded, if its parts can be asked for: found out when that is first of interest, which it is not
+    /// for most downloads.
+    var entity: RangedEntity? {
+        get {
+            if let response = judgedResponse {
+                judgedResponse = nil
+                knownEntity = RangedEntity(of: response, method: record.currentRequest.method)
+            }
+            return knownEntity
+        }
+        set {
+            judgedResponse = nil
+            knownEntity = newValue
+        }
+    }
+    private var knownEntity: RangedEntity?
+    /// The response that tells what `entity` is, until somebody asks.
+    var judgedResponse: ResponseRecord?
     /// What the newest attempt asks for in place of the whole.
     var rangeRequest: RangeRequest?
     /// What the next attempt asks for, where that is decided.
@@ -55,7 +71,8 @@ final class TaskRunner {
     /// Whether the body of this generation was asked for, and has not come.
     var isBodyOwed = false
 
-    private(set) lazy var bandwidth = Bandwidth(within: session.bandwidth)
+    private(set) lazy var bandwidth = makeBandwidth()
+    private var hasOwnBandwidth = false
     /// What may be received at the moment.
     private(set) lazy var meter = makeMeter()
 
@@ -91,6 +108,14 @@ final class TaskRunner {
                 ?? .seconds(configuration.timeoutIntervalForResource))
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
     }
+
+    private func makeBandwidth() -> Bandwidth {
+        hasOwnBandwidth = true
+        return Bandwidth(within: session.bandwidth)
+    }
+
+    /// Whether a limit applies, of the task's own or around it.
+    var isLimited: Bool { (hasOwnBandwidth ? bandwidth : session.bandwidth).isLimited }
 
     var waitReason: WaitReason? { machine.waitReason }
     /// Whether nothing is lost when the runner is let go.
@@ -276,7 +301,7 @@ final class TaskRunner {
         armTimeouts()
         let request = AttemptRequest(
             record, in: session.record, asking: rangeRequest, sending: body,
-            isLimited: bandwidth.isLimited)
+            isLimited: isLimited)
         exchange.opened(session.pool.start(request, observer: self))
     }
 

@@ -37,7 +37,7 @@ class _Piped:
 
 def measure(bench: Bench) -> list[Comparison]:
     names = (f"stream-up-{number}" for number in count())
-    small = bench.work / "small"
+    small = bench.work / "stream-up-small"
     small.write_bytes(bytes(_SMALL))
     with Receiver(bench, "stream-up-receiver") as receiver:
         receiver.rate_of_curl()
