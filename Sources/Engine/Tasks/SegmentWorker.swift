@@ -140,6 +140,7 @@ final class SegmentWorker {
                         id: segment.id, writer: spool.makeWriter(at: segment.start, after: head),
                         meter: meter, askedEnd: end))
             } catch {
+                guard !isOver else { return }
                 transfer.workerIsIdle(self, .cannotWrite("\(error)"))
             }
         }
