@@ -2,11 +2,22 @@
 public struct TaskMetrics: Equatable, Sendable {
     /// Redirects that were followed, so at most 20 (S-62).
     public var redirectCount = 0
-    /// One for every exchange with a server, in order.
+    /// The exchanges with servers, in order: all of them, or of very many the first and the newest.
     public var transactions: [TransactionMetrics] = []
+
+    /// How many exchanges are kept; it is for servers to say how many a download over many ranges takes.
+    public static let transactionLimit = 512
 
     /// Metrics of a task that has not been on the wire.
     public init() {}
+
+    /// One more exchange is over.
+    public mutating func add(_ transaction: TransactionMetrics) {
+        if transactions.count >= Self.transactionLimit {
+            transactions.remove(at: Self.transactionLimit / 2)
+        }
+        transactions.append(transaction)
+    }
 }
 
 /// NSURLSessionTaskTransactionMetrics: one exchange.

@@ -278,6 +278,38 @@ struct BodyTests {
     }
 
     @Test @LoopActor
+    func `a body that came for an attempt that was held before it began is still good (S-39)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: Self.streaming())
+        let task = try await house.create(
+            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        house.store.hold()  // what is not safe to repeat waits for the store
+        let pipe = try await house.gateway.openBody(
+            of: task, of: house.tenant, generation: 1, length: nil)
+        let suspension = Task { @LoopActor in
+            try await house.gateway.suspend(task, of: house.tenant)
+        }
+        try await eventually("the suspension") {
+            house.gateway.runners[task]?.machine.phase == .held
+        }
+        house.store.release()
+        _ = try await suspension.value
+        await house.quiet()
+        #expect(house.network.attempts.isEmpty)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        let puller = try Puller(try await house.network.attempt(0))
+        let writer = Task { @LoopActor in
+            try await pipe.write([1, 2])
+            try await pipe.finish()
+        }
+        puller.pull()
+        try await writer.value
+        #expect(puller.bytes == [1, 2])
+    }
+
+    @Test @LoopActor
     func `a question for a body survives a crash, with its number (S-56)`() async throws {
         let house = try await House.open()
         let session = try await house.session(delegate: Self.streaming())

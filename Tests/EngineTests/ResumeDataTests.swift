@@ -225,6 +225,71 @@ struct ResumeDataTests {
         try await eventually("the file to go") { try scene.house.files().isEmpty }
     }
 
+    @Test @LoopActor
+    func
+        `a suspended download that a crash left on disk gives its resume data when it is cancelled (S-34, S-56)`()
+        async throws
+    {
+        var limits = Gateway.Limits()
+        limits.suspensionGrace = .milliseconds(1)
+        let house = try await House.open(limits: limits)
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let bytes = Pattern.bytes(count: Self.length)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
+        attempt.body(Array(bytes.prefix(100_001)))
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await eventually("the part to be safe") {
+            try await house.store.disk.task(task, of: house.tenant)?.hasLiveAttempt == false
+        }
+        let next = try await house.crash()
+        await next.gateway.start()
+        let view = try await next.gateway.cancelProducingResumeData(task, of: next.tenant)
+        #expect(view.record.error?.code == -999)
+        guard case .string(let data)? = view.record.error?.userInfo[TransferError.resumeDataKey]
+        else {
+            Issue.record("no resume data")
+            return
+        }
+        let server = RangeServer(bytes)
+        server.serve(next.network)
+        let (request, checkpoint) = try next.gateway.checkpoint(in: data, of: next.tenant)
+        let second = try await next.create(
+            TaskSpec(
+                type: .download, request: request, options: TaskOptions(), resume: true,
+                checkpoint: checkpoint), in: session)
+        #expect(try await next.finished(second).error == nil)
+        #expect(server.ranges == ["bytes=100001-"])
+        #expect(try await next.read(second) == bytes)
+    }
+
+    @Test @LoopActor
+    func `a server that gives next to nothing of each range is not asked for ever (X-9)`()
+        async throws
+    {
+        let scene = try await Scene()
+        scene.server.cuts[0] = 1_000_000
+        let data = try await scene.resumeData(of: try await scene.download())
+        scene.server.held = Set(1..<100)
+        scene.house.network.onStart = { attempt in
+            let start = attempt.request.headers.first("Range")?.dropFirst(6).dropLast() ?? "0"
+            attempt.head(
+                206,
+                [
+                    "ETag": "\"one\"", "Content-Range": "bytes \(start)-\(start)/\(Self.length)",
+                    "Content-Length": "1",
+                ])
+            attempt.body([1])
+            attempt.end()
+        }
+        let second = try await scene.resume(data)
+        let record = try await scene.house.finished(second)
+        #expect(record.error?.code == -1011)
+        #expect(scene.house.network.attempts.count < 30)
+    }
+
     @Test(arguments: [false, true]) @LoopActor
     func
         `a download that a stop or a crash interrupts ends with -997 and its resume data (S-56, R-2, R-12)`(

@@ -28,7 +28,8 @@ final class ContentSpool {
     let lane: Int
     private let queue: BlockQueue
     private var memory: [UInt8] = []
-    private var isOnDisk = false
+    /// Whether there is, or is about to be, a file.
+    private(set) var isOnDisk = false
     /// Whether the file was not written from its first byte to its last by this spool alone.
     private var isOutOfOrder = false
     /// The writer of `append`, once there is a file.

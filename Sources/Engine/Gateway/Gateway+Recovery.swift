@@ -26,7 +26,6 @@ extension Gateway {
             } else if runner.record.checkpoint != nil {
                 runner.record.countOfBytesReceived =
                     runner.record.checkpoint?.point.receivedCount ?? 0
-                await keepPart(of: runner)
                 runner.fail(.disconnected)
                 ending.append(runner)
             } else {
@@ -51,19 +50,6 @@ extension Gateway {
         await endUploads()
         for session in sessions.values { session.closeConnections() }
         await durable.caughtUp()
-    }
-
-    /// What was on disk of a download when the process ended is for its resume data (S-56).
-    private func keepPart(of runner: TaskRunner) async {
-        let (folder, id) = (parts.folder, runner.record.id)
-        guard runner.record.checkpoint?.part == id else { return }
-        do {
-            if try await parts.files.run({ try folder.keep(id) }) { return }
-            log.write(.warning, "the part of a download is gone", ["task": .name("\(id)")])
-        } catch {
-            log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
-        }
-        runner.record.checkpoint = nil
     }
 
     private func discardPart(of task: TaskID) {

@@ -195,7 +195,12 @@ extension SegmentWorker: AttemptObserver {
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         guard let range else { return .stop }
         switch range.judge(status: head.status, headers: head.headers) {
-        case .rest: return .proceed
+        case .rest(let end, _):
+            // What comes is taken, but a server that gives less than was asked for is not asked for ever.
+            if end < range.end ?? end {
+                cause = .failed(.badServerResponse("The server gives too little of a range."))
+            }
+            return .proceed
         // The same entity, but not in ranges, or not for this connection: the others do without it.
         case .whole(isSameEntity: true):
             cause = .failed(.badServerResponse("The server does not give a range of the content."))

@@ -100,11 +100,9 @@ final class SegmentedTransfer {
 
     /// Lets the other connections begin.
     func begin(connections: Int) {
-        for _ in 1..<max(connections, 2) where workers.count + 1 < connections {
-            let worker = SegmentWorker(in: self, keepsSlot: false)
-            workers.append(worker)
-        }
-        for worker in workers { worker.begin() }
+        guard !isOver else { return }
+        let added = (1..<max(connections, 1)).map { _ in addWorker(keepsSlot: false) }
+        for worker in added { worker.begin() }
         watch.arm(after: SegmentedTransfer.patience / 3)
     }
 
@@ -162,10 +160,15 @@ final class SegmentedTransfer {
             lost(error)
         } else {
             // It goes on like the others, in the slot that the task has.
-            let worker = SegmentWorker(in: self, keepsSlot: true)
-            workers.append(worker)
-            worker.begin()
+            addWorker(keepsSlot: true).begin()
         }
+    }
+
+    private func addWorker(keepsSlot: Bool) -> SegmentWorker {
+        let worker = SegmentWorker(in: self, keepsSlot: keepsSlot)
+        workers.append(worker)
+        if isHeld { worker.hold() }  // it begins when the others go on
+        return worker
     }
 
     // MARK: What workers ask

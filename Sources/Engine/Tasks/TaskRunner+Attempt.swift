@@ -71,7 +71,7 @@ extension TaskRunner: AttemptObserver {
         exchange.ended()
         endUpload(.attemptEnded)
         if let segments {
-            record.metrics.transactions.append(end.metrics)
+            record.metrics.add(end.metrics)
             segments.primaryDidEnd(end)
             return
         }
@@ -95,7 +95,12 @@ extension TaskRunner: AttemptObserver {
             if let error = end.error ?? finishParts() {
                 attemptFailed(error)
             } else if isShort {
-                tryAgain()  // a server may give less of a range than it was asked for
+                // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
+                if mayAskForMore() {
+                    tryAgain()
+                } else {
+                    fail(.badServerResponse("The server gives too little of each range."))
+                }
             } else {
                 send(.answered)
             }

@@ -101,7 +101,7 @@ extension TaskRunner {
         return pipe
     }
 
-    /// The client has left before the attempt began to read its body: another one may come in its place.
+    /// The client has left before the attempt began to read its body, which ends the task as it does later.
     func loseBody(_ pipe: BodyPipe) {
         guard bodyPipe === pipe, !pipe.isUsed else { return }
         fail(

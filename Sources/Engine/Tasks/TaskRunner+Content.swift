@@ -163,15 +163,21 @@ extension TaskRunner {
         closeSink()
         if case .spool(let spool) = sink {
             discardPart(of: spool)
-        } else if record.checkpoint?.part == record.id, session.record.isPersistent {
-            let (folder, task) = (services.folder, record.id)
-            services.files.submit { try? folder.remove(task) }  // or the row's end does
+        } else if record.checkpoint?.part == record.id {
+            discardOwnPart()
         }
+    }
+
+    /// Removes what an earlier process, or another task, has left to this one.
+    func discardOwnPart() {
+        guard session.record.isPersistent else { return }
+        let (folder, task) = (services.folder, record.id)
+        services.files.submit { try? folder.remove(task) }
     }
 
     /// Removes the file of a content that is not used; one that stays is swept up later.
     func discardPart(of spool: ContentSpool) {
-        guard session.record.isPersistent, spool.length > 0 else { return }
+        guard session.record.isPersistent, spool.isOnDisk else { return }
         let (folder, task) = (services.folder, record.id)
         // Behind what the lane still writes.
         spool.afterWrites { try? folder.remove(task) }

@@ -20,6 +20,17 @@ extension TaskRunner {
         return ResumePoint(entity: entity, received: receivedRanges)
     }
 
+    /// Whether an answer that was shorter than its range may be followed by another one: not for ever, where a server
+    /// gives next to nothing each time.
+    func mayAskForMore() -> Bool {
+        let brought = record.countOfBytesReceived - (rangeRequest?.start ?? 0)
+        if brought < TaskRunner.decentAnswer { smallAnswers += 1 }
+        return smallAnswers <= TaskRunner.smallAnswerLimit
+    }
+
+    private static let decentAnswer: Int64 = 1 << 20
+    private static let smallAnswerLimit = 16
+
     /// Whether the ranges that were asked for are there, but are not all.
     var isShort: Bool {
         guard let rangeRequest, let entity else { return false }
@@ -69,7 +80,10 @@ extension TaskRunner {
             dropReceived()
             return
         }
-        guard sink == nil, machine.phase != .completed else { return }
+        guard !isOver else {
+            discardOwnPart()
+            return
+        }
         let spool = ContentSpool(
             continuing: file.content, length: point.prefixLength, digest: makeDigest(),
             files: services.files, clock: services.clock)
@@ -236,7 +250,8 @@ extension TaskRunner {
         do {
             try await spool.sync()
         } catch {
-            fail(.cannotWrite("\(error)"))  // never tried again
+            // Not `fail`: keeping the part would sync again, and be told that all is well.
+            send(.failed(.cannotWrite("\(error)")))
             return
         }
         guard case .spool(let current) = sink, current === spool, machine.phase != .completed,
@@ -280,18 +295,14 @@ extension TaskRunner {
     /// Brings the part of a download that ends to safety.
     /// - Returns: what another task goes on from; nil where the part cannot be kept.
     func park() async -> String? {
-        guard case .spool(let spool) = sink else {
-            return record.checkpoint.flatMap { services.resumeData($0, of: record) }
-        }
+        await preparation?.value  // it may be taking the part up
         do {
+            guard case .spool(let spool) = sink else { return try await keepCheckpoint() }
             guard let point = resumePoint else { return nil }
             try await spool.settle()
             guard !isOver else { return nil }
             if session.record.isPersistent {
-                let (folder, id) = (services.folder, record.id)
-                guard try await services.files.run(on: spool.lane, { try folder.keep(id) }) else {
-                    return nil
-                }
+                guard try await keepOwnPart(on: spool.lane) else { return nil }
             } else {
                 session.keep(spool.file, of: record.id)
             }
@@ -303,5 +314,19 @@ extension TaskRunner {
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
             return nil
         }
+    }
+
+    /// What was on disk before this process, or the task, has touched it.
+    private func keepCheckpoint() async throws -> String? {
+        guard let checkpoint = record.checkpoint else { return nil }
+        if checkpoint.part == record.id, session.record.isPersistent {
+            guard try await keepOwnPart(on: nil) else { return nil }
+        }
+        return services.resumeData(checkpoint, of: record)
+    }
+
+    private func keepOwnPart(on lane: Int?) async throws -> Bool {
+        let (folder, id) = (services.folder, record.id)
+        return try await services.files.run(on: lane) { try folder.keep(id) }
     }
 }

@@ -50,7 +50,7 @@ extension TaskRunner: SegmentOwner {
     /// The transfer is over, whole or not: what has come stays.
     func endSegments(_ stopped: [TransactionMetrics]) {
         guard let segments else { return }
-        record.metrics.transactions += stopped
+        for metrics in stopped { record.metrics.add(metrics) }
         let received = segments.received
         self.segments = nil
         let isPrefix = received.isEmpty || (received.count == 1 && received[0].lowerBound == 0)
@@ -62,7 +62,7 @@ extension TaskRunner: SegmentOwner {
     func segmentsDidReceive(_ count: Int) { received(count) }
 
     func segmentDidEnd(_ metrics: TransactionMetrics) {
-        record.metrics.transactions.append(metrics)
+        record.metrics.add(metrics)
     }
 
     func segmentsDidChangePace() { updateIdleTimer() }
@@ -71,14 +71,14 @@ extension TaskRunner: SegmentOwner {
         guard !exchange.isPaused(for: .sink), !exchange.isPaused(for: .rate),
             let metrics = exchange.stop()
         else { return }
-        record.metrics.transactions.append(metrics)
+        record.metrics.add(metrics)
         segments?.primaryDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
     }
 
     func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome) {
         guard let segments else { return }
         endSegments(segments.stop())
-        if let metrics = exchange.stop() { record.metrics.transactions.append(metrics) }
+        if let metrics = exchange.stop() { record.metrics.add(metrics) }
         endAttemptTimers()
         switch outcome {
         case .whole: send(.answered)

@@ -53,6 +53,8 @@ final class TaskRunner {
     var scattered: [Range<Int64>]?
     /// Whether an answer that made no sense has been followed by a request for the whole.
     var hasBegunAnew = false
+    /// Ranges that were answered with less than was asked for, and little.
+    var smallAnswers = 0
     /// Set while the part of a download is brought to safety before the task ends.
     private(set) var isParking = false
     /// Redirects that were followed before the source that is asked now.
@@ -71,15 +73,15 @@ final class TaskRunner {
     /// Whether the body of this generation was asked for, and has not come.
     var isBodyOwed = false
 
-    private(set) lazy var bandwidth = makeBandwidth()
-    private var hasOwnBandwidth = false
+    private var ownBandwidth: Bandwidth?
     /// What may be received at the moment.
     private(set) lazy var meter = makeMeter()
 
     private var isAbandoned = false
-    private var isPreparing = false
-    private var waiters: [CompletionWaiter] = []
-    private var contentWaiters: [CheckedContinuation<Void, Never>] = []
+    /// Brings together what the next attempt needs.
+    private(set) var preparation: Task<Void, Never>?
+    var waiters: [CompletionWaiter] = []
+    var contentWaiters: [CheckedContinuation<Void, Never>] = []
 
     var timeouts: TimeoutClock
     private(set) lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
@@ -109,13 +111,15 @@ final class TaskRunner {
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
     }
 
-    private func makeBandwidth() -> Bandwidth {
-        hasOwnBandwidth = true
-        return Bandwidth(within: session.bandwidth)
+    /// The task's own limit, within those around it; made when it is first of use.
+    var bandwidth: Bandwidth {
+        let bandwidth = ownBandwidth ?? Bandwidth(within: session.bandwidth)
+        ownBandwidth = bandwidth
+        return bandwidth
     }
 
     /// Whether a limit applies, of the task's own or around it.
-    var isLimited: Bool { (hasOwnBandwidth ? bandwidth : session.bandwidth).isLimited }
+    var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
 
     var waitReason: WaitReason? { machine.waitReason }
     /// Whether nothing is lost when the runner is let go.
@@ -166,6 +170,7 @@ final class TaskRunner {
         guard machine.phase != .finishing, machine.phase != .completed, !isParking else { return }
         isParking = true
         stopAttempt()
+        await preparation?.value
         await checkpointAll()
     }
 
@@ -273,22 +278,25 @@ final class TaskRunner {
     }
 
     private func openWhenPrepared() {
-        guard !isPreparing else { return }
-        isPreparing = true
-        LoopActor.start { [self] in
-            defer { isPreparing = false }
+        guard preparation == nil else { return }
+        preparation = LoopActor.start { [self] in
+            defer { preparation = nil }
             do throws(TransferError) {
                 if !record.currentRequest.isSafe { await session.journal.durable() }
                 try await findPart()
+                // A streamed body that was begun for nothing could not be begun again.
+                guard isReadyToOpen else { return }
                 let body = try await openBody()
-                guard exchange.isWaitingToStart, machine.phase == .attempting, !isParking,
-                    !isAbandoned
-                else { return }
+                guard isReadyToOpen else { return }
                 openExchange(sending: body)
             } catch {
                 fail(error)
             }
         }
+    }
+
+    private var isReadyToOpen: Bool {
+        exchange.isWaitingToStart && machine.phase == .attempting && !isParking && !isAbandoned
     }
 
     private func openExchange() { openExchange(sending: inlineBody) }
@@ -325,7 +333,7 @@ final class TaskRunner {
     }
 
     func stopAttempt() {
-        if let metrics = exchange.stop() { record.metrics.transactions.append(metrics) }
+        if let metrics = exchange.stop() { record.metrics.add(metrics) }
         if let stopped = segments?.stop() { endSegments(stopped) }
         endUpload(.attemptEnded)
         timeouts.attemptEnded(at: services.clock.uptime)
@@ -333,7 +341,7 @@ final class TaskRunner {
 
     /// The attempt is over, whatever comes next.
     func attemptEnded(_ metrics: TransactionMetrics) {
-        record.metrics.transactions.append(metrics)
+        record.metrics.add(metrics)
         endAttemptTimers()
     }
 
@@ -374,35 +382,6 @@ final class TaskRunner {
     /// Whether the next attempt needs a body from the client.
     func noteBody(of request: RequestRecord) {
         machine.asksForBody = request.body?.isStream ?? false
-    }
-
-    // MARK: Waiting (S-45)
-
-    /// Returns when the task has a body to be read, or none ever.
-    func contentBegun() async {
-        guard sink == nil || record.response == nil, record.state != .completed else { return }
-        await withCheckedContinuation { contentWaiters.append($0) }
-    }
-
-    private func endWaits() {
-        for waiter in waiters { waiter.end() }
-        waiters = []
-        wakeContentWaiters()
-    }
-
-    func wakeContentWaiters() {
-        let waiting = contentWaiters
-        contentWaiters = []
-        for waiter in waiting { waiter.resume() }
-    }
-
-    /// Returns when the task has completed, or after `limit`.
-    func completion(within limit: Duration) async {
-        guard record.state != .completed else { return }
-        await withCheckedContinuation { continuation in
-            waiters.append(CompletionWaiter(continuation, limit: limit))
-        }
-        waiters.removeAll { $0.isOver }
     }
 }
 
