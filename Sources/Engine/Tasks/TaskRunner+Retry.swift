@@ -5,7 +5,7 @@ internal import Semantics
 extension TaskRunner {
     /// What a status leads to in place of being the result; nil where it is the result.
     func sequel(to head: ResponseHead) -> Exchange.Sequel? {
-        guard head.status >= 400, head.status != 416 else { return nil }
+        guard SourceFailure.isFailure(status: head.status) else { return nil }
         if record.type == .download, canBeginAgain, let next = nextSource() {
             return .turn(to: next)
         }
@@ -21,7 +21,7 @@ extension TaskRunner {
 
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
-        if record.type == .download, canBeginAgain, error.isOfTheSource, let next = nextSource() {
+        if record.type == .download, canBeginAgain, SourceFailure.isFailure(error), let next = nextSource() {
             turn(to: next)
         } else if let policy = record.options.retry, policy.retries(error),
             let delay = delay(by: policy, retryAfter: nil)
@@ -106,18 +106,6 @@ extension TaskRunner {
             headers: request == record.currentRequest
                 ? record.headers(in: session.record) : request.headers,
             sensitiveHeaders: request.sensitiveHeaders)
-    }
-}
-
-extension TransferError {
-    /// Whether another source may do better: not where the task itself, the client or the disk is at fault.
-    fileprivate var isOfTheSource: Bool {
-        switch kind {
-        case .url(.cancelled), .url(.cannotWriteToFile), .url(.requestBodyStreamExhausted),
-            .url(.fileDoesNotExist):
-            false
-        case .url, .ferry: true
-        }
     }
 }
 
