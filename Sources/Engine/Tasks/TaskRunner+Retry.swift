@@ -21,7 +21,9 @@ extension TaskRunner {
 
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
-        if record.type == .download, canBeginAgain, SourceFailure.isFailure(error), let next = nextSource() {
+        if record.type == .download, canBeginAgain, SourceFailure.isFailure(error),
+            let next = nextSource()
+        {
             turn(to: next)
         } else if let policy = record.options.retry, policy.retries(error),
             let delay = delay(by: policy, retryAfter: nil)
