@@ -42,7 +42,19 @@ public enum EventBody: Equatable, Sendable {
     case didResumeAtOffset(fileOffset: Int64, expectedTotalBytes: Int64)
     /// The attempt has failed, and `attempt` (2, 3, …) follows after `delay` seconds.
     case willRetry(attempt: Int, delay: Double, reason: String)
-    case didReceiveResponse(ResponseRecord)
+    /// S-70: carries a decision only where the session makes it.
+    case didReceiveResponse(ResponseRecord, decision: DecisionNotice? = nil)
+    /// S-63, S-64: of the session where `decision.kind` says so.
+    case didReceiveChallenge(Challenge, decision: DecisionNotice)
+    /// S-68: `request` is what would be sent next.
+    case willPerformHTTPRedirection(
+        ResponseRecord, request: RequestRecord, decision: DecisionNotice)
+    /// S-70: the data task's last; the download goes on with its transfer.
+    case didBecomeDownloadTask(TaskID)
+    /// S-71.
+    case willCacheResponse(ResponseRecord, decision: DecisionNotice)
+    /// S-72.
+    case willBeginDelayedRequest(RequestRecord, decision: DecisionNotice)
     /// S-58. `bytes` only on the way to live readers of an inline session; never stored.
     case didReceiveData(offset: Int64, length: Int, inline: Bool, bytes: [UInt8]?)
     case didWriteData(
@@ -66,6 +78,13 @@ public enum EventBody: Equatable, Sendable {
         case .didResumeAtOffset: "download.didResumeAtOffset"
         case .willRetry: "task.willRetry"
         case .didReceiveResponse: "task.didReceiveResponse"
+        case .didReceiveChallenge(_, let decision):
+            decision.kind == .sessionChallenge
+                ? "session.didReceiveChallenge" : "task.didReceiveChallenge"
+        case .willPerformHTTPRedirection: "task.willPerformHTTPRedirection"
+        case .didBecomeDownloadTask: "task.didBecomeDownloadTask"
+        case .willCacheResponse: "task.willCacheResponse"
+        case .willBeginDelayedRequest: "task.willBeginDelayedRequest"
         case .didReceiveData: "task.didReceiveData"
         case .didWriteData: "download.didWriteData"
         case .didSendBodyData: "task.didSendBodyData"
@@ -88,8 +107,20 @@ public enum EventBody: Equatable, Sendable {
     /// Whether nothing follows: S-57 for a task, S-9 for a session.
     public var isTerminal: Bool {
         switch self {
-        case .didComplete, .didBecomeInvalid: true
+        case .didComplete, .didBecomeDownloadTask, .didBecomeInvalid: true
         default: false
+        }
+    }
+
+    /// The decision that the event asks for; nil where it only informs.
+    public var decision: DecisionNotice? {
+        switch self {
+        case .needNewBodyStream(_, let decision), .didReceiveChallenge(_, let decision),
+            .willPerformHTTPRedirection(_, _, let decision), .willCacheResponse(_, let decision),
+            .willBeginDelayedRequest(_, let decision):
+            decision
+        case .didReceiveResponse(_, let decision): decision
+        default: nil
         }
     }
 }

@@ -16,6 +16,9 @@ public struct SessionConfiguration: Equatable, Sendable {
     /// S-22: the newest version that is offered.
     public var tlsMaximumSupportedProtocolVersion = TLSVersion.tls13
 
+    /// S-23: nil goes everywhere directly.
+    public var connectionProxyDictionary: ProxyConfiguration?
+
     // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
 
     /// S-15: for requests that have no policy of their own.
@@ -60,8 +63,7 @@ public struct SessionConfiguration: Equatable, Sendable {
     /// The properties that are accepted at their default only.
     public static let notYetInForce = [
         "requestCachePolicy", "urlCache", "httpCookieAcceptPolicy", "httpShouldSetCookies",
-        "httpCookieStorage", "urlCredentialStorage", "connectionProxyDictionary",
-        "waitsForConnectivity", "isDiscretionary",
+        "httpCookieStorage", "urlCredentialStorage", "waitsForConnectivity", "isDiscretionary",
     ]
 }
 

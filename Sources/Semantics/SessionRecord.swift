@@ -33,6 +33,12 @@ public struct DelegateOptions: Equatable, Sendable {
 
     /// A delegate with the default time and mode, which makes no decision.
     public init() {}
+
+    /// The decision that a challenge of this method asks for; nil where nobody is asked (S-63, S-64).
+    public func challengeKind(of method: AuthenticationMethod) -> DecisionKind? {
+        if method.isOfSession, handles.contains(.sessionChallenge) { return .sessionChallenge }
+        return handles.contains(.taskChallenge) ? .taskChallenge : nil
+    }
 }
 
 /// A session as it is kept.
@@ -57,10 +63,15 @@ public struct SessionRecord: Equatable, Sendable {
     public let createdAt: Timestamp
     /// When the last event went out; nil until then.
     public var invalidatedAt: Timestamp?
+    /// S-75: the server certificates that the client has decided about, oldest first; at most `knownLeafLimit`.
+    public var knownLeaves: [KnownLeaf]
     /// The sequence of the newest event; 0 before the first.
     public var lastSequence: Int64
     /// The number of the newest task; 0 before the first.
     public var lastTaskNumber: Int
+
+    /// The most leaves that a session remembers.
+    public static let knownLeafLimit = 1_000
 
     /// A session that has just been created.
     public init(
@@ -75,6 +86,7 @@ public struct SessionRecord: Equatable, Sendable {
         self.delegate = delegate
         self.state = .active
         self.createdAt = createdAt
+        self.knownLeaves = []
         self.lastSequence = 0
         self.lastTaskNumber = 0
     }

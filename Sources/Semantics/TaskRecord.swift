@@ -223,6 +223,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var mirrorCount: Int
     /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a stream.
     public var bodyGeneration: Int
+    /// What the task's delegate was asked, and has answered, as far as it matters later.
+    public var dialogue: TaskDialogue
     /// What of a download is on disk for good, and how it can go on; nil where it cannot (S-34).
     public var checkpoint: DownloadCheckpoint?
     /// Why the task failed (S-61); nil until it has, and after a success.
@@ -254,6 +256,7 @@ public struct TaskRecord: Equatable, Sendable {
         self.retryCount = 0
         self.mirrorCount = 0
         self.bodyGeneration = 0
+        self.dialogue = TaskDialogue()
         self.metrics = TaskMetrics()
     }
 

@@ -41,6 +41,16 @@ public enum GatewayError: Error, Equatable, Sendable {
     case bodyNotWanted(generation: Int)
     /// The body's length is not the one that was announced with the task.
     case wrongBodyLength(expected: Int64)
+    /// Also for another tenant's decision, and one whose task has been forgotten.
+    case noSuchDecision
+    /// Somebody was faster (S-74).
+    case decisionAnswered
+    /// The deadline has passed, or the task has ended: `expired` or `withdrawn`.
+    case decisionOver(DecisionState)
+    /// The answer is one to the decision's kind, but not here; one sentence.
+    case answerNotPossible(String)
+    /// A credential that does not fit the protection space, or cannot be read; one sentence.
+    case credentialNotUsable(String)
     /// The key of an earlier request that asked for something else.
     case keyReused
     /// No new work is taken until there is room again.

@@ -23,6 +23,9 @@ public protocol Store: Sendable {
     /// What a request with this key has created; nil for a key that is new, or forgotten.
     func creation(of key: String, of tenant: TenantID) async throws(StoreError)
         -> IdempotencyRecord?
+    /// One decision, or nil where the tenant has none of that id.
+    func decision(_ id: DecisionID, of tenant: TenantID) async throws(StoreError)
+        -> DecisionRecord?
     /// Numbered events in their order.
     func events(_ query: EventQuery) async throws(StoreError) -> [Event]
     /// The position from which on the stream can be replayed whole: 1 until something of it has
@@ -60,8 +63,12 @@ public struct StoreBatch: Sendable {
     public var changedTasks: [TaskRecord] = []
     /// Tasks to forget. Their events stay until their time is over.
     public var removedTasks: [TaskID] = []
-    /// Bodies of contents whose place is `.store`.
+    /// Bodies of contents whose place is `.store`, and of held responses; a task has one at most.
     public var contents: [(task: TaskID, bytes: [UInt8])] = []
+    /// Bodies to forget. Of a task that also has a new one in `contents`, the new one stays.
+    public var removedContents: [TaskID] = []
+    /// Decisions, new or changed. They are forgotten with their tasks.
+    public var decisions: [DecisionRecord] = []
     /// Numbered events, ascending within each session and each tenant, from batch to batch too.
     public var events: [Event] = []
     /// The newest tenant sequence of each tenant that has new events.
@@ -81,7 +88,8 @@ public struct StoreBatch: Sendable {
     /// Whether there is nothing to commit.
     public var isEmpty: Bool {
         sessions.isEmpty && removedSessions.isEmpty && createdTasks.isEmpty && changedTasks.isEmpty
-            && removedTasks.isEmpty && contents.isEmpty && events.isEmpty && tenantSequences.isEmpty
+            && removedTasks.isEmpty && contents.isEmpty && removedContents.isEmpty
+            && decisions.isEmpty && events.isEmpty && tenantSequences.isEmpty
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
     }
 }
@@ -93,6 +101,8 @@ public struct StoreContents: Sendable {
     /// Tasks whose state is `running` or `canceling`, and suspended ones with a live attempt, in
     /// the order of creation.
     public var activeTasks: [TaskRecord] = []
+    /// Decisions whose state is `pending`, in the order of creation.
+    public var pendingDecisions: [DecisionRecord] = []
     /// The greatest number of any identifier.
     public var lastIdentifier: Int64 = 0
     /// The newest tenant sequence that was committed for each tenant that ever had an event.

@@ -10,6 +10,9 @@ public protocol Transport: AnyObject {
     /// Resolves a reference, such as a Location, against the URL that it came from (RFC 3986 §5).
     nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection)
         -> WebURL
+    /// Whether a certificate can be presented: it is one, and the key is its own.
+    /// - Throws: `IdentityRejection`, in words that hold nothing of the key or the passphrase.
+    nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection)
     /// Connections that are shared by the attempts of one session and nobody else.
     func makePool(_ settings: PoolSettings) -> any ConnectionPool
 }
@@ -20,6 +23,15 @@ public enum URLRejection: Error, Equatable, Sendable {
     case malformed(String)
     /// A scheme other than http and https (-1002).
     case unsupportedScheme(String)
+}
+
+/// Why a client certificate cannot be used.
+public struct IdentityRejection: Error, Equatable, Sendable {
+    /// One sentence for the client.
+    public let sentence: String
+
+    /// A rejection with its sentence.
+    public init(_ sentence: String) { self.sentence = sentence }
 }
 
 /// What all attempts of a session have in common.
@@ -73,6 +85,17 @@ public struct AttemptRequest: Sendable {
     /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
     /// that cannot. The connection is kept for others afterwards.
     public var usesFreshConnection = false
+    /// The proxy that is asked in place of the server; nil to go there directly. For https it makes a tunnel.
+    public var proxy: ProxyAddress?
+    /// What is presented to the server; nil for nothing. What the scheme needs beyond one request, such as the nonce of
+    /// Digest or the messages of NTLM, is the transport's: the observer sees the last answer only.
+    public var credential: AttemptCredential?
+    /// The same for the proxy.
+    public var proxyCredential: AttemptCredential?
+    /// Whom to trust, where the scheme is https.
+    public var trust = TrustPolicy.system
+    /// What is presented where the server wants a certificate.
+    public var identity = IdentityPolicy.without
 
     /// A request from its parts, with no `connectTimeout`, on whatever connection there is.
     public init(
@@ -87,6 +110,56 @@ public struct AttemptRequest: Sendable {
         self.priority = priority
         self.mayPause = mayPause
     }
+}
+
+/// Whom an attempt trusts (S-75).
+public enum TrustPolicy: Hashable, Sendable {
+    /// A chain that verifies, for the host's name.
+    case system
+    /// One of these leaves, which are the host's and the port's: those that must verify, only with a chain that does.
+    /// Any other leaf ends the attempt with `HandshakeQuestion.serverTrust`, before a byte of the request is sent.
+    case known([KnownLeaf])
+}
+
+/// What an attempt presents to a server that wants a certificate (S-63).
+public enum IdentityPolicy: Hashable, Sendable {
+    /// Nothing: the server says what it thinks of that.
+    case without
+    /// The attempt ends with `HandshakeQuestion.clientCertificate`, before a byte of the request is sent.
+    case ask
+    /// Checked by `Transport.check`. Connections with it are not shared with attempts without it.
+    case certificate(ClientIdentity)
+}
+
+/// A user name and password, and how they are proved.
+public struct AttemptCredential: Hashable, Sendable {
+    /// One scheme, never a choice: the strongest one that was offered.
+    public enum Scheme: Hashable, Sendable {
+        case basic, digest, ntlm
+        /// By the ticket cache of the process; user and password are empty.
+        case negotiate
+    }
+
+    /// How.
+    public let scheme: Scheme
+    /// Without control characters.
+    public let user: String
+    /// Without control characters.
+    public let password: String
+
+    /// A credential from its parts.
+    public init(_ scheme: Scheme, user: String, password: String) {
+        self.scheme = scheme
+        self.user = user
+        self.password = password
+    }
+}
+
+/// What has come up in a TLS handshake, and ended the attempt.
+public enum HandshakeQuestion: Equatable, Sendable {
+    case serverTrust(ServerTrust)
+    /// The names of the authorities whose certificates the server takes (RFC 2253); maybe none.
+    case clientCertificate(distinguishedNames: [String])
 }
 
 /// What an attempt sends.
@@ -143,6 +216,8 @@ public protocol Attempt: AnyObject {
     func pause()
     /// Goes on; may deliver bytes before it returns. A no-op unless paused.
     func resume()
+    /// Another observer hears the rest; a paused head or body is delivered to it again.
+    func handOver(to observer: any AttemptObserver)
     /// Ends the exchange: the observer hears nothing more, and its metrics so far are returned.
     func cancel() -> TransactionMetrics
 }
@@ -204,6 +279,10 @@ public struct AttemptEnd: Sendable {
     public var metrics: TransactionMetrics
     /// False where only the end of the connection told that the body was over.
     public var lengthVerified: Bool
+    /// What has to be known before the exchange can be had; `error` is what it is without an answer.
+    public var question: HandshakeQuestion?
+    /// What the proxy has answered in place of making a tunnel; `error` is set beside it.
+    public var tunnelResponse: ResponseHead?
 
     /// An end from its parts.
     public init(error: TransferError?, metrics: TransactionMetrics, lengthVerified: Bool) {
