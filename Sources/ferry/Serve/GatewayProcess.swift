@@ -21,6 +21,9 @@ struct GatewayProcess {
     private let server: Server
     private let store: DurableStore
     private let token: AccessToken
+    /// Held to the end of the process: their release gives back the defaults, and a second signal
+    /// would then kill a gateway that is still ending.
+    private static var signals: Signals?
 
     /// Runs a gateway until a signal ends it.
     /// - Returns: the exit code: 0, or one of <sysexits.h> with the reason on standard error.
@@ -76,7 +79,7 @@ struct GatewayProcess {
 
     private func serve() async throws -> Int32 {
         let ending = Ending()
-        let signals = Signals { _ in ending.end(with: 0) }
+        GatewayProcess.signals = Signals { _ in ending.end(with: 0) }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
         var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
         if let path = settings.unixSocket {
@@ -87,7 +90,6 @@ struct GatewayProcess {
         announce(addresses)
 
         let code = await ending.code()
-        withExtendedLifetime(signals) {}
         service.isReady = false
         DiscoveryFile.remove(environment: environment)
         if code != 0 { return code }  // the store is broken: nothing more may be promised

@@ -79,12 +79,37 @@ struct ShutdownTests {
         }
     }
 
-    @Test func `an idle gateway ends at once, and a second signal changes nothing`() async throws {
+    @Test func `a second signal cuts nothing short that may still end (R-12)`() async throws {
+        try await RunningGateway.alone { gateway in
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            origin.on("/gated", .stall(after: 50_000, of: 100_000, until: gate))
+            let session = try await gateway.client.createSession()
+            let events = try await session.allEvents()
+            let id = try await session.start("download", origin.url("/gated"))
+            let follower = try await gateway.client.stream("/v1/tasks/\(id)/content")
+            let start = try await follower.next()
+
+            gateway.process.terminate()
+            try await events.waitForEnd()
+            gateway.process.terminate()
+            gate.open()
+            #expect(try await start.count + follower.rest().count == 100_000)
+            #expect(try await gateway.process.waitForExit(within: .seconds(10)) == .status(0))
+        }
+    }
+
+    @Test func `an idle gateway ends at once, and signals up to its very end change nothing`()
+        async throws
+    {
         try await RunningGateway.alone { gateway in
             _ = try await gateway.client.createSession()
-            gateway.process.terminate()
-            gateway.process.terminate()
-            #expect(try await gateway.process.waitForExit(within: .seconds(5)) == .status(0))
+            let deadline = ContinuousClock.now + .seconds(5)
+            while gateway.process.exit == nil, ContinuousClock.now < deadline {
+                gateway.process.terminate()
+                await Task.yield()
+            }
+            #expect(gateway.process.exit == .status(0))
         }
     }
 }
