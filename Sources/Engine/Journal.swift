@@ -70,6 +70,17 @@ final class Journal {
         schedule()
     }
 
+    /// Forgets what `keep` has brought to the store.
+    func dropContent(of task: TaskID) {
+        gathered.dropContent(of: task)
+        schedule()
+    }
+
+    func save(_ decision: DecisionRecord) {
+        gathered.save(decision)
+        schedule()
+    }
+
     func append(_ event: Event) {
         gathered.batch.events.append(event)
         schedule()
@@ -116,6 +127,11 @@ final class Journal {
         return
             (gathered.batch.contents.last(where: isTask)
             ?? inFlight?.batch.contents.last(where: isTask))?.bytes
+    }
+
+    /// The newest form of a decision that is on its way to the store.
+    func pendingDecision(_ id: DecisionID) -> DecisionRecord? {
+        gathered.decision(id) ?? inFlight?.decision(id)
     }
 
     /// What a request with this key has created and is on its way to the store.
@@ -223,6 +239,7 @@ private struct Gathered {
     private var tasks: [TaskID: Place] = [:]
     private var sessions: [SessionID: Int] = [:]
     private var files: [FileID: Int] = [:]
+    private var decisions: [DecisionID: Int] = [:]
     private var creations: [CreationKey: Int] = [:]
 
     mutating func save(_ session: SessionRecord) {
@@ -256,6 +273,24 @@ private struct Gathered {
             files[file.id] = batch.files.count
             batch.files.append(file)
         }
+    }
+
+    mutating func save(_ decision: DecisionRecord) {
+        if let index = decisions[decision.id] {
+            batch.decisions[index] = decision
+        } else {
+            decisions[decision.id] = batch.decisions.count
+            batch.decisions.append(decision)
+        }
+    }
+
+    func decision(_ id: DecisionID) -> DecisionRecord? {
+        decisions[id].map { batch.decisions[$0] }
+    }
+
+    mutating func dropContent(of task: TaskID) {
+        batch.contents.removeAll { $0.task == task }
+        batch.removedContents.append(task)
     }
 
     mutating func record(_ creation: IdempotencyRecord) {

@@ -61,6 +61,15 @@ public final class MemoryStore: Store {
         state.withLock { $0.creations[CreationKey(tenant: tenant, key: key)] }
     }
 
+    /// One look-up.
+    public func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(StoreError) -> DecisionRecord? {
+        state.withLock { state in
+            state.decisions[id].flatMap { $0.tenant == tenant ? $0 : nil }
+        }
+    }
+
     /// A task's stream is searched in its session's from the task's first event on.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         state.withLock { $0.events(query) }
@@ -102,6 +111,9 @@ private struct State {
     var tenants: [TenantID: Tenant] = [:]
     /// The session's sequence of each task's first event.
     var firstEvents: [TaskID: Int64] = [:]
+    var decisions: [DecisionID: DecisionRecord] = [:]
+    /// Those of each task that has any.
+    var decisionsOfTask: [TaskID: [DecisionID]] = [:]
     var files: [FileID: StagedFile] = [:]
     var creations: [CreationKey: IdempotencyRecord] = [:]
     var gatewayLimit: Int64?
@@ -115,6 +127,9 @@ private struct State {
                 $0.state == .running || $0.state == .canceling
                     || ($0.state == .suspended && $0.hasLiveAttempt)
             }
+            .sorted { $0.id < $1.id }
+        contents.pendingDecisions = decisions.values
+            .filter { $0.state == .pending }
             .sorted { $0.id < $1.id }
         contents.lastIdentifier = lastIdentifier
         contents.tenantSequences = tenants.mapValues(\.lastSequence)
@@ -141,9 +156,11 @@ extension State {
             lastIdentifier = max(lastIdentifier, task.id.rawValue)
         }
         for task in batch.changedTasks { change(task) }
+        for task in batch.removedContents { stored[task] = nil }
         for content in batch.contents where tasks[content.task] != nil {
             stored[content.task] = content.bytes
         }
+        for decision in batch.decisions where tasks[decision.task] != nil { save(decision) }
         for event in batch.events { append(event) }
         for creation in batch.creations { creations[CreationKey(creation)] = creation }
         for file in batch.files {
@@ -164,6 +181,17 @@ extension State {
         sessions[task.session]?.counts[task.state, default: 0] += 1
     }
 
+    private mutating func save(_ decision: DecisionRecord) {
+        if decisions.updateValue(decision, forKey: decision.id) == nil {
+            decisionsOfTask[decision.task, default: []].append(decision.id)
+        }
+        lastIdentifier.raise(to: decision.id.rawValue)
+    }
+
+    private mutating func removeDecisions(of task: TaskID) {
+        for id in decisionsOfTask.removeValue(forKey: task) ?? [] { decisions[id] = nil }
+    }
+
     private mutating func note(_ sequence: Int64, of tenant: TenantID) {
         tenants[tenant, default: Tenant()].lastSequence.raise(to: sequence)
     }
@@ -177,10 +205,8 @@ extension State {
                 tenantSequence: event.tenantSequence, task: event.task, at: event.at,
                 body: .didReceiveData(offset: offset, length: length, inline: inline, bytes: nil))
         }
-        // No record has the decision's number.
-        if case .needNewBodyStream(_, let decision) = event.body {
-            lastIdentifier.raise(to: decision.id.rawValue)
-        }
+        // The event may outlive the record that has the decision's number.
+        if let decision = event.body.decision { lastIdentifier.raise(to: decision.id.rawValue) }
         if let task = event.task, firstEvents[task] == nil { firstEvents[task] = event.sequence }
         note(event.tenantSequence, of: event.tenant)
         sessions[event.session, default: Kept()].events.append(event)
@@ -205,6 +231,7 @@ extension State {
     private mutating func remove(_ id: TaskID) {
         guard let task = tasks.removeValue(forKey: id) else { return }
         stored[id] = nil
+        removeDecisions(of: id)
         if let first = firstEvents[id], first <= sessions[task.session]?.forgotten ?? 0 {
             firstEvents[id] = nil
         }
@@ -222,6 +249,7 @@ extension State {
         for task in kept.tasks {
             tasks[task] = nil
             stored[task] = nil
+            removeDecisions(of: task)
         }
         for event in kept.events {
             if let task = event.task { firstEvents[task] = nil }

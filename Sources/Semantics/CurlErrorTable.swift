@@ -21,6 +21,9 @@ public struct CurlCircumstances: Equatable, Sendable {
 ///
 /// Meanings: <https://curl.se/libcurl/c/libcurl-errors.html>.
 public enum CurlErrorTable {
+    /// CURLE_PEER_FAILED_VERIFICATION.
+    static let peerFailedVerification = 60
+
     /// What a code of libcurl means to a client.
     public enum Meaning: Hashable, Sendable {
         /// CURLE_OK.
@@ -225,4 +228,19 @@ public enum CurlErrorTable {
         // 100
         Row(name: "TOO_LARGE", meaning: .error(.cannotParseResponse)),
     ]
+}
+
+extension ServerTrust {
+    /// What default handling makes of a chain that does not verify; also for one that does, where a client has refused
+    /// it (S-66).
+    public var error: TransferError {
+        let failure = failures.first
+        var circumstances = CurlCircumstances()
+        circumstances.sslVerifyResult = failure?.code ?? 0
+        return CurlErrorTable.transferError(
+            curlCode: CurlErrorTable.peerFailedVerification,
+            words: failure?.message ?? "the client does not trust the certificate",
+            circumstances: circumstances)
+            ?? .url(.serverCertificateUntrusted)
+    }
 }

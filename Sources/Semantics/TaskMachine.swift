@@ -9,6 +9,8 @@ public struct TaskMachine: Equatable, Sendable {
         case suspended
         /// Resumed, before its `earliestBeginDate` (S-44).
         case waitingForBeginDate
+        /// Resumed, until the client, or the clock, has decided what the next attempt is to be (§7).
+        case waitingForDecision
         /// Resumed, until the client pipes the body that the next attempt sends (S-39).
         case waitingForBody
         /// Resumed, behind other transfers to its host (S-19, S-43).
@@ -33,6 +35,7 @@ public struct TaskMachine: Equatable, Sendable {
         case suspend
         case cancel
         case beginDateReached
+        case decided
         case bodyGiven
         case slotGranted
         /// The connection was kept long enough for a suspended task, which can go on with another
@@ -43,12 +46,14 @@ public struct TaskMachine: Equatable, Sendable {
         /// The attempt has failed, and another one follows later.
         case retry
         case retryDue
-        /// The attempt has ended with a whole answer.
+        /// There is a whole answer: the attempt has ended with it, or a decision has let one through that was held.
         case answered
         /// The attempt, or a timer, has ended the task.
         case failed(TransferError)
         /// The content is where it belongs.
         case contentKept
+        /// Another task has taken the attempt over (S-70).
+        case handedOver
     }
 
     /// What the runner must do, in this order.
@@ -67,6 +72,8 @@ public struct TaskMachine: Equatable, Sendable {
         case save
         /// The last order of a task.
         case complete(TransferError?)
+        /// The last order of a task that goes on as another one.
+        case retire
     }
 
     /// Moved by `handle(_:)` alone.
@@ -74,12 +81,19 @@ public struct TaskMachine: Equatable, Sendable {
 
     /// Calls of `suspend` that wait for their `resume`; a task is created suspended (S-30), so it begins with one.
     public private(set) var suspendCount: Int
+    /// Whether a decision stands between the task and its next attempt. Set it before the input that leads there, and
+    /// take it back before `decided`.
+    public var asksForDecision: Bool
     /// Whether the client is asked for a body before the next attempt. Set it before the input that leads there.
     public var asksForBody: Bool
 
     /// A machine that goes on from a stored state.
-    public init(phase: Phase = .suspended, suspendCount: Int? = nil, asksForBody: Bool = false) {
+    public init(
+        phase: Phase = .suspended, suspendCount: Int? = nil, asksForBody: Bool = false,
+        asksForDecision: Bool = false
+    ) {
         self.phase = phase
+        self.asksForDecision = asksForDecision
         self.suspendCount = suspendCount ?? (phase == .suspended || phase == .held ? 1 : 0)
         self.asksForBody = asksForBody
     }
@@ -88,8 +102,8 @@ public struct TaskMachine: Equatable, Sendable {
     public var state: TaskState {
         switch phase {
         case .suspended, .held: .suspended
-        case .waitingForBeginDate, .waitingForBody, .waitingForSlot, .attempting, .waitingForRetry,
-            .finishing:
+        case .waitingForBeginDate, .waitingForDecision, .waitingForBody, .waitingForSlot,
+            .attempting, .waitingForRetry, .finishing:
             .running
         case .completed: .completed
         }
@@ -99,8 +113,8 @@ public struct TaskMachine: Equatable, Sendable {
     public var hasLiveAttempt: Bool {
         switch phase {
         case .attempting, .held, .finishing: true
-        case .suspended, .waitingForBeginDate, .waitingForBody, .waitingForSlot, .waitingForRetry,
-            .completed:
+        case .suspended, .waitingForBeginDate, .waitingForDecision, .waitingForBody,
+            .waitingForSlot, .waitingForRetry, .completed:
             false
         }
     }
@@ -109,6 +123,7 @@ public struct TaskMachine: Equatable, Sendable {
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate
+        case .waitingForDecision: .decision
         case .waitingForBody: .bodyStream
         case .waitingForSlot: .slot
         default: nil
@@ -127,7 +142,8 @@ public struct TaskMachine: Equatable, Sendable {
         default: break
         }
         switch (phase, input) {
-        case (.waitingForBeginDate, .beginDateReached), (.waitingForRetry, .retryDue):
+        case (.waitingForBeginDate, .beginDateReached), (.waitingForRetry, .retryDue),
+            (.waitingForDecision, .decided):
             return prepare()
         case (.waitingForBody, .bodyGiven):
             return go(to: .waitingForSlot, .stopAskingForBody, .enterQueue)
@@ -144,6 +160,11 @@ public struct TaskMachine: Equatable, Sendable {
             return go(to: .suspended, .stopAttempt, .freeSlot, .save)
         case (.attempting, .answered), (.held, .answered):
             return go(to: .finishing, .freeSlot, .keepContent)
+        case (.waitingForDecision, .answered), (.suspended, .answered):
+            return go(to: .finishing, .keepContent)
+        case (.attempting, .handedOver), (.held, .handedOver), (.waitingForDecision, .handedOver),
+            (.suspended, .handedOver):
+            return go(to: .completed, .retire)
         case (.finishing, .contentKept):
             return go(to: .completed, .complete(nil))
         case (.finishing, .again):
@@ -166,6 +187,7 @@ public struct TaskMachine: Equatable, Sendable {
         guard suspendCount == 1 else { return [.save] }
         switch phase {
         case .waitingForBeginDate: return go(to: .suspended, .stopWaitingForBeginDate, .save)
+        case .waitingForDecision: return go(to: .suspended, .save)
         case .waitingForBody: return go(to: .suspended, .stopAskingForBody, .save)
         case .waitingForSlot: return go(to: .suspended, .leaveQueue, .save)
         case .waitingForRetry: return go(to: .suspended, .stopWaitingForRetry, .save)
@@ -189,7 +211,8 @@ public struct TaskMachine: Equatable, Sendable {
 
     /// What comes before an attempt.
     private mutating func prepare() -> [Order] {
-        asksForBody
+        if asksForDecision { return go(to: .waitingForDecision, .save) }
+        return asksForBody
             ? go(to: .waitingForBody, .save, .askForBody)
             : go(to: .waitingForSlot, .save, .enterQueue)
     }
@@ -197,7 +220,7 @@ public struct TaskMachine: Equatable, Sendable {
     private mutating func end(with error: TransferError) -> [Order] {
         let orders: [Order]
         switch phase {
-        case .suspended, .completed, .finishing: orders = []
+        case .suspended, .waitingForDecision, .completed, .finishing: orders = []
         case .waitingForBeginDate: orders = [.stopWaitingForBeginDate]
         case .waitingForBody: orders = [.stopAskingForBody]
         case .waitingForSlot: orders = [.leaveQueue]

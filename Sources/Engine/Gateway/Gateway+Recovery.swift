@@ -11,6 +11,7 @@ extension Gateway {
             hub.recall(record)
             if record.type == .shared { sharedSessions[record.tenant] = record.id }
         }
+        recalledDecisions = contents.pendingDecisions
         for record in contents.activeTasks {
             guard let session = sessions[record.session] else { continue }
             _ = runner(for: record, in: session)
@@ -19,6 +20,8 @@ extension Gateway {
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
+        await recall(recalledDecisions)
+        recalledDecisions = []
         var ending: [TaskRunner] = []
         for runner in runners.values.sorted(by: { $0.record.id < $1.record.id }) {
             if !runner.record.hasLiveAttempt {

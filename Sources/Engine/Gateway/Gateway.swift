@@ -48,6 +48,8 @@ public final class Gateway {
         let files: FileThreads
         let folder: ContentFolder
         let clock: any Clock
+        /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
+        public var ticketHosts: Set<String> = []
 
         /// The parts; the gateway closes none of them.
         public init(
@@ -105,6 +107,8 @@ public final class Gateway {
     var fileUploads: [FileID: FileUpload] = [:]
     var fileQuota: FileQuota
     let creationLocks = CreationLocks()
+    /// What waited when the gateway stopped; taken up by `start()`.
+    var recalledDecisions: [DecisionRecord] = []
     var housekeeping: LoopTimer?
     var counters = Figures()
     /// When the content folder was last looked through; nil before the first time.
@@ -125,7 +129,7 @@ public final class Gateway {
         services = TaskServices(
             clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
             sealer: parts.sealer, transport: parts.transport, hub: hub,
-            suspensionGrace: limits.suspensionGrace)
+            ticketHosts: parts.ticketHosts, suspensionGrace: limits.suspensionGrace)
         bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)
@@ -145,6 +149,7 @@ public final class Gateway {
             guard let self else { throw .cancelled }
             return try await openSource(body, of: tenant)
         }
+        services.downloadMaker = { [weak self] in self?.makeDownload(of: $0) }
         services.decisionNamer = { [unowned self] in identifiers.next() }
         recall(contents)
     }

@@ -19,6 +19,10 @@ final class LiveSession {
     let bandwidth: Bandwidth
     /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
+    /// What the client has answered to challenges, as long as it is to be remembered (S-67).
+    var credentials = CredentialShelf()
+    /// Those who ask whether a server is to be trusted.
+    let trust = TrustLine()
     /// Ends an ephemeral session for good.
     var farewell: LoopTimer?
     private let transport: any Transport
@@ -65,6 +69,19 @@ final class LiveSession {
     func change(_ change: (inout SessionRecord) -> Void) {
         change(&record)
         journal.save(record)
+    }
+
+    /// The client has decided about a server's certificate (S-75).
+    func know(_ leaf: KnownLeaf) {
+        change { record in
+            record.knownLeaves.removeAll {
+                $0.host == leaf.host && $0.port == leaf.port && $0.fingerprint == leaf.fingerprint
+            }
+            if record.knownLeaves.count == SessionRecord.knownLeafLimit {
+                record.knownLeaves.removeFirst()
+            }
+            record.knownLeaves.append(leaf)
+        }
     }
 
     /// Keeps the part of a download, in place of the oldest one if there are many.

@@ -15,6 +15,8 @@ struct Exchange {
         static let journal = PauseReasons(rawValue: 4)
         /// As much as may be moved has been moved.
         static let rate = PauseReasons(rawValue: 8)
+        /// The client has yet to say what becomes of the response.
+        static let decision = PauseReasons(rawValue: 16)
     }
 
     /// Counts the attempts of the task.
@@ -25,12 +27,19 @@ struct Exchange {
     var sequel: Sequel?
     /// Bytes of a redirect's body that were thrown away.
     var discardedBytes = 0
+    /// The body of a response that a decision is about, as far as it is kept.
+    private(set) var heldBody: [UInt8] = []
+    private(set) var isHeldBodyTruncated = false
     private var attempt: (any Attempt)?
     private var isOpen = false
     private var pauses: PauseReasons = []
 
     enum Sequel {
         case follow(RequestRecord)
+        /// The delegate is asked, and the response is kept until it answers.
+        case ask(Question, ResponseRecord)
+        /// The same is asked for with a credential.
+        case authenticate
         /// The same is asked for in another way: by date in place of the tag, or from zero.
         case again(RangeRequest?)
         /// Another source is asked.
@@ -39,6 +48,11 @@ struct Exchange {
         /// Nothing is missing.
         case finish
         case fail(TransferError)
+    }
+
+    enum Question {
+        case credential(ProtectionSpace, DecisionKind)
+        case redirect(RequestRecord)
     }
 
     /// No attempt yet; the first goes to `origin`.
@@ -50,7 +64,25 @@ struct Exchange {
         self.origin = origin
         sequel = nil
         discardedBytes = 0
+        heldBody = []
+        isHeldBodyTruncated = false
         isOpen = true
+    }
+
+    /// Keeps a body that may become the result.
+    /// - Returns: whether there is room for more.
+    mutating func hold(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let room = HeldResponse.bodyLimit - heldBody.count
+        heldBody.append(contentsOf: bytes.prefix(room))
+        isHeldBodyTruncated = bytes.count > room
+        return !isHeldBodyTruncated
+    }
+
+    /// Goes on with another task's attempt, which hears of nothing more.
+    mutating func takeOver(_ other: inout Exchange, for observer: any AttemptObserver) {
+        self = other
+        attempt?.handOver(to: observer)
+        other = Exchange(to: other.origin)
     }
 
     /// Whether the attempt has its slot, but has not been opened.

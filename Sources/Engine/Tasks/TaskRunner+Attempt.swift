@@ -18,27 +18,36 @@ extension TaskRunner: AttemptObserver {
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         moved()
+        if let response = inheritedResponse {
+            inheritedResponse = nil
+            take(response)
+            return .proceed
+        }
         switch redirection(for: head) {
         case .result: break
         case .follow(let next):
-            exchange.sequel = .follow(record.currentRequest.redirected(to: next))
+            let request = record.currentRequest.redirected(to: next)
+            exchange.sequel =
+                handles(.redirect)
+                ? .ask(.redirect(request), ResponseRecord(head, to: record, in: session.record))
+                : .follow(request)
             return .proceed
         case .refuse(let error):
             exchange.sequel = .fail(error)
             return .stop
         }
-        if let sequel = sequel(to: head) {
+        if let sequel = challenge(by: head) ?? sequel(to: head) {
             exchange.sequel = sequel
             return .proceed
         }
         bodyPipe?.end(.answered(status: head.status))
         if let rangeRequest { return goOn(with: rangeRequest, head) }
-        begin(ResponseRecord(head, to: record, in: session.record))
-        return .proceed
+        return begin(ResponseRecord(head, to: record, in: session.record))
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         moved()
+        if case .ask? = exchange.sequel { return exchange.hold(bytes) ? .proceed : .stop }
         if exchange.sequel != nil {
             exchange.discardedBytes += bytes.count
             return exchange.discardedBytes > TaskRunner.discardLimit ? .stop : .proceed
@@ -76,11 +85,20 @@ extension TaskRunner: AttemptObserver {
             return
         }
         attemptEnded(end.metrics)
+        if let question = end.question {
+            handshakeAsks(question)
+            return
+        }
+        if let response = end.tunnelResponse, proxyAsks(in: response) { return }
         switch sequel {
         case .follow(let request):
-            record.currentRequest = request
-            record.metrics.redirectCount += 1
+            follow(request)
             tryAgain()
+        case .ask(let question, let response):
+            hold(response, end)
+            ask(question, after: response)
+            tryAgain()
+        case .authenticate: tryAgain()
         case .again(let request):
             plannedRange = request
             if request == nil { dropReceived() }
@@ -136,9 +154,23 @@ extension TaskRunner: AttemptObserver {
         }
     }
 
-    /// The response is the task's: it is told, and its body is taken.
-    func begin(_ response: ResponseRecord) {
-        show(response)
+    /// The response is the task's: it is told, and its body is taken, if the delegate does not decide otherwise.
+    func begin(_ response: ResponseRecord) -> FlowVerdict {
+        guard !showAsking(response) else { return pauseForDecision() }
+        take(response)
+        return .proceed
+    }
+
+    /// The head is delivered again when the delegate has decided.
+    func pauseForDecision() -> FlowVerdict {
+        exchange.notePause(.decision)
+        updateIdleTimer()
+        return .pause
+    }
+
+    /// What follows is the content.
+    func take(_ response: ResponseRecord) {
+        record.response = response
         record.countOfBytesExpectedToReceive = response.expectedContentLength
         if record.type == .download, !record.headers(in: session.record).contains("Range") {
             judgedResponse = response
@@ -160,7 +192,7 @@ extension TaskRunner: AttemptObserver {
 
     // MARK: Body
 
-    private func deliver(_ bytes: UnsafeRawBufferPointer) {
+    func deliver(_ bytes: UnsafeRawBufferPointer) {
         if replacedParts != nil { deliverParts(bytes) } else { deliverPlain(bytes) }
     }
 

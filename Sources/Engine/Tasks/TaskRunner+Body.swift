@@ -61,22 +61,13 @@ extension TaskRunner {
             }
             return
         }
-        let limit = session.record.delegate?.decisionTimeout ?? DelegateOptions().decisionTimeout
-        if !isBodyOwed {
-            isBodyOwed = true
-            record.bodyGeneration += 1
-            showProgress()
-            services.hub.publish(
-                .needNewBodyStream(
-                    generation: record.bodyGeneration,
-                    decision: DecisionNotice(
-                        id: services.makeDecisionID(), kind: .bodyStream,
-                        deadline: Timestamp(
-                            milliseconds: services.clock.now.milliseconds + Int64(limit * 1000)))),
-                of: record.id, in: session)
-            save()
+        guard !isBodyOwed else { return }
+        isBodyOwed = true
+        record.bodyGeneration += 1
+        ask(.bodyStream) {
+            .needNewBodyStream(generation: record.bodyGeneration, decision: $0)
         }
-        limitWaitForBody(.seconds(limit))
+        save()
     }
 
     /// The client sends the body of a generation.
@@ -91,6 +82,7 @@ extension TaskRunner {
             throw .wrongBodyLength(expected: announced)
         }
         isBodyOwed = false
+        closeDecision(as: .answered)
         if announced == unknownSize, let length {
             record.currentRequest.body = .stream(length: length)
             record.countOfBytesExpectedToSend = length

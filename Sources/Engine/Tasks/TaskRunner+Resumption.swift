@@ -137,10 +137,10 @@ extension TaskRunner {
     func goOn(with range: RangeRequest, _ head: ResponseHead) -> FlowVerdict {
         switch range.judge(status: head.status, headers: head.headers) {
         case .rest(let end, let total):
-            goOn(with: range, head, to: end, total: total)
-            return .proceed
+            return goOn(with: range, head, to: end, total: total)
         case .complete:
-            tellOfResumption(head, total: range.start)
+            guard !tellOfResumption(head, total: range.start) else { return pauseForDecision() }
+            wakeContentWaiters()
             exchange.sequel = .finish
             return .proceed
         case .whole(isSameEntity: true) where range.byDate != nil:
@@ -148,8 +148,7 @@ extension TaskRunner {
             return .stop
         case .whole:
             dropReceived()
-            begin(ResponseRecord(head, to: record, in: session.record))
-            return .proceed
+            return begin(ResponseRecord(head, to: record, in: session.record))
         case .mismatch(let words):
             guard hasBegunAnew else {
                 hasBegunAnew = true
@@ -159,39 +158,41 @@ extension TaskRunner {
             exchange.sequel = .fail(.badServerResponse(words))
             return .stop
         case .other:
-            guard record.response == nil else {
+            guard record.response == nil || isResponseDecided else {
                 exchange.sequel = .fail(
                     .badServerResponse(
                         "The rest of the content was answered with status \(head.status)."))
                 return .stop
             }
             dropReceived()
-            begin(ResponseRecord(head, to: record, in: session.record))
-            return .proceed
+            return begin(ResponseRecord(head, to: record, in: session.record))
         }
     }
 
     private func goOn(
         with range: RangeRequest, _ head: ResponseHead, to end: Int64, total: Int64?
-    ) {
+    ) -> FlowVerdict {
         if range.entity.total == nil, let total {
             entity = RangedEntity(validators: range.entity.validators, total: total)
         }
-        tellOfResumption(head, total: total)
+        guard !tellOfResumption(head, total: total) else { return pauseForDecision() }
+        wakeContentWaiters()
         splitUp(from: range.start, to: end)
+        return .proceed
     }
 
     /// A task that goes on with another one's part says so once, before its response (S-36).
-    private func tellOfResumption(_ head: ResponseHead, total: Int64?) {
-        guard record.response == nil else { return }
+    ///
+    /// - Returns: whether the delegate has yet to say what becomes of the response.
+    private func tellOfResumption(_ head: ResponseHead, total: Int64?) -> Bool {
+        guard record.response == nil else { return false }
         services.hub.publish(
             .didResumeAtOffset(
                 fileOffset: record.countOfBytesReceived,
                 expectedTotalBytes: total ?? unknownSize),
             of: record.id, in: session)
         record.countOfBytesExpectedToReceive = total ?? unknownSize
-        show(ResponseRecord(head, to: record, in: session.record))
-        wakeContentWaiters()
+        return showAsking(ResponseRecord(head, to: record, in: session.record))
     }
 
     /// What has come is not used: the next response begins at zero.
@@ -232,7 +233,8 @@ extension TaskRunner {
 
     /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a download can be asked for.
     private var canDetach: Bool {
-        guard record.currentRequest.isSafe, record.currentRequest.body == nil else { return false }
+        guard record.currentRequest.isSafe, record.currentRequest.body == nil, decision == nil
+        else { return false }
         return record.response == nil || resumePoint != nil
     }
 

@@ -38,6 +38,7 @@ extension TaskRunner {
     func turn(to request: RequestRecord) {
         dropReceived()
         record.currentRequest = request
+        record.dialogue.authentication.move(to: request.url.origin)
         tryAgain()
     }
 
@@ -81,7 +82,7 @@ extension TaskRunner {
         let mirror = record.options.mirrors[record.mirrorCount]
         record.mirrorCount += 1
         redirectsBefore = record.metrics.redirectCount
-        let original = record.originalRequest
+        let original = record.dialogue.replacementRequest ?? record.originalRequest
         let decision = Redirection.decide(
             status: 307, target: .url(mirror), source: source(of: firstRequest), count: 0,
             allowsInsecure: true)
@@ -92,11 +93,12 @@ extension TaskRunner {
     private func returnToOriginalRequest() {
         redirectsBefore = record.metrics.redirectCount
         record.currentRequest = firstRequest
+        record.dialogue.authentication.move(to: record.currentRequest.url.origin)
     }
 
-    /// The original request, with the session's headers (S-20).
+    /// The original request, or what the delegate has put in its place, with the session's headers (S-20, S-72).
     private var firstRequest: RequestRecord {
-        var request = record.originalRequest
+        var request = record.dialogue.replacementRequest ?? record.originalRequest
         request.headers = request.headers.merging(
             additional: session.record.configuration.httpAdditionalHeaders)
         return request

@@ -17,22 +17,18 @@ extension TaskRunner {
 
     private func checkBeginDate() {
         let left = beginsAt - services.clock.uptime
-        if left > .zero { beginTimer?.arm(after: left) } else { send(.beginDateReached) }
+        if left > .zero {
+            beginTimer?.arm(after: left)
+        } else {
+            _ = asksAboutDelay()
+            send(.beginDateReached)
+        }
     }
 
     func waitForRetry() {
         let timer = LoopTimer { [unowned self] in send(.retryDue) }
         timer.arm(after: retryDelay)
         retryTimer = timer
-    }
-
-    /// The client has this long to send the body that it was asked for (S-73).
-    func limitWaitForBody(_ limit: Duration) {
-        let timer = LoopTimer { [unowned self] in
-            fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
-        }
-        timer.arm(after: limit)
-        bodyTimer = timer
     }
 
     /// What is left of the whole task's time (S-17).
@@ -49,7 +45,7 @@ extension TaskRunner {
         }
         let waits =
             waitsForSink || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
-            || upload?.isWaiting == true
+            || exchange.isPaused(for: .decision) || upload?.isWaiting == true
         let isHeldUp = segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
         let uptime = services.clock.uptime
         if isHeldUp {

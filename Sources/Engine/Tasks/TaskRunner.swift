@@ -64,6 +64,15 @@ final class TaskRunner {
     /// How long the task waits before it is tried again.
     var retryDelay = Duration.zero
 
+    // What the delegate decides; see TaskRunner+Decisions.
+
+    /// What the delegate has been asked and has not answered.
+    var decision: PendingDecision?
+    /// Whether the delegate has allowed the response, or was not asked.
+    var isResponseDecided = false
+    /// The response of another task whose transfer this one goes on with (S-70).
+    var inheritedResponse: ResponseRecord?
+
     // What the request sends; see TaskRunner+Body.
 
     /// What sends the body of the attempt.
@@ -88,7 +97,6 @@ final class TaskRunner {
     var beginTimer: LoopTimer?
     var graceTimer: LoopTimer?
     var retryTimer: LoopTimer?
-    var bodyTimer: LoopTimer?
     /// When the wait for the begin date is over, on the monotonic clock.
     var beginsAt = Duration.zero
 
@@ -101,7 +109,6 @@ final class TaskRunner {
             suspendCount: max(1, record.suspendCount),
             asksForBody: record.currentRequest.body?.isStream ?? false)
         self.exchange = Exchange(to: record.currentRequest.url.origin)
-        self.isBodyOwed = record.bodyGeneration > 0
         let configuration = session.record.configuration
         self.timeouts = TimeoutClock(
             request: .seconds(
@@ -125,7 +132,7 @@ final class TaskRunner {
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
-            && !isParking && bodyPipe == nil
+            && !isParking && bodyPipe == nil && decision == nil
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
@@ -135,7 +142,11 @@ final class TaskRunner {
     // MARK: Inputs
 
     func resume() {
-        send(.resume(beginsLater: beginDelay > .zero))
+        let delay = beginDelay
+        if delay <= .zero, machine.phase == .suspended, machine.suspendCount == 1 {
+            _ = asksAboutDelay()
+        }
+        send(.resume(beginsLater: delay > .zero))
     }
 
     func send(_ input: TaskMachine.Input) {
@@ -177,7 +188,8 @@ final class TaskRunner {
     /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
     func abandon() {
         timeoutTimer.cancel()
-        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
+        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        decision = nil
         _ = exchange.stop()
         _ = segments?.stop()
         isAbandoned = true
@@ -229,7 +241,7 @@ final class TaskRunner {
         case .waitForBeginDate: waitForBeginDate()
         case .stopWaitingForBeginDate: beginTimer = nil
         case .askForBody: askForBody()
-        case .stopAskingForBody: bodyTimer = nil
+        case .stopAskingForBody: break  // the decision goes on waiting
         case .waitForRetry: waitForRetry()
         case .stopWaitingForRetry: retryTimer = nil
         case .enterQueue: session.queue.enter(self)
@@ -243,6 +255,7 @@ final class TaskRunner {
         case .dropContent: dropContent()
         case .save: save()
         case .complete(let error): complete(error)
+        case .retire: retire()
         }
     }
 
@@ -303,13 +316,15 @@ final class TaskRunner {
 
     private func openExchange(sending body: AttemptBody?) {
         planAttempt()
+        isResponseDecided = false
         record.countOfBytesSent = 0
         shown.sent = 0
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
-        let request = AttemptRequest(
+        var request = AttemptRequest(
             record, in: session.record, asking: rangeRequest, sending: body,
             isLimited: isLimited)
+        request.identity = identityPolicy(for: request.url)
         exchange.opened(session.pool.start(request, observer: self))
     }
 
@@ -360,15 +375,7 @@ final class TaskRunner {
         record.error = error.map {
             $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
         }
-        timeoutTimer.cancel()
-        for timer in [beginTimer, graceTimer, retryTimer, bodyTimer] { timer?.cancel() }
-        session.resourceTimeLeft[record.id] = nil
-        services.progress.forget(self)
-        services.checkpoints.forget(self)
-        bodyPipe?.end(.taskEnded(record.error))
-        bodyPipe = nil
-        showProgress()
-        session.journal.save(record)
+        leave()
         let hub = services.hub
         if isWhole, record.type == .download {
             hub.publish(.didFinishDownloading, of: record.id, in: session)
@@ -377,6 +384,49 @@ final class TaskRunner {
         hub.publish(.didComplete(record.error), of: record.id, in: session)
         endWaits()
         services.onCompletion?(self)
+    }
+
+    /// The task goes on as another one (S-70).
+    private func retire() {
+        record.state = .completed
+        record.suspendCount = 0
+        record.hasLiveAttempt = false
+        record.completedAt = services.clock.now
+        leave()
+        if let heir = record.dialogue.becameTask {
+            services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
+        }
+        endWaits()
+        services.onCompletion?(self)
+    }
+
+    /// What the end of a task leaves nothing of.
+    private func leave() {
+        timeoutTimer.cancel()
+        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        session.resourceTimeLeft[record.id] = nil
+        services.progress.forget(self)
+        services.checkpoints.forget(self)
+        bodyPipe?.end(.taskEnded(record.error))
+        bodyPipe = nil
+        leaveTrustLine()
+        closeDecision(as: .withdrawn)
+        dropHeld()
+        record.dialogue.authentication = TaskAuthentication()
+        showProgress()
+        session.journal.save(record)
+    }
+
+    /// Whether a decision stands between the task and its next attempt.
+    func setAsksForDecision(_ asks: Bool) {
+        machine.asksForDecision = asks
+    }
+
+    /// Goes on where another task has been (S-70).
+    func inherit(_ timeouts: TimeoutClock, phase: TaskMachine.Phase, suspendCount: Int) {
+        machine = TaskMachine(phase: phase, suspendCount: suspendCount)
+        self.timeouts = timeouts
+        armTimeouts()
     }
 
     /// Whether the next attempt needs a body from the client.

@@ -14,6 +14,9 @@ final class TaskServices {
     let hub: EventHub
     let progress = ProgressTicker()
     let checkpoints = CheckpointTicker()
+    let decisions = DecisionDesk()
+    /// The hosts that are shown the operator's tickets (S-63), in lower case.
+    let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
     let log = Log("engine.task")
@@ -24,13 +27,17 @@ final class TaskServices {
     /// Opens what a body is made of: a staged file, or another task's content.
     var sourceOpener:
         (@LoopActor (BodyRecord, TenantID) async throws(TransferError) -> BodyContent)?
+    /// Makes the download that a data task becomes.
+    var downloadMaker: (@LoopActor (TaskRunner) -> TaskRunner?)?
     /// Gives the next decision its name.
     var decisionNamer: (@LoopActor () -> DecisionID)?
 
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
-        sealer: any Sealer, transport: any Transport, hub: EventHub, suspensionGrace: Duration
+        sealer: any Sealer, transport: any Transport, hub: EventHub, ticketHosts: Set<String>,
+        suspensionGrace: Duration
     ) {
+        self.ticketHosts = ticketHosts
         self.clock = clock
         self.files = files
         self.folder = folder
@@ -52,6 +59,8 @@ final class TaskServices {
         guard let decisionNamer else { preconditionFailure("A gateway names decisions.") }
         return decisionNamer()
     }
+
+    func makeDownload(of runner: TaskRunner) -> TaskRunner? { downloadMaker?(runner) }
 
     /// What another task goes on from; nil where it cannot be sealed, which is logged.
     func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {

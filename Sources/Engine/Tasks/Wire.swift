@@ -24,9 +24,45 @@ extension AttemptRequest {
             decodesContent: coding.decodes, priority: record.options.priority,
             // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a connection of its own.
             mayPause: record.options.delivery == .stream || record.type == .download || isLimited
-                || request.body?.isStream == true)
+                || request.body?.isStream == true
+                || session.delegate?.handles.contains(.response) == true)
         connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
         usesFreshConnection = request.body?.isStream == true
+        proxy = session.configuration.connectionProxyDictionary?.proxy(for: request.url)
+        let authentication = record.dialogue.authentication
+        credential = authentication.server.credential(for: request.url.origin)
+        proxyCredential = (proxy?.origin).flatMap(authentication.proxy.credential(for:))
+        trust = TrustPolicy(for: request.url, in: session)
+    }
+}
+
+extension TrustPolicy {
+    /// S-75: where the delegate decides whom to trust, only those that it has decided about.
+    fileprivate init(for url: WebURL, in session: SessionRecord) {
+        guard url.isSecure, session.delegate?.challengeKind(of: .serverTrust) != nil else {
+            self = .system
+            return
+        }
+        let origin = url.origin
+        self = .known(
+            session.knownLeaves.filter { $0.host == origin.host && $0.port == origin.port })
+    }
+}
+
+extension AuthenticationRound {
+    /// What is presented to a server or a proxy; nil where nothing was agreed on with it.
+    fileprivate func credential(for origin: WebURL.Origin) -> AttemptCredential? {
+        guard self.origin == origin, let use, let method = space?.method else { return nil }
+        switch (use, method) {
+        case (.tickets, _): return AttemptCredential(.negotiate, user: "", password: "")
+        case (.password(let user, let password), .basic):
+            return AttemptCredential(.basic, user: user, password: password)
+        case (.password(let user, let password), .digest):
+            return AttemptCredential(.digest, user: user, password: password)
+        case (.password(let user, let password), .ntlm):
+            return AttemptCredential(.ntlm, user: user, password: password)
+        case (.password, _): return nil
+        }
     }
 }
 

@@ -1,0 +1,120 @@
+internal import Diagnostics
+internal import Loop
+public import Semantics
+
+/// What clients decide (§7).
+extension Gateway {
+    /// One decision as it stands, also one that was answered, until its task is forgotten.
+    public func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(GatewayError) -> DecisionRecord {
+        if let record = services.decisions.runner(of: id)?.decision?.record {
+            guard record.tenant == tenant else { throw .noSuchDecision }
+            return record
+        }
+        for journal in [durable, volatile] {
+            let pending = journal.pendingDecision(id)
+            let stored = try await reading { () throws(StoreError) in
+                try await journal.store.decision(id, of: tenant)
+            }
+            guard let record = pending ?? stored, record.tenant == tenant,
+                deleted[record.task] == nil
+            else { continue }
+            return record
+        }
+        throw .noSuchDecision
+    }
+
+    /// The decisions of a session that wait for their answers, oldest first.
+    public func decisions(
+        of session: SessionID, of tenant: TenantID
+    ) throws(GatewayError) -> [DecisionRecord] {
+        services.decisions.pending(of: try live(session, tenant).record.id)
+    }
+
+    /// Answers a decision; durable when it returns.
+    ///
+    /// An answer that is refused leaves the decision as it is.
+    ///
+    /// - Parameters:
+    ///   - id: the decision.
+    ///   - tenant: whose it is.
+    ///   - answer: one to its kind.
+    /// - Throws: `decisionAnswered`, `decisionOver` (S-74), `answerNotPossible`, `credentialNotUsable`,
+    ///   `noSuchDecision`.
+    public func answer(
+        _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
+    ) async throws(GatewayError) {
+        if let runner = services.decisions.runner(of: id), runner.record.tenant == tenant {
+            try runner.answer(id, with: answer)
+            let journal = runner.session.journal
+            settle(runner)
+            await journal.durable()
+            return
+        }
+        switch try await decision(id, of: tenant).state {
+        case .answered: throw .decisionAnswered
+        case .pending: throw .decisionOver(.withdrawn)  // the gateway is on its way out
+        case .expired: throw .decisionOver(.expired)
+        case .withdrawn: throw .decisionOver(.withdrawn)
+        }
+    }
+
+    /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with the whole time (S-56).
+    func recall(_ decisions: [DecisionRecord]) async {
+        for decision in decisions {
+            guard let session = sessions[decision.session] else { continue }
+            if let runner = runners[decision.task] {
+                runner.recall(decision)
+                continue
+            }
+            // Suspended, and so not among the active ones.
+            let record: TaskRecord?
+            do throws(StoreError) {
+                record = try await session.store.task(decision.task, of: decision.tenant)
+            } catch {
+                log.write(.error, "a decision's task cannot be read", ["error": .words("\(error)")])
+                continue
+            }
+            if let record, record.state != .completed {
+                runner(for: record, in: session).recall(decision)
+            }
+        }
+    }
+
+    /// S-70: makes the download that a data task becomes, and hands the task's transfer over to it.
+    func makeDownload(of runner: TaskRunner) -> TaskRunner {
+        let old = runner.record
+        var options = old.options
+        options.delivery = .collect
+        var record = TaskRecord(
+            id: identifiers.next(), tenant: old.tenant, session: old.session,
+            number: runner.session.advanceTaskNumber(), type: .download, options: options,
+            request: old.originalRequest, createdAt: parts.clock.now)
+        record.takeOver(old)
+        runner.session.journal.create(record)
+        counters.createdTasks += 1
+        hub.publish(.didCreate, of: record.id, in: runner.session)
+        return self.runner(for: record, in: runner.session)
+    }
+}
+
+extension TaskRecord {
+    /// Goes on with what another task has begun.
+    fileprivate mutating func takeOver(_ old: TaskRecord) {
+        currentRequest = old.currentRequest
+        state = old.state
+        suspendCount = old.suspendCount
+        hasLiveAttempt = old.hasLiveAttempt
+        startedAt = old.startedAt
+        response = old.response
+        countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
+        countOfBytesSent = old.countOfBytesSent
+        countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
+        retryCount = old.retryCount
+        mirrorCount = old.mirrorCount
+        bodyGeneration = old.bodyGeneration
+        metrics = old.metrics
+        dialogue = old.dialogue
+    }
+}

@@ -1,0 +1,329 @@
+internal import Loop
+internal import Semantics
+
+/// Who asks the task who it is, and what it is told (S-63…S-67, S-75).
+extension TaskRunner {
+    // MARK: 401 and 407
+
+    /// What a response leads to that asks for credentials; nil where it is the result.
+    func challenge(by head: ResponseHead) -> Exchange.Sequel? {
+        switch head.status {
+        case 401:
+            return sequel(
+                to: refused(by: record.currentRequest.url.origin, isProxy: false, head.headers),
+                head)
+        case 407:
+            guard let proxy else { return nil }
+            return sequel(to: refused(by: proxy.origin, isProxy: true, head.headers), head)
+        default: return nil
+        }
+    }
+
+    private func sequel(to step: ChallengeStep?, _ head: ResponseHead) -> Exchange.Sequel? {
+        switch step {
+        case .attempt: .authenticate
+        case .ask(let space, let kind):
+            .ask(
+                .credential(space, kind), ResponseRecord(head, to: record, in: session.record))
+        case nil: nil
+        }
+    }
+
+    /// Whether the proxy's answer to CONNECT is followed by another attempt.
+    func proxyAsks(in head: ResponseHead) -> Bool {
+        guard head.status == 407, let proxy,
+            let step = refused(by: proxy.origin, isProxy: true, head.headers)
+        else { return false }
+        if case .ask(let space, let kind) = step {
+            askForCredential(
+                space, kind, after: ResponseRecord(head, to: record, in: session.record))
+        }
+        tryAgain()
+        return true
+    }
+
+    /// Asks what is to become of a response that is held.
+    func ask(_ question: Exchange.Question, after response: ResponseRecord) {
+        switch question {
+        case .credential(let space, let kind): askForCredential(space, kind, after: response)
+        case .redirect(let request):
+            ask(.redirect) {
+                .willPerformHTTPRedirection(response, request: request, decision: $0)
+            }
+            waitForDecision()
+        }
+    }
+
+    /// What comes next for one who has been refused.
+    private enum ChallengeStep {
+        /// Another attempt, with what the round presents now.
+        case attempt
+        case ask(ProtectionSpace, DecisionKind)
+    }
+
+    /// The proxy that the current request goes through.
+    private var proxy: ProxyAddress? {
+        session.record.configuration.connectionProxyDictionary?.proxy(
+            for: record.currentRequest.url)
+    }
+
+    private func refused(
+        by asker: WebURL.Origin, isProxy: Bool, _ headers: HeaderList
+    ) -> ChallengeStep? {
+        let offered = offers(in: headers, by: asker, isProxy: isProxy)
+        guard !offered.isEmpty else { return nil }
+        var round = self[roundOf: isProxy]
+        let presented = round.use
+        if let space = round.refused(by: asker), let presented {
+            session.credentials.drop(presented, in: space)
+        }
+        self[roundOf: isProxy] = round
+        return next(of: offered, isProxy: isProxy)
+    }
+
+    private func offers(
+        in headers: HeaderList, by asker: WebURL.Origin, isProxy: Bool
+    ) -> [ProtectionSpace] {
+        ProtectionSpace.offered(
+            by: headers.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"),
+            at: asker, isProxy: isProxy)
+    }
+
+    /// The strongest space that can be answered, or asked about.
+    private func next(of offered: [ProtectionSpace], isProxy: Bool) -> ChallengeStep? {
+        for space in self[roundOf: isProxy].remaining(of: offered) {
+            if mayUseTickets(in: space) {
+                self[roundOf: isProxy].present(.tickets, in: space)
+                return .attempt
+            }
+            if let kind = session.record.delegate?.challengeKind(of: space.method) {
+                return .ask(space, kind)
+            }
+            if presentStored(in: space) { return .attempt }
+        }
+        return nil
+    }
+
+    /// S-63: for hosts that the operator lists, once.
+    private func mayUseTickets(in space: ProtectionSpace) -> Bool {
+        space.method == .negotiate && services.ticketHosts.contains(space.host)
+            && self[roundOf: space.isProxy].failureCount == 0
+    }
+
+    private func presentStored(in space: ProtectionSpace) -> Bool {
+        guard let stored = session.credentials.credential(in: space),
+            case .password(let user, let password) = stored.proof
+        else { return false }
+        self[roundOf: space.isProxy].present(.password(user: user, password: password), in: space)
+        return true
+    }
+
+    private subscript(roundOf isProxy: Bool) -> AuthenticationRound {
+        get {
+            isProxy ? record.dialogue.authentication.proxy : record.dialogue.authentication.server
+        }
+        set {
+            if isProxy {
+                record.dialogue.authentication.proxy = newValue
+            } else {
+                record.dialogue.authentication.server = newValue
+            }
+        }
+    }
+
+    /// Asks about a space; the response that offers it is held, or was the answer of a proxy to CONNECT.
+    func askForCredential(
+        _ space: ProtectionSpace, _ kind: DecisionKind, after response: ResponseRecord
+    ) {
+        let challenge = Challenge(
+            space, previousFailureCount: self[roundOf: space.isProxy].failureCount,
+            proposedCredential: session.credentials.credential(in: space).map(
+                ShownCredential.init),
+            failureResponse: response)
+        ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
+        waitForDecision()
+    }
+
+    // MARK: During the handshake
+
+    /// What the attempt that is about to begin presents.
+    func identityPolicy(for url: WebURL) -> IdentityPolicy {
+        guard url.isSecure else { return .without }
+        let authentication = record.dialogue.authentication
+        if authentication.identityOrigin == url.origin {
+            switch authentication.identity {
+            case .certificate(let identity): return .certificate(identity)
+            case .without: return .without
+            case .undecided: break
+            }
+        }
+        if session.record.delegate?.challengeKind(of: .clientCertificate) != nil { return .ask }
+        return storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
+    }
+
+    private func storedIdentity(for url: WebURL) -> ClientIdentity? {
+        let space = ProtectionSpace(url.origin, method: .clientCertificate)
+        guard case .identity(let identity)? = session.credentials.credential(in: space)?.proof
+        else { return nil }
+        return identity
+    }
+
+    /// The handshake has brought up a question, and the attempt has ended with it.
+    func handshakeAsks(_ question: HandshakeQuestion) {
+        let origin = record.currentRequest.url.origin
+        switch question {
+        case .serverTrust(let trust):
+            let space = ProtectionSpace(origin, method: .serverTrust)
+            askAboutTrust(Challenge(space, serverTrust: trust), trust)
+        case .clientCertificate(let names):
+            let space = ProtectionSpace(origin, method: .clientCertificate)
+            guard let kind = session.record.delegate?.challengeKind(of: space.method) else {
+                break
+            }
+            let challenge = Challenge(
+                space,
+                proposedCredential: session.credentials.credential(in: space).map(
+                    ShownCredential.init),
+                distinguishedNames: names)
+            ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
+            waitForDecision()
+        }
+        tryAgain()
+    }
+
+    private func askAboutTrust(_ challenge: Challenge, _ trust: ServerTrust) {
+        let space = challenge.space
+        guard let kind = session.record.delegate?.challengeKind(of: .serverTrust),
+            // Another task may have been answered while this one shook hands.
+            !session.record.knownLeaves.contains(where: {
+                $0.host == space.host && $0.port == space.port && $0.fingerprint == trust.leaf
+            })
+        else { return }
+        waitForDecision()
+        guard !session.trust.join(self, about: trust, at: space) else { return }
+        session.trust.ask(about: trust, at: space, by: self)
+        ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
+    }
+
+    // MARK: Answers
+
+    /// Whether a disposition can be carried out.
+    func check(
+        _ disposition: ChallengeDisposition, of challenge: Challenge
+    ) throws(GatewayError) {
+        guard case .useCredential(let credential?) = disposition else { return }
+        guard credential.answers(challenge.space.method) else {
+            throw .credentialNotUsable(
+                "A credential of this kind does not answer \(challenge.space.method.name).")
+        }
+        switch credential.proof {
+        case .password: break
+        case .serverTrust(let leaf):
+            guard leaf == challenge.serverTrust?.leaf else {
+                throw .credentialNotUsable("The fingerprint is not that of the server's leaf.")
+            }
+        case .identity(let identity):
+            do {
+                try services.transport.check(identity)
+            } catch {
+                throw .credentialNotUsable(error.sentence)
+            }
+        }
+    }
+
+    func apply(_ disposition: ChallengeDisposition, to challenge: Challenge) {
+        switch challenge.space.method {
+        case .serverTrust: applyToTrust(disposition, challenge)
+        case .clientCertificate: applyToIdentity(disposition, challenge.space)
+        default: applyToSpace(disposition, challenge)
+        }
+    }
+
+    private func applyToSpace(_ disposition: ChallengeDisposition, _ challenge: Challenge) {
+        let space = challenge.space
+        switch disposition {
+        case .useCredential(let credential?):
+            guard case .password(let user, let password) = credential.proof else { return }
+            if credential.persistence != .none { session.credentials.put(credential, in: space) }
+            self[roundOf: space.isProxy].present(
+                .password(user: user, password: password), in: space)
+            authenticate()
+        case .useCredential(nil): letThrough()
+        case .performDefaultHandling:
+            if presentStored(in: space) { authenticate() } else { letThrough() }
+        case .cancelAuthenticationChallenge: fail(.cancelled)
+        case .rejectProtectionSpace:
+            self[roundOf: space.isProxy].rejected.append(space)
+            guard let response = challenge.failureResponse else { return letThrough() }
+            let asker = space.isProxy ? proxy?.origin : record.currentRequest.url.origin
+            let offered = asker.map { offers(in: response.headers, by: $0, isProxy: space.isProxy) }
+            switch next(of: offered ?? [], isProxy: space.isProxy) {
+            case .attempt: authenticate()
+            case .ask(let space, let kind):
+                askForCredential(space, kind, after: response)
+                save()
+            case nil: letThrough()
+            }
+        }
+    }
+
+    private func authenticate() {
+        dropHeld()
+        goOnAsDecided()
+    }
+
+    private func applyToIdentity(_ disposition: ChallengeDisposition, _ space: ProtectionSpace) {
+        let choice: IdentityChoice
+        switch disposition {
+        case .useCredential(let credential?):
+            guard case .identity(let identity) = credential.proof else { return }
+            if credential.persistence != .none { session.credentials.put(credential, in: space) }
+            choice = .certificate(identity)
+        case .useCredential(nil), .rejectProtectionSpace: choice = .without
+        case .performDefaultHandling:
+            choice =
+                storedIdentity(for: record.currentRequest.url).map(IdentityChoice.certificate)
+                ?? .without
+        case .cancelAuthenticationChallenge:
+            fail(.cancelled)
+            return
+        }
+        record.dialogue.authentication.identity = choice
+        record.dialogue.authentication.identityOrigin = record.currentRequest.url.origin
+        goOnAsDecided()
+    }
+
+    private func applyToTrust(_ disposition: ChallengeDisposition, _ challenge: Challenge) {
+        guard let trust = challenge.serverTrust else { return }
+        let space = challenge.space
+        let isAccepted: Bool
+        switch disposition {
+        case .useCredential(.some): isAccepted = true
+        case .useCredential(nil), .performDefaultHandling: isAccepted = false
+        case .cancelAuthenticationChallenge, .rejectProtectionSpace:
+            let together = [self] + session.trust.close(at: space, by: self)
+            for runner in together { runner.fail(trust.error) }
+            return
+        }
+        session.know(
+            KnownLeaf(
+                host: space.host, port: space.port, fingerprint: trust.leaf,
+                mustVerify: !isAccepted))
+        let together = [self] + session.trust.close(at: space, by: self)
+        for runner in together {
+            if isAccepted || trust.isTrusted {
+                runner.goOnAsDecided()
+            } else {
+                runner.fail(trust.error)
+            }
+        }
+    }
+
+    /// The task has ended while it asked: those that waited with it go on, and one of them asks.
+    func leaveTrustLine() {
+        guard case .didReceiveChallenge(let challenge, _)? = decision?.record.question,
+            challenge.serverTrust != nil
+        else { return }
+        for runner in session.trust.close(at: challenge.space, by: self) { runner.goOnAsDecided() }
+    }
+}

@@ -1,0 +1,315 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// What the task's delegate is asked, and what its answers lead to (§7).
+extension TaskRunner {
+    /// Whether the session's delegate makes decisions of this kind.
+    func handles(_ kind: DecisionKind) -> Bool {
+        session.record.delegate?.handles.contains(kind) ?? false
+    }
+
+    private var decisionTime: Duration {
+        .seconds(session.record.delegate?.decisionTimeout ?? DelegateOptions().decisionTimeout)
+    }
+
+    /// Asks. The answer, or the default one after the deadline, comes to `apply`.
+    func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
+        let limit = decisionTime
+        let now = services.clock.now
+        let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))
+        let notice = DecisionNotice(
+            id: services.makeDecisionID(), kind: kind, deadline: deadline)
+        let body = question(notice)
+        let decision = DecisionRecord(
+            id: notice.id, tenant: record.tenant, session: record.session, task: record.id,
+            kind: kind, createdAt: now, deadline: deadline, question: body)
+        showProgress()
+        session.journal.save(decision)
+        services.hub.publish(body, of: record.id, in: session)
+        wait(for: decision)
+    }
+
+    private func wait(for decision: DecisionRecord) {
+        self.decision = PendingDecision(decision, limit: decisionTime) { [weak self] in
+            self?.decisionExpired()
+        }
+        services.decisions.open(decision.id, of: self)
+    }
+
+    /// The gateway was started again while the decision waited: it has its whole time once more (S-56).
+    func recall(_ record: DecisionRecord) {
+        var record = record
+        record.deadline = Timestamp(
+            milliseconds: services.clock.now.milliseconds + Int64(decisionTime.seconds * 1000))
+        session.journal.save(record)
+        wait(for: record)
+        switch record.question {
+        case .needNewBodyStream: isBodyOwed = true
+        case .didReceiveChallenge(let challenge, _):
+            waitForDecision()
+            if let trust = challenge.serverTrust {
+                session.trust.ask(about: trust, at: challenge.space, by: self)
+            }
+        default: waitForDecision()
+        }
+    }
+
+    /// The decision does not wait any more.
+    func closeDecision(as state: DecisionState) {
+        guard let closed = decision?.close(as: state) else { return }
+        services.decisions.close(closed.id)
+        session.journal.save(closed)
+        decision = nil
+    }
+
+    // MARK: Answers
+
+    /// A client decides.
+    func answer(_ id: DecisionID, with answer: DecisionAnswer) throws(GatewayError) {
+        guard let record = decision?.record, record.id == id else { throw .decisionAnswered }
+        guard answer.answers(record.kind) else {
+            throw .answerNotPossible("The decision is of another kind.")
+        }
+        try check(answer, of: record.question)
+        closeDecision(as: .answered)
+        apply(answer, to: record.question)
+    }
+
+    private func decisionExpired() {
+        guard let question = decision?.record.question else { return }
+        closeDecision(as: .expired)
+        switch question {
+        case .didReceiveChallenge: apply(.challenge(.performDefaultHandling), to: question)
+        case .willPerformHTTPRedirection: apply(.redirect(.follow(nil)), to: question)
+        case .didReceiveResponse: apply(.response(.allow), to: question)
+        case .willBeginDelayedRequest: apply(.delayedRequest(.continue), to: question)
+        case .needNewBodyStream:
+            fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
+        default: break
+        }
+        if isAtRest { services.onRest?(self) }
+    }
+
+    private func check(_ answer: DecisionAnswer, of question: EventBody) throws(GatewayError) {
+        switch (answer, question) {
+        case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
+            try check(disposition, of: challenge)
+        case (.response(.becomeDownload), _) where record.type == .download:
+            throw .answerNotPossible("The task is a download already.")
+        default: break
+        }
+    }
+
+    private func apply(_ answer: DecisionAnswer, to question: EventBody) {
+        switch (answer, question) {
+        case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
+            apply(disposition, to: challenge)
+        case (.redirect(let disposition), .willPerformHTTPRedirection(_, let proposed, _)):
+            apply(disposition, to: proposed)
+        case (.response(let disposition), .didReceiveResponse): apply(disposition)
+        case (.delayedRequest(let disposition), .willBeginDelayedRequest): apply(disposition)
+        default: break  // an answer was held against its question's kind before
+        }
+    }
+
+    // MARK: Before the next attempt
+
+    /// The next attempt waits for the decision.
+    func waitForDecision() { setAsksForDecision(true) }
+
+    /// On to the next attempt, as the record now describes it.
+    func goOnAsDecided() {
+        setAsksForDecision(false)
+        noteBody(of: record.currentRequest)
+        record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
+        save()
+        send(.decided)
+    }
+
+    // MARK: Delayed requests (S-72)
+
+    /// Whether the delegate is asked before the first attempt; then it has been.
+    func asksAboutDelay() -> Bool {
+        guard record.options.earliestBeginDate != nil, !record.dialogue.hasPassedBeginDate,
+            handles(.delayedRequest)
+        else { return false }
+        if decision == nil {
+            ask(.delayedRequest) {
+                .willBeginDelayedRequest(record.currentRequest, decision: $0)
+            }
+            waitForDecision()
+        }
+        return true
+    }
+
+    private func apply(_ disposition: DelayedRequestDisposition) {
+        record.dialogue.hasPassedBeginDate = true
+        switch disposition {
+        case .continue: break
+        case .useNewRequest(var request):
+            request.body = record.originalRequest.body
+            record.dialogue.replacementRequest = request
+            record.currentRequest = request
+        case .cancel:
+            fail(.cancelled)
+            return
+        }
+        goOnAsDecided()
+    }
+
+    // MARK: Redirects (S-68)
+
+    private func apply(_ disposition: RedirectDisposition, to proposed: RequestRecord) {
+        switch disposition {
+        case .stop: letThrough()
+        case .follow(let other):
+            dropHeld()
+            follow(other.map { $0.carrying(proposed) } ?? proposed)
+            goOnAsDecided()
+        }
+    }
+
+    /// The next attempt is the redirect's.
+    func follow(_ request: RequestRecord) {
+        record.currentRequest = request
+        record.metrics.redirectCount += 1
+        record.dialogue.authentication.move(to: request.url.origin)
+    }
+
+    // MARK: Responses (S-70)
+
+    /// Tells of a response, and asks what becomes of it where the delegate wants to be.
+    ///
+    /// - Returns: whether it waits for the answer.
+    func showAsking(_ response: ResponseRecord) -> Bool {
+        guard handles(.response), !isResponseDecided else {
+            if !isResponseDecided { show(response) }
+            return false
+        }
+        record.response = response
+        showProgress()
+        ask(.response) { .didReceiveResponse(response, decision: $0) }
+        return true
+    }
+
+    private func apply(_ disposition: ResponseDisposition) {
+        isResponseDecided = true
+        switch disposition {
+        case .allow:
+            if record.dialogue.held != nil { deliverHeld() } else { releaseResponse() }
+        case .cancel: fail(.cancelled)
+        case .becomeDownload: becomeDownload()
+        }
+    }
+
+    /// The response that waits on the wire is delivered again.
+    func releaseResponse() {
+        let attempt = exchange.unpause(.decision)
+        updateIdleTimer()
+        attempt?.resume()
+    }
+
+    private func becomeDownload() {
+        guard let heir = services.makeDownload(of: self) else { return }
+        record.dialogue.becameTask = heir.record.id
+        heir.isResponseDecided = true
+        if record.dialogue.held != nil {
+            record.dialogue.held = nil
+            heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
+            let source = record.id
+            send(.handedOver)
+            heir.deliverHeld(from: source)
+        } else {
+            heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
+            heir.exchange.takeOver(&exchange, for: heir)
+            heir.inheritedResponse = record.response
+            send(.handedOver)
+            heir.releaseResponse()
+        }
+    }
+
+    // MARK: Held responses
+
+    /// A response has asked for something, and is kept until that is decided.
+    func hold(_ response: ResponseRecord, _ end: AttemptEnd) {
+        let body = exchange.heldBody
+        record.dialogue.held = HeldResponse(
+            response, bodyLength: body.count,
+            isTruncated: exchange.isHeldBodyTruncated || end.error != nil,
+            lengthVerified: end.lengthVerified)
+        if !body.isEmpty { session.journal.keep(body, of: record.id) }
+    }
+
+    /// What was held is not used.
+    func dropHeld() {
+        guard let held = record.dialogue.held else { return }
+        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
+        record.dialogue.held = nil
+    }
+
+    /// The response that was held is the task's result.
+    func letThrough() {
+        setAsksForDecision(false)
+        guard let held = record.dialogue.held else {
+            fail(.url(.userAuthenticationRequired))
+            return
+        }
+        if showAsking(held.response) {
+            waitForDecision()
+            save()
+        } else {
+            deliverHeld()
+        }
+    }
+
+    /// - Parameter task: whose content the body is; nil for the task itself.
+    private func deliverHeld(from task: TaskID? = nil) {
+        LoopActor.start { [self] in
+            guard let held = record.dialogue.held else { return }
+            let bytes = await heldBytes(of: held, from: task ?? record.id)
+            guard !isOver, record.dialogue.held != nil else { return }
+            if held.bodyLength > 0 { session.journal.dropContent(of: task ?? record.id) }
+            record.dialogue.held = nil
+            guard !held.isTruncated, let bytes else {
+                fail(
+                    .url(
+                        .dataLengthExceedsMaximum,
+                        message: "The body of the response is not whole: what came while a "
+                            + "decision was awaited is kept up to \(HeldResponse.bodyLimit) bytes."
+                    ))
+                return
+            }
+            lengthVerified = held.lengthVerified
+            record.response = held.response
+            take(held.response)
+            bytes.withUnsafeBytes { deliver($0) }
+            send(.answered)
+        }
+    }
+
+    /// Nil where the store does not have it any more.
+    private func heldBytes(of held: HeldResponse, from task: TaskID) async -> [UInt8]? {
+        guard held.bodyLength > 0 else { return [] }
+        if let bytes = session.journal.pendingContent(of: task) { return bytes }
+        do {
+            return try await session.store.content(of: task)
+        } catch {
+            services.log.write(
+                .error, "a held response cannot be read", ["error": .words("\(error)")])
+            return nil
+        }
+    }
+}
+
+extension RequestRecord {
+    /// A client's own request in place of a proposed one: what it does not describe is the proposed one's.
+    fileprivate func carrying(_ proposed: RequestRecord) -> RequestRecord {
+        var request = self
+        request.sensitiveHeaders = Array(Set(sensitiveHeaders + proposed.sensitiveHeaders)).sorted()
+        request.body = method == "GET" || method == "HEAD" ? nil : proposed.body
+        request.timeoutInterval = timeoutInterval ?? proposed.timeoutInterval
+        request.cachePolicy = cachePolicy ?? proposed.cachePolicy
+        return request
+    }
+}
