@@ -21,11 +21,17 @@ enum ProblemCode: String, CaseIterable {
     case notYetSupported = "not-yet-supported"
     case delegateRequired = "delegate-required"
     case invalidResumeData = "invalid-resume-data"
+    case unknownDisposition = "unknown-disposition"
+    case answerNotPossible = "answer-not-possible"
+    case credentialNotUsable = "credential-not-usable"
     case idempotencyKeyReused = "idempotency-key-reused"
     case notFound = "not-found"
     case sessionImmutable = "session-immutable"
     case sessionInvalidated = "session-invalidated"
     case creationForgotten = "creation-forgotten"
+    case decisionAnswered = "decision-answered"
+    case decisionExpired = "decision-expired"
+    case decisionWithdrawn = "decision-withdrawn"
     case taskRunning = "task-running"
     case noContent = "no-content"
     case notComplete = "not-complete"
@@ -63,11 +69,17 @@ enum ProblemCode: String, CaseIterable {
         case .notYetSupported: (422, "This is not supported yet")
         case .delegateRequired: (422, "The session's delegate does not handle this")
         case .invalidResumeData: (422, "The resume data cannot be used")
+        case .unknownDisposition: (422, "The decision has no such disposition")
+        case .answerNotPossible: (422, "This answer is not possible here")
+        case .credentialNotUsable: (422, "The credential cannot be used")
         case .idempotencyKeyReused: (422, "The key belongs to another request")
         case .notFound: (404, Problem.notFound.title)
         case .sessionImmutable: (409, "A session's configuration never changes")
         case .sessionInvalidated: (410, "The session has been invalidated")
         case .creationForgotten: (410, "What was created is gone")
+        case .decisionAnswered: (409, "The decision has been answered")
+        case .decisionExpired: (410, "The time for an answer is over")
+        case .decisionWithdrawn: (410, "No answer is needed any more")
         case .taskRunning: (409, "The task has not completed")
         case .noContent: (409, "The task has no content")
         case .notComplete: (409, "The content is not complete")
@@ -144,6 +156,16 @@ extension Problem {
             case .wrongBodyLength(let expected):
                 ProblemCode.invalidValue.problem(
                     "The task was created for a body of \(expected) bytes.")
+            case .noSuchDecision: ProblemCode.notFound.problem("There is no such decision.")
+            case .decisionAnswered:
+                ProblemCode.decisionAnswered.problem("Another answer came first.")
+            case .decisionOver(.expired):
+                ProblemCode.decisionExpired.problem("The default was taken at the deadline.")
+            case .decisionOver:
+                ProblemCode.decisionWithdrawn.problem("The task has ended, or asks no longer.")
+            case .answerNotPossible(let sentence): ProblemCode.answerNotPossible.problem(sentence)
+            case .credentialNotUsable(let sentence):
+                ProblemCode.credentialNotUsable.problem(sentence, at: "/credential")
             case .keyReused:
                 ProblemCode.idempotencyKeyReused.problem(
                     "An earlier request with this Idempotency-Key asked for something else.")

@@ -47,6 +47,11 @@ extension Service {
                 appendToFile),
             Endpoint("DELETE", "/v1/files/{file}", .scope(.tasks), deleteFile),
 
+            Endpoint(
+                "GET", "/v1/sessions/{session}/decisions", .scope(.decisions), listDecisions),
+            Endpoint("GET", "/v1/decisions/{decision}", .scope(.decisions), showDecision),
+            Endpoint("POST", "/v1/decisions/{decision}", .scope(.decisions), answerDecision),
+
             Endpoint("GET", "/v1/events", .scope(.events), followTenant),
             Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), followSession),
             Endpoint("GET", "/v1/tasks/{task}/events", .scope(.events), followTask),

@@ -1,3 +1,4 @@
+internal import Engine
 internal import HTTP
 internal import JSON
 internal import Semantics
@@ -7,7 +8,7 @@ struct ConfigurationDraft {
     private var value = SessionConfiguration()
     private var cookieStorage = "private"
     private var credentialStorage = "private"
-    private var hasProxy = false
+    private var proxies: ProxyDraft?
 
     init() {}
 
@@ -38,6 +39,8 @@ struct ConfigurationDraft {
             value.tlsMinimumSupportedProtocolVersion = try reader.choice()
         case "tlsMaximumSupportedProtocolVersion":
             value.tlsMaximumSupportedProtocolVersion = try reader.choice()
+        case "connectionProxyDictionary":
+            proxies = try reader.optional { r throws(JSONError) in try ProxyDraft(&r) }
         default: return false
         }
         return true
@@ -53,9 +56,6 @@ struct ConfigurationDraft {
         case "httpShouldSetCookies": value.httpShouldSetCookies = try reader.bool()
         case "httpCookieStorage": cookieStorage = try reader.optionalString() ?? "null"
         case "urlCredentialStorage": credentialStorage = try reader.optionalString() ?? "null"
-        case "connectionProxyDictionary":
-            hasProxy = try !reader.takeNull()
-            if hasProxy { try reader.skipValue() }
         case "waitsForConnectivity": value.waitsForConnectivity = try reader.bool()
         case "isDiscretionary": value.isDiscretionary = try reader.bool()
         default: return false
@@ -81,8 +81,10 @@ struct ConfigurationDraft {
         return true
     }
 
-    /// The configuration, if it asks for nothing that is not in force.
-    func checked() throws(Problem) -> SessionConfiguration {
+    /// The configuration, if it asks for nothing that is not in force; `parse` is the one parser of URLs.
+    func checked(
+        parse: (String) throws(URLRejection) -> WebURL
+    ) throws(Problem) -> SessionConfiguration {
         let plain = SessionConfiguration()
         let changed: [(String, Bool)] = [
             ("requestCachePolicy", value.requestCachePolicy != plain.requestCachePolicy),
@@ -94,7 +96,6 @@ struct ConfigurationDraft {
             ("httpShouldSetCookies", value.httpShouldSetCookies != plain.httpShouldSetCookies),
             ("httpCookieStorage", cookieStorage != "private"),
             ("urlCredentialStorage", credentialStorage != "private"),
-            ("connectionProxyDictionary", hasProxy),
             ("waitsForConnectivity", value.waitsForConnectivity != plain.waitsForConnectivity),
             ("isDiscretionary", value.isDiscretionary != plain.isDiscretionary),
         ]
@@ -111,7 +112,10 @@ struct ConfigurationDraft {
                 at: "/configuration/tlsMinimumSupportedProtocolVersion")
         }
         try value.httpAdditionalHeaders.check(at: "/configuration/httpAdditionalHeaders")
-        return value
+        var checked = value
+        checked.connectionProxyDictionary = try proxies?.configuration(
+            at: "/configuration/connectionProxyDictionary", parse: parse)
+        return checked
     }
 }
 
@@ -136,7 +140,12 @@ extension SessionConfiguration {
             "tlsMinimumSupportedProtocolVersion", tlsMinimumSupportedProtocolVersion.rawValue)
         json.member(
             "tlsMaximumSupportedProtocolVersion", tlsMaximumSupportedProtocolVersion.rawValue)
-        json.member("connectionProxyDictionary", String?.none)
+        json.name("connectionProxyDictionary")
+        if let proxies = connectionProxyDictionary {
+            proxies.write(to: &json)
+        } else {
+            json.null()
+        }
         json.member("waitsForConnectivity", waitsForConnectivity)
         json.member("isDiscretionary", isDiscretionary)
         json.member("httpShouldUsePipelining", httpShouldUsePipelining)

@@ -31,11 +31,7 @@ extension Event {
             headers.writePairs(to: &json)
         case .needNewBodyStream(let generation, let decision):
             json.member("generation", generation)
-            json.object("decision") { json in
-                json.member("id", decision.id.description)
-                json.member("kind", decision.kind.rawValue)
-                json.member("deadline", instant: decision.deadline.milliseconds)
-            }
+            decision.writeMember(to: &json)
         case .didResumeAtOffset(let offset, let expected):
             json.member("fileOffset", offset)
             json.member("expectedTotalBytes", expected)
@@ -43,9 +39,30 @@ extension Event {
             json.member("attempt", attempt)
             json.member("delay", delay)
             json.member("reason", reason)
-        case .didReceiveResponse(let response):
+        case .didReceiveResponse(let response, let decision):
             json.name("response")
             response.write(to: &json)
+            decision?.writeMember(to: &json)
+        case .didReceiveChallenge(let challenge, let decision):
+            json.name("challenge")
+            challenge.write(to: &json)
+            decision.writeMember(to: &json)
+        case .willPerformHTTPRedirection(let response, let request, let decision):
+            json.name("response")
+            response.write(to: &json)
+            json.name("request")
+            request.write(to: &json)
+            decision.writeMember(to: &json)
+        case .didBecomeDownloadTask(let download):
+            json.member("downloadTask", download.description)
+        case .willCacheResponse(let response, let decision):
+            json.name("response")
+            response.write(to: &json)
+            decision.writeMember(to: &json)
+        case .willBeginDelayedRequest(let request, let decision):
+            json.name("request")
+            request.write(to: &json)
+            decision.writeMember(to: &json)
         case .didReceiveData(let offset, let length, let inline, let bytes):
             json.member("offset", offset)
             json.member("length", length)

@@ -10,8 +10,6 @@ struct SessionDraft {
     var configuration = ConfigurationDraft()
     var delegate: DelegateOptions?
     var maximumBytesPerSecond: Int64?
-    /// The place of the first decision that cannot be made yet.
-    private var notYetDecided: Int?
 
     init(parsing bytes: [UInt8]) throws(Problem) {
         do throws(JSONError) {
@@ -29,53 +27,16 @@ struct SessionDraft {
             case "maximumBytesPerSecond": maximumBytesPerSecond = try reader.byteRate()
             case "configuration": configuration = try ConfigurationDraft(&reader)
             case "delegate":
-                delegate = try reader.optional { r throws(JSONError) in try readDelegate(&r) }
+                delegate = try reader.optional { r throws(JSONError) in
+                    try DelegateOptions(json: &r)
+                }
             default: throw reader.unknownMember(name)
             }
         }
     }
 
-    private mutating func readDelegate(
-        _ reader: inout JSONReader
-    ) throws(JSONError) -> DelegateOptions {
-        var options = DelegateOptions()
-        try reader.object { reader, name throws(JSONError) in
-            switch name {
-            case "handles":
-                var index = 0
-                try reader.array { reader throws(JSONError) in
-                    let word = try reader.string()
-                    guard SessionDraft.decisionKinds.contains(word) else {
-                        throw reader.fail("must be a kind of decision")
-                    }
-                    if let kind = DecisionKind(rawValue: word), kind == .bodyStream {
-                        options.handles.insert(kind)
-                    } else {
-                        notYetDecided = notYetDecided ?? index
-                    }
-                    index += 1
-                }
-            case "decisionTimeout":
-                options.decisionTimeout = try reader.double(in: 1...86_400)
-            case "data":
-                guard let mode = DataMode(rawValue: try reader.string()) else {
-                    throw reader.fail("must be \"reference\" or \"inline\"")
-                }
-                options.data = mode
-            default: throw reader.unknownMember(name)
-            }
-        }
-        return options
-    }
-
-    /// What `delegate.handles` may name (S-63, §7).
-    private static let decisionKinds: Set = [
-        "challenge", "sessionChallenge", "taskChallenge", "redirect", "response", "cache",
-        "delayedRequest", "bodyStream",
-    ]
-
-    /// The session that is asked for.
-    func spec() throws(Problem) -> SessionSpec {
+    /// The session that is asked for; `parse` is the one parser of URLs.
+    func spec(parse: (String) throws(URLRejection) -> WebURL) throws(Problem) -> SessionSpec {
         let sessionType: SessionType
         switch type {
         case "default": sessionType = .default
@@ -87,14 +48,10 @@ struct SessionDraft {
             throw ProblemCode.invalidValue.problem(
                 "The value must be \"default\" or \"ephemeral\".", at: "/type")
         }
-        if let notYetDecided {
-            throw ProblemCode.notYetSupported.problem(
-                "This decision comes later: it takes its default.",
-                at: "/delegate/handles/\(notYetDecided)")
-        }
         return SessionSpec(
-            type: sessionType, description: description, configuration: try configuration.checked(),
-            delegate: delegate, maximumBytesPerSecond: maximumBytesPerSecond)
+            type: sessionType, description: description,
+            configuration: try configuration.checked(parse: parse), delegate: delegate,
+            maximumBytesPerSecond: maximumBytesPerSecond)
     }
 }
 
@@ -110,17 +67,7 @@ extension SessionView {
             json.member("createdAt", instant: record.createdAt.milliseconds)
             json.object("configuration") { record.configuration.writeMembers(to: &$0) }
             json.name("delegate")
-            if let delegate = record.delegate {
-                json.object { json in
-                    json.member(
-                        "handles",
-                        DecisionKind.allCases.filter(delegate.handles.contains).map(\.rawValue))
-                    json.member("decisionTimeout", delegate.decisionTimeout)
-                    json.member("data", delegate.data.rawValue)
-                }
-            } else {
-                json.null()
-            }
+            if let delegate = record.delegate { delegate.write(to: &json) } else { json.null() }
             json.member("noEffect", SessionConfiguration.noEffect)
             json.object("taskCounts") { json in
                 for state in TaskState.allCases {
@@ -132,6 +79,7 @@ extension SessionView {
                 json.member("self", path)
                 json.member("tasks", path + "/tasks")
                 json.member("events", path + "/events")
+                json.member("decisions", path + "/decisions")
             }
         }
     }

@@ -55,6 +55,7 @@ extension TaskView {
             json.member("countOfBytesSent", record.countOfBytesSent)
             json.member("countOfBytesExpectedToSend", record.countOfBytesExpectedToSend)
             json.member("bodyGeneration", record.shownBodyGeneration)
+            json.member("becameTask", record.dialogue.becameTask?.description)
             json.member("progress", record.progress.map { ($0 * 10_000).rounded() / 10_000 })
             json.name("content")
             writeContent(at: path, to: &json)

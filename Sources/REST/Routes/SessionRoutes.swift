@@ -7,7 +7,10 @@ internal import Semantics
 extension Service {
     func createSession(_ call: Call) async throws -> Response {
         let bytes = try await call.jsonBytes() ?? []
-        let spec = try SessionDraft(parsing: bytes).spec()
+        let transport = transport
+        let spec = try SessionDraft(parsing: bytes).spec { text throws(URLRejection) in
+            try transport.parse(text)
+        }
         var headers: HeaderFields = [:]
         let view: SessionView
         switch try await call.createOnce(

@@ -17,10 +17,11 @@ struct Contract: Sendable {
 
         /// The path with real ids in it.
         func path(
-            session: String, task: String, file: String = "fil_000000000000"
+            session: String, task: String, file: String = "fil_000000000000",
+            decision: String = "dec_000000000000"
         ) -> String {
             path.replacing("{session}", with: session).replacing("{task}", with: task)
-                .replacing("{file}", with: file)
+                .replacing("{file}", with: file).replacing("{decision}", with: decision)
         }
     }
 

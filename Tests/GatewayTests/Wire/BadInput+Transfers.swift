@@ -38,9 +38,6 @@ extension BadInput {
             "a stream of something", "unknown-member", at: "/body/stream/of",
             #""body":{"stream":{"of":1}}"#),
         BadInput(
-            "a later decision", 422, "not-yet-supported", at: "/delegate/handles/1",
-            "/v1/sessions", body: #"{"delegate":{"handles":["bodyStream","redirect"]}}"#),
-        BadInput(
             "a body for nobody", 404, "not-found", by: "PUT",
             "/v1/tasks/tsk_000000000000/body?generation=1", [:], body: "bytes"),
     ]

@@ -1,0 +1,77 @@
+internal import JSON
+internal import Semantics
+
+extension Challenge {
+    /// The challenge as its event tells it (S-65): nothing in it is secret.
+    func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.name("protectionSpace")
+            writeSpace(to: &json)
+            json.member("previousFailureCount", previousFailureCount)
+            json.name("proposedCredential")
+            if let proposedCredential {
+                json.object { json in
+                    json.member("user", proposedCredential.user)
+                    json.member("persistence", proposedCredential.persistence.rawValue)
+                }
+            } else {
+                json.null()
+            }
+            json.name("failureResponse")
+            if let failureResponse { failureResponse.write(to: &json) } else { json.null() }
+        }
+    }
+
+    /// NSURLProtectionSpace, which is also where Foundation keeps what the handshake has shown.
+    private func writeSpace(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("host", space.host)
+            json.member("port", space.port)
+            json.member("protocol", space.scheme)
+            json.member("realm", space.realm)
+            json.member("authenticationMethod", space.method.name)
+            json.member("isProxy", space.isProxy)
+            json.member("receivesCredentialSecurely", space.receivesCredentialSecurely)
+            json.member("distinguishedNames", distinguishedNames)
+            json.name("serverTrust")
+            if let serverTrust { serverTrust.write(to: &json) } else { json.null() }
+        }
+    }
+}
+
+extension ServerTrust {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.array("certificates") { json in
+                for certificate in chain { certificate.write(to: &json) }
+            }
+            json.object("evaluation") { json in
+                json.member("trusted", isTrusted)
+                json.array("failures") { json in
+                    for failure in failures {
+                        json.object { json in
+                            json.member("code", failure.code)
+                            json.member("message", failure.message)
+                            json.member("depth", failure.depth)
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+extension CertificateRecord {
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("pem", pem)
+            json.member("subject", subject)
+            json.member("issuer", issuer)
+            json.member("serialNumber", serialNumber)
+            json.member("notBefore", instant: notBefore.milliseconds)
+            json.member("notAfter", instant: notAfter.milliseconds)
+            json.member("subjectAlternativeNames", alternativeNames)
+            json.member("fingerprint", "sha-256=:" + Base64.standard.text(of: fingerprint) + ":")
+        }
+    }
+}

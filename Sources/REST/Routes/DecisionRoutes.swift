@@ -1,0 +1,51 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+/// What the delegate at the other end of the event stream is asked, and what it answers (§7).
+extension Service {
+    /// Those that wait.
+    func listDecisions(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        let records = try gateway.decisions(of: session, of: call.tenant)
+        let isShared = gateway.isShared(session)
+        return .json(capacity: 1024 * records.count + 64) { json in
+            json.object { json in
+                json.array("decisions") { json in
+                    for record in records { record.write(to: &json, sharedSession: isShared) }
+                }
+            }
+        }
+    }
+
+    func showDecision(_ call: Call) async throws -> Response {
+        let record = try await gateway.decision(call.decision(), of: call.tenant)
+        let isShared = gateway.isShared(record.session)
+        return .json(capacity: 1024) { record.write(to: &$0, sharedSession: isShared) }
+    }
+
+    /// S-74: the first answer wins.
+    func answerDecision(_ call: Call) async throws -> Response {
+        let id = try call.decision()
+        let record = try await gateway.decision(id, of: call.tenant)
+        let draft = try AnswerDraft(parsing: await call.jsonBytes() ?? [])
+        let transport = transport
+        let answer = try draft.answer(to: record) { text throws(URLRejection) in
+            try transport.parse(text)
+        }
+        try await gateway.answer(id, of: call.tenant, with: answer)
+        return Response(status: 204)
+    }
+}
+
+extension Call {
+    /// The decision that the path names.
+    fileprivate func decision() throws(Problem) -> DecisionID {
+        guard let id = request.parameters["decision"].flatMap(DecisionID.init) else {
+            throw Problem(GatewayError.noSuchDecision)
+        }
+        return id
+    }
+}
