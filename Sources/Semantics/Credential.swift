@@ -29,6 +29,16 @@ public struct Credential: Hashable, Sendable {
         self.proof = proof
         self.persistence = persistence
     }
+
+    /// Whether it is an answer to a challenge of this method. Nothing is one to Negotiate, which takes tickets (S-63), nor
+    /// to a scheme that Ferry cannot speak.
+    public func answers(_ method: AuthenticationMethod) -> Bool {
+        switch proof {
+        case .password: method.takesPassword
+        case .identity: method == .clientCertificate
+        case .serverTrust: method == .serverTrust
+        }
+    }
 }
 
 /// A certificate of the client's with its private key (RFC 8446 §4.4.2).
