@@ -34,9 +34,16 @@ public struct DelegateOptions: Equatable, Sendable {
     /// A delegate with the default time and mode, which makes no decision.
     public init() {}
 
-    /// The decision that a challenge of this method asks for; nil where nobody is asked (S-63, S-64).
+    /// The decision that a server's challenge of this method asks for; nil where nobody is asked (S-63, S-64).
     public func challengeKind(of method: AuthenticationMethod) -> DecisionKind? {
         if method.isOfSession, handles.contains(.sessionChallenge) { return .sessionChallenge }
+        return handles.contains(.taskChallenge) ? .taskChallenge : nil
+    }
+
+    /// The decision that a challenge for this space asks for; nil where nobody is asked. A proxy's is one of the task,
+    /// whatever its method (S-64).
+    public func challengeKind(of space: ProtectionSpace) -> DecisionKind? {
+        guard space.isProxy else { return challengeKind(of: space.method) }
         return handles.contains(.taskChallenge) ? .taskChallenge : nil
     }
 }
