@@ -1,0 +1,45 @@
+"""The servers, each started once, when the first test wants it."""
+
+import pytest
+
+import bin_server
+from apache import Apache
+from certificates import Authorities
+from kerberos import Kerberos
+from nginx import Nginx
+from squid import Squid
+
+
+@pytest.fixture(scope="session")
+def authorities():
+    return Authorities()
+
+
+@pytest.fixture(scope="session")
+def nginx(authorities):
+    with Nginx(authorities) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def kerberos():
+    with Kerberos() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def apache(kerberos):
+    with Apache(kerberos) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def squid():
+    with Squid() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def httpbin():
+    with bin_server.serve() as url:
+        yield url

@@ -1,0 +1,136 @@
+"""Servers of the machine, each in the foreground, in a folder of its own, on ports that were free."""
+
+import contextlib
+import json
+import os
+import pathlib
+import pwd
+import socket
+import subprocess
+import tempfile
+import time
+
+PROGRAMS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def eventually(look, what, within=10.0):
+    """What `look` gives as soon as that is something; looks every few milliseconds."""
+    deadline = time.monotonic() + within
+    while True:
+        found = look()
+        if found:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {within} s still waiting for {what}")
+        time.sleep(0.005)
+
+
+def free_ports(count):
+    """Ports of 127.0.0.1 that nobody listens on."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def run(*command, input=None, **environment):
+    """Runs a program to its end and gives what it wrote."""
+    result = subprocess.run(
+        command,
+        input=input,
+        env=dict(os.environ, PATH=PROGRAMS, **environment),
+        text=True,
+        capture_output=True,
+        timeout=30,
+    )
+    assert result.returncode == 0, f"{command}: {result.stdout}{result.stderr}"
+    return result.stdout
+
+
+class Daemon:
+    """A server that ends with the tests, also when these are killed."""
+
+    def __init__(self, name):
+        self.name = name
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"ferry-{name}-")
+        self.folder = pathlib.Path(self._temporary.name)
+        self.folder.chmod(0o755)
+        self._process = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self._temporary.cleanup()
+
+    def write(self, name, text):
+        """A file in the server's folder; its path."""
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def start(self, *command, ports, **environment):
+        """Runs the server, and comes back when it takes connections on all `ports`."""
+        words = ["setpriv", "--pdeathsig", "TERM"]
+        if os.geteuid() == 0:  # servers give up root's rights themselves, or refuse to run
+            nobody = pwd.getpwnam("nobody")
+            words += ["--reuid", str(nobody.pw_uid), "--regid", str(nobody.pw_gid)]
+            words += ["--clear-groups"]
+            for path in [self.folder, *self.folder.rglob("*")]:
+                os.chown(path, nobody.pw_uid, nobody.pw_gid)
+        with open(self.folder / "output", "wb") as output:
+            self._process = subprocess.Popen(
+                words + [str(word) for word in command],
+                cwd=self.folder,
+                env={"PATH": PROGRAMS, "HOME": str(self.folder), **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+            )
+        for port in ports:
+            eventually(lambda: self._takes_connections(port), f"{self.name} on port {port}", 20)
+
+    def _takes_connections(self, port):
+        assert self._process.poll() is None, f"{self.name} ended: {self.last_words()}"
+        with contextlib.suppress(OSError):
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return True
+
+    def last_words(self):
+        """The ends of all that the server wrote into files by the names of logs."""
+        logs = [self.folder / "output", *self.folder.glob("*.log")]
+        return "".join(log.read_text(errors="replace")[-2000:] for log in logs if log.exists())
+
+    def stop(self):
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(5)
+        self._process = None
+
+
+class AccessLog:
+    """The requests that a server has answered, from a log with one JSON object a line."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def requests(self, marker):
+        """Those whose target holds `marker`, oldest first."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_text(errors="replace").split("\n")[:-1]
+        entries = [json.loads(line) for line in lines]
+        return [entry for entry in entries if marker in entry["target"]]
+
+    def wait(self, marker, count):
+        """The requests, once there are so many: servers write after they have answered."""
+        eventually(lambda: len(self.requests(marker)) >= count, f"{count} requests for {marker}")
+        return self.requests(marker)
