@@ -10,6 +10,7 @@ struct Ferry: AsyncParsableCommand {
         abstract: "Moves bytes over HTTP on behalf of other programs.",
         version: version,
         subcommands: [
-            Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self, Health.self,
+            Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self,
+            Decisions.self, Answer.self, Health.self,
         ])
 }

@@ -10,7 +10,7 @@ extension Download {
             guard let data = failure.resumeData else { break }
             // Kept before the task is gone: whatever happens now, it is not lost.
             do throws(ClientError) {
-                try keep(task: nil, resumeData: data)
+                try keep(resumeData: data)
             } catch {
                 tellOfLoss(error)
             }
@@ -18,6 +18,10 @@ extension Download {
             guard failure.isOfStoppedGateway, mayResume(feed.progress) else { throw error }
             display.note("the gateway was stopped; resuming")
             return .resumeData(data)
+        case .serverAnswered where beginning != .anew && delegate.hasGivenUp:
+            // A password that nobody knew today is no reason to lose what is there.
+            salvage(feed, after: error)
+            throw error
         case .serverAnswered where beginning != .anew:
             // Perhaps by what the first command asked with: an address or a password that is good
             // no more.
@@ -43,11 +47,11 @@ extension Download {
             feed.close()
             client.heedInterrupts()
             switch (feed.progress.ending, error) {
-            case (nil, .unreachable): try keep(task: feed.id, resumeData: nil)
+            case (nil, .unreachable): try keep(feed)
             case (nil, _): try cancel(feed)
             // A part that could not be written has to make room.
-            case (.failed, _), (.succeeded, .file): try keep(task: feed.id, resumeData: nil)
-            case (.succeeded, _): try keepContent(of: feed.id)
+            case (.failed, _), (.succeeded, .file): try keep(feed)
+            case (.succeeded, _): try keepContent(of: feed)
             }
         } catch {
             client.abandon(feed)
@@ -65,15 +69,15 @@ extension Download {
         } catch {
             guard error == .interrupted || error.isPassing else { throw error }
             // It may be cancelled, or not; another command will see.
-            return try keep(task: feed.id, resumeData: nil)
+            return try keep(feed)
         }
         let task = try RemoteTask(answer)
         if let data = answer["resumeData"]?.string {
-            try keep(task: nil, resumeData: data)
+            try keep(resumeData: data)
             client.forget(feed.id)
         } else if task.isCompleted, task.failure == nil {
             // It has succeeded in that very moment.
-            try keepContent(of: feed.id)
+            try keepContent(of: feed)
         } else {
             client.forget(feed.id)
             try target?.forget()
@@ -81,14 +85,18 @@ extension Download {
     }
 
     /// Leaves a completed task, and what the part has of its content.
-    private func keepContent(of id: String) throws(ClientError) {
+    private func keepContent(of feed: TaskFeed) throws(ClientError) {
         try target?.save(
-            task: id, resumeData: nil,
+            task: feed.id, of: feed.session, resumeData: nil,
             count: delivery?.count ?? target?.point?.partialLength ?? 0)
     }
 
-    private func keep(task: String?, resumeData: String?) throws(ClientError) {
-        try target?.save(task: task, resumeData: resumeData)
+    private func keep(_ feed: TaskFeed) throws(ClientError) {
+        try target?.save(task: feed.id, of: feed.session, resumeData: nil)
+    }
+
+    private func keep(resumeData: String) throws(ClientError) {
+        try target?.save(task: nil, resumeData: resumeData)
     }
 
     /// There will be nothing to go on with, because of `error`; what was left before is of no use

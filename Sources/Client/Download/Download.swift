@@ -1,6 +1,7 @@
 /// Fetches a URL through the gateway into a file.
 ///
-/// A download task of the session `shared` does the work. As soon as there is a response the file
+/// A download task does the work, of the session `shared`; or, where somebody can be asked or has
+/// said something in advance, of a session of its own, whose questions it answers. As soon as there is a response the file
 /// follows the transfer, so that it is complete hardly later than the gateway's own copy; where
 /// that is cut or refused, what is missing is fetched once the task has completed. Either way the
 /// file gets its name only after the task has succeeded and the length is right.
@@ -12,6 +13,8 @@ public final class Download {
     let order: DownloadOrder
     let client: GatewayClient
     let display: ProgressDisplay
+    let delegate: TransferDelegate
+    private let session: TransferSession
     var target: DownloadTarget?
     var delivery: ContentDelivery?
     /// How the present task was begun.
@@ -32,11 +35,17 @@ public final class Download {
     /// How often a download that a stop of the gateway has ended is resumed without anything new.
     private static let mostVainResumptions = 5
 
-    /// A download that has not begun.
-    public init(_ order: DownloadOrder, client: GatewayClient, display: ProgressDisplay) {
+    /// A download that has not begun; with a prompt, what is asked is asked there.
+    public init(
+        _ order: DownloadOrder, client: GatewayClient, display: ProgressDisplay,
+        prompt: Prompt? = nil
+    ) {
         self.order = order
         self.client = client
         self.display = display
+        delegate = TransferDelegate(
+            order.delegate, url: order.url, client: client, prompt: prompt, display: display)
+        session = delegate.session(for: "ferry get")
     }
 
     /// Does it, and waits for its end.
@@ -46,6 +55,7 @@ public final class Download {
     public func run() throws(ClientError) -> DownloadReceipt {
         defer {
             delivery = nil
+            session.end(leavingTask: target?.point?.task != nil)
             target?.close()
         }
         do throws(ClientError) {
@@ -68,7 +78,7 @@ public final class Download {
 
     private func finish(_ feed: TaskFeed) throws(ClientError) -> DownloadReceipt {
         defer { feed.close() }
-        try target?.isTakenUp(by: feed.id)
+        try target?.isTakenUp(by: feed.id, of: feed.session)
         try follow(feed)
         let receipt = try collect(feed)
         display.finish(receipt.sentence)
@@ -97,11 +107,11 @@ public final class Download {
         self.beginning = beginning
         hasToldOfBeginning = false
         switch beginning {
-        case .anew: return try client.start(order.json())
+        case .anew: return try client.start(order.json(), in: session)
         case .task(let id): return try takeUp(id)
         case .resumeData(let data):
             do throws(ClientError) {
-                return try client.start(order.json(resumeData: data))
+                return try client.start(order.json(resumeData: data), in: session)
             } catch {
                 guard case .refused(let problem) = error, problem.refusesResumeData else {
                     throw error
@@ -114,6 +124,8 @@ public final class Download {
 
     /// Goes on with a task that an earlier command had to leave.
     private func takeUp(_ id: String) throws(ClientError) -> TaskFeed {
+        let made = target?.point?.session
+        if let made { session.adopt(made) }
         let task: RemoteTask
         do throws(ClientError) {
             task = try client.task(id)
@@ -125,7 +137,7 @@ public final class Download {
         }
         guard let failure = task.failure else {
             display.note("going on with \(id)")
-            return try TaskFeed(client, task)
+            return try TaskFeed(client, task, of: made)
         }
         client.forget(id)
         if let data = failure.resumeData { return try begin(.resumeData(data)) }
@@ -152,6 +164,7 @@ public final class Download {
     private func follow(_ feed: TaskFeed) throws(ClientError) {
         while feed.progress.ending == nil {
             try feed.turn()
+            try delegate.serve(feed, mustStay: beginning != .anew)
             tellOfBeginning(feed.progress)
             try copyAlong(feed)
             show(feed.progress)
@@ -179,10 +192,17 @@ public final class Download {
     /// Lets the file follow the transfer from the response on.
     private func copyAlong(_ feed: TaskFeed) throws(ClientError) {
         guard let response = feed.progress.response else { return }
-        guard response.status < 400 else { throw .serverAnswered(status: response.status) }
+        try require(response.status)
         let delivery = try delivery(of: feed)
         if feed.progress.responseCount > 1 { delivery.beginAnew() }
         try delivery.follow()
+    }
+
+    /// What the server's words about a refusal, or a redirect that was not wanted, are is no file.
+    private func require(_ status: Int) throws(ClientError) {
+        guard status < 400, !(delegate.hasStoppedRedirect && (300...399).contains(status)) else {
+            throw .serverAnswered(status: status)
+        }
     }
 
     /// The delivery; made when the name is known at last.
@@ -207,7 +227,7 @@ public final class Download {
     private func collect(_ feed: TaskFeed) throws(ClientError) -> DownloadReceipt {
         let task = try feed.refresh()
         let status = task.responseStatus ?? 0
-        guard status < 400 else { throw .serverAnswered(status: status) }
+        try require(status)
         let delivery = try delivery(of: feed)
         let length = task.contentLength ?? 0
         try delivery.complete(length: length) { show(feed.progress) }

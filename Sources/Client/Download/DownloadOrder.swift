@@ -17,6 +17,8 @@ public struct DownloadOrder: Sendable {
     public var mirrors: [String] = []
     /// What else is asked of the task.
     public var options = TaskOptions()
+    /// What was said in advance about who asks.
+    public var delegate = DelegateSettings()
     /// Whether a file of that name may be replaced.
     public var replacesFile = false
 

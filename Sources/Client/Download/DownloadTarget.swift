@@ -33,25 +33,28 @@ final class DownloadTarget {
     /// The name that the file will have.
     var path: String { part.path }
 
-    /// Leaves `resumeData`, or the task itself, for another command to go on with; of the part only
-    /// `count` bytes, which must be all of it or none.
+    /// Leaves `resumeData`, or the task itself, with the session that was made for it, for another
+    /// command to go on with; of the part only `count` bytes, which must be all of it or none.
     ///
     /// - Throws: `file`.
-    func save(task: String?, resumeData: String?, count: Int64 = 0) throws(ClientError) {
+    func save(
+        task: String?, of session: String? = nil, resumeData: String?, count: Int64 = 0
+    ) throws(ClientError) {
         // Also where the disk is full: the part that is given up makes room.
         if count > 0 { try part.synchronize() } else { try part.restart() }
         let point = ResumePoint(
-            url: url, task: task, resumeData: resumeData, partialLength: count)
+            url: url, task: task, session: session, resumeData: resumeData, partialLength: count)
         try point.write(for: path)
         self.point = point
     }
 
-    /// Notes that `task` goes on with what was left.
+    /// Notes that `task` of a session goes on with what was left.
     ///
     /// - Throws: `file`.
-    func isTakenUp(by task: String) throws(ClientError) {
+    func isTakenUp(by task: String, of session: String?) throws(ClientError) {
         guard var point, point.task != task else { return }
         point.task = task
+        point.session = session
         try point.write(for: path)
         self.point = point
     }

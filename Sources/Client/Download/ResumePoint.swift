@@ -11,6 +11,8 @@ struct ResumePoint: Equatable {
     var url: String
     /// The task that has the transfer, running or completed; nil when it is gone.
     var task: String?
+    /// The session that was made for that task alone, and ends with it; nil for `shared`.
+    var session: String?
     /// What a new task goes on with, opaque and good for one gateway only (rule S-34).
     var resumeData: String?
     /// How many bytes at the beginning of the part are the beginning of the task's content.
@@ -39,7 +41,8 @@ struct ResumePoint: Equatable {
             let url = json["url"]?.string
         else { return nil }
         return ResumePoint(
-            url: url, task: json["task"]?.string, resumeData: json["resumeData"]?.string,
+            url: url, task: json["task"]?.string, session: json["session"]?.string,
+            resumeData: json["resumeData"]?.string,
             partialLength: json["partialLength"]?.int64 ?? 0)
     }
 
@@ -60,6 +63,7 @@ struct ResumePoint: Equatable {
             json.member("version", ResumePoint.version)
             json.member("url", url)
             json.member("task", task)
+            json.member("session", session)
             json.member("resumeData", resumeData)
             json.member("partialLength", partialLength)
         }

@@ -23,6 +23,7 @@ public struct Interrupts: Sendable {
     public static func ofProcess() -> Interrupts {
         // Made before a handler can run: making it in one would not be safe there.
         _ = signalCount.load(ordering: .relaxed)
+        SilentTerminal.prepareForSignals()
         for number in [SIGINT, SIGTERM, SIGHUP] {
             guard !isIgnored(number) else { continue }
             var action = sigaction()
@@ -43,9 +44,10 @@ public struct Interrupts: Sendable {
 
 private let signalCount = Atomic(0)
 
-/// Runs between any two instructions of any thread: it may count, and `_exit`.
+/// Runs between any two instructions of any thread: it may count, call tcsetattr, and `_exit`.
 private func countSignal(_ number: Int32) {
     if signalCount.wrappingAdd(1, ordering: .relaxed).newValue >= 3 {
+        SilentTerminal.endFromSignal()
         _exit(ExitStatus.interrupted.rawValue)
     }
 }

@@ -16,6 +16,9 @@ public enum EventLine {
 
     private static func detail(_ name: String, _ data: JSONValue?) -> String {
         guard let data else { return "" }
+        if let decision = RemoteDecision(eventData: data) {
+            return DecisionLine.sentence(decision)
+        }
         if let failure = TransferFailure(data["error"]) { return failure.description }
         var progress = TaskProgress()
         _ = progress.apply(name, data)

@@ -5,6 +5,8 @@ public import JSON
 public struct RemoteTask: Equatable, Sendable {
     /// The opaque id, `tsk_…`.
     public let id: String
+    /// The session that it belongs to.
+    public let session: String
     /// `data`, `download` or `upload`.
     public let type: String
     /// `suspended`, `running`, `canceling` or `completed` (rule S-31).
@@ -41,6 +43,7 @@ public struct RemoteTask: Equatable, Sendable {
         }
         self.id = id
         self.state = state
+        session = json["session"]?.string ?? ""
         type = json["type"]?.string ?? ""
         waitingFor = json["waitingFor"]?.string
         url =

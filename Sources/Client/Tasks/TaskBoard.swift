@@ -61,6 +61,9 @@ public final class TaskBoard {
             return
         }
         guard !progress.id.isEmpty else { return }
+        if let decision = RemoteDecision(event) {
+            screen.print("\(DisplayText.line(decision.task)) \(DecisionLine.sentence(decision))")
+        }
         guard var entry = tasks[progress.id] else {
             needsRefresh = needsRefresh || progress.ending == nil
             return

@@ -1,17 +1,26 @@
+internal import JSON
+
 /// A task that a command has created, followed turn by turn to its end.
 final class TaskFeed {
     /// The task.
     let id: String
+    /// The session that was made for the command that made the task; nil for `shared`.
+    let session: String?
     /// How far it is.
     private(set) var progress: TaskProgress
+    /// What the task asks, as far as its events tell; nil once it does something else.
+    private(set) var question: RemoteDecision?
     private let client: GatewayClient
     private let events: EventStream
 
     /// Follows a task from the first event that is kept.
     ///
     /// - Throws: `badArgument`.
-    init(_ client: GatewayClient, _ task: RemoteTask) throws(ClientError) {
+    init(
+        _ client: GatewayClient, _ task: RemoteTask, of session: String? = nil
+    ) throws(ClientError) {
         self.client = client
+        self.session = session
         id = task.id
         progress = TaskProgress()
         if task.isCompleted { progress.apply(task) }
@@ -20,19 +29,44 @@ final class TaskFeed {
             patience: client.persistence.events)
     }
 
-    /// Takes a turn of the client, and the events that have come.
+    /// Takes a turn of the client, of at most `limit`, and the events that have come.
     ///
     /// - Throws: as `EventStream.next`; `interrupted`.
-    func turn() throws(ClientError) {
-        try client.turn()
+    func turn(within limit: Duration = .seconds(1)) throws(ClientError) {
+        try client.turn(within: limit)
         while let event = try events.next() {
-            if progress.apply(event) == .refresh { try refresh() }
+            if progress.apply(event) == .refresh {
+                try catchUp()
+            } else if !EventLine.isProgress(event) {
+                question = RemoteDecision(event)
+            }
         }
         guard events.isEnded, progress.ending == nil else { return }
         try refresh()
         guard progress.ending != nil else {
             throw .unexpectedAnswer("the events of a running task have ended")
         }
+    }
+
+    /// Takes up what lost events would have told.
+    private func catchUp() throws(ClientError) {
+        question = nil
+        let task = try refresh()
+        guard task.waitingFor == "decision" else { return }
+        question = try client.persistently { () throws(ClientError) in
+            for json in try client.pendingDecisions(of: task.session)
+            where json["task"]?.string == id {
+                return try RemoteDecision(json)
+            }
+            return nil
+        }
+    }
+
+    /// The question is answered, or over.
+    func forget(_ question: RemoteDecision) {
+        guard self.question?.id == question.id else { return }
+        self.question = nil
+        progress.isAnswered()
     }
 
     /// Asks for the task and takes what the gateway shows.
@@ -52,11 +86,12 @@ final class TaskFeed {
 }
 
 extension GatewayClient {
-    /// Creates a task of the session `shared` (rule S-4) and follows it.
+    /// Creates a task of a session and follows it.
     ///
     /// - Throws: as `create`.
-    func start(_ json: [UInt8]) throws(ClientError) -> TaskFeed {
-        try TaskFeed(self, RemoteTask(create("/v1/sessions/shared/tasks", json: json)))
+    func start(_ json: [UInt8], in session: TransferSession) throws(ClientError) -> TaskFeed {
+        let path = "/v1/sessions/\(PathText.escaped(try session.identifier()))/tasks"
+        return try TaskFeed(self, RemoteTask(create(path, json: json)), of: session.own)
     }
 
     /// Forgets a completed task with its content (rule S-60). If that fails, the gateway's time to

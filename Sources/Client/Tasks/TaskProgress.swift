@@ -98,10 +98,12 @@ public struct TaskProgress: Equatable, Sendable {
     /// Takes the next event of the task, its data read already.
     mutating func apply(_ name: String, _ data: JSONValue) -> Demand {
         if let task = data["task"]?.string { id = task }
+        if data["decision"]?["id"] != nil { note = TaskProgress.waitsForDecision }
         switch name {
         case "reset": return .refresh
         case "task.isWaitingForConnectivity": note = "waiting for connectivity"
-        case "task.didReceiveResponse": take(response: data["response"])
+        case "task.didReceiveResponse":
+            take(response: data["response"], isQuestion: data["decision"]?["id"] != nil)
         case "download.didWriteData":
             note = nil
             received = data["totalBytesWritten"]?.int64 ?? received
@@ -130,9 +132,16 @@ public struct TaskProgress: Equatable, Sendable {
         return .none
     }
 
-    private mutating func take(response json: JSONValue?) {
+    /// What the task has asked was answered.
+    mutating func isAnswered() {
+        if note == TaskProgress.waitsForDecision { note = "starting" }
+    }
+
+    private static let waitsForDecision = "waiting for a decision"
+
+    private mutating func take(response json: JSONValue?, isQuestion: Bool) {
         guard let json, let status = json["status"]?.int64 else { return }
-        note = nil
+        if !isQuestion { note = nil }
         responseCount += 1
         response = Response(
             status: Int(clamping: status), suggestedFilename: json["suggestedFilename"]?.string)
@@ -149,7 +158,7 @@ public struct TaskProgress: Equatable, Sendable {
     private static func note(state: String, waitingFor: String?) -> String? {
         switch (state, waitingFor) {
         case ("running", nil), ("completed", _): nil
-        case ("running", "decision"?): "waiting for a decision"
+        case ("running", "decision"?): waitsForDecision
         case ("running", "connectivity"?): "waiting for connectivity"
         case ("running", "beginDate"?): "waiting for its begin date"
         case ("running", "slot"?): "waiting for its turn"

@@ -33,6 +33,14 @@ public struct TaskWatch {
         }
     }
 
+    /// Tells what the task asks and how to answer, unless somebody has.
+    private func tell(of event: ServerSentEvent) throws(ClientError) {
+        guard let question = RemoteDecision(event),
+            let decision = try client.pendingDecision(question.id)
+        else { return }
+        display.note("\(decision.task) \(DecisionLine.sentence(decision))")
+    }
+
     private func follow(_ id: String) throws(ClientError) -> TaskProgress {
         var progress = TaskProgress(try client.task(id))
         // The stream replays the events of a completed task too; nobody waits for them but a
@@ -49,7 +57,7 @@ public struct TaskWatch {
                 note: progress.note)
             try client.turn()
             while let event = try events.next() {
-                report?(event)
+                if let report { report(event) } else { try tell(of: event) }
                 if progress.apply(event) == .refresh { progress.apply(try client.task(id)) }
                 hasEnded = hasEnded || EventLine.isTerminal(event)
             }

@@ -54,6 +54,11 @@ public final class Screen {
         write(clearing + line + "\n")
     }
 
+    /// Writes a question in place of the lines that are redrawn; the cursor stays behind it.
+    func ask(_ question: String) {
+        write(clearing + question)
+    }
+
     /// Replaces the lines at the bottom; a log shows nothing of them. No line may be wider than
     /// `lineWidth`.
     public func draw(_ lines: [String]) {

@@ -1,22 +1,30 @@
 /// Sends a file to a URL through the gateway.
 ///
 /// First the file is staged at the gateway, whatever cuts there are on the way; then an upload task
-/// of the session `shared` sends it. The task and the staged file are deleted at the end, whatever
-/// the end is.
+/// sends it, of the session `shared` or of one of its own, as for a `Download`. The task and the
+/// staged file are deleted at the end, whatever the end is.
 public final class Upload {
     private let order: UploadOrder
     private let client: GatewayClient
     private let display: ProgressDisplay
+    private let delegate: TransferDelegate
+    private let session: TransferSession
     private var part: PartFile?
 
     /// How often a task that a stop of the gateway has ended is replaced by another.
     private static let mostTasks = 5
 
-    /// An upload that has not begun.
-    public init(_ order: UploadOrder, client: GatewayClient, display: ProgressDisplay) {
+    /// An upload that has not begun; with a prompt, what is asked is asked there.
+    public init(
+        _ order: UploadOrder, client: GatewayClient, display: ProgressDisplay,
+        prompt: Prompt? = nil
+    ) {
         self.order = order
         self.client = client
         self.display = display
+        delegate = TransferDelegate(
+            order.delegate, url: order.url, client: client, prompt: prompt, display: display)
+        session = delegate.session(for: "ferry put")
     }
 
     /// Does it, and waits for its end.
@@ -33,7 +41,10 @@ public final class Upload {
         }
         let staging = Staging(client, source, display: display)
         var keepsStagedFile = false
-        defer { if !keepsStagedFile { staging.discard() } }
+        defer {
+            session.end(leavingTask: false)
+            if !keepsStagedFile { staging.discard() }
+        }
         do throws(ClientError) {
             let id = try staging.run()
             keepsStagedFile = order.keepsStagedFile
@@ -52,7 +63,7 @@ public final class Upload {
     ) throws(ClientError) -> UploadReceipt {
         var tasks = 0
         while true {
-            let feed = try client.start(order.json(stagedFile: stagedFile))
+            let feed = try client.start(order.json(stagedFile: stagedFile), in: session)
             tasks += 1
             do throws(ClientError) {
                 try follow(feed, length: length, name: source.shortName)
@@ -72,6 +83,7 @@ public final class Upload {
     ) throws(ClientError) {
         while feed.progress.ending == nil {
             try feed.turn()
+            try delegate.serve(feed)
             let progress = feed.progress
             let isSent = progress.sent >= length && progress.note == nil
             display.update(
@@ -95,7 +107,9 @@ public final class Upload {
         }
         let status = task.responseStatus ?? 0
         // The server's words about it are in the file by now.
-        guard status < 400 else { throw .serverAnswered(status: status) }
+        guard status < 400, !(delegate.hasStoppedRedirect && (300...399).contains(status)) else {
+            throw .serverAnswered(status: status)
+        }
         let receipt = UploadReceipt(
             task: feed.id, url: task.url, file: name,
             stagedFile: order.keepsStagedFile ? stagedFile : nil, status: status, length: length,

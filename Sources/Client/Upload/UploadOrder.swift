@@ -12,6 +12,8 @@ public struct UploadOrder: Sendable {
     public var headers = RequestHeaders()
     /// What else is asked of the task.
     public var options = TaskOptions()
+    /// What was said in advance about who asks.
+    public var delegate = DelegateSettings()
     /// The file to write the answer's body to; nil to drop it.
     public var output: String?
     /// Whether a file of that name may be replaced.

@@ -14,9 +14,11 @@ struct Get: ParsableCommand {
             has changed at the server is fetched from its beginning. The request of a resumed \
             transfer is that of the first command, with its headers.
 
+            \(AuthenticationOptions.discussion)
+
             Exit status: 0 the file is there; 1 the gateway refused; 3 no gateway; 4 the transfer \
             failed; 5 it was cancelled; 22 the server answered 400 or more; 23 the file cannot be \
-            written; 64 wrong arguments; 130 interrupted.
+            written; 26 a certificate cannot be read; 64 wrong arguments; 130 interrupted.
             """)
 
     @Argument(help: "An http or https URL.")
@@ -60,9 +62,13 @@ struct Get: ParsableCommand {
             order.connections = connections
             order.mirrors = mirror
             order.options = try options.task()
+            let canAsk = Prompt.isPossible
+            order.delegate = try options.authentication.settings(canAsk: canAsk)
             order.replacesFile = options.force
             let client = try options.gateway.client(interrupts: .ofProcess())
-            let receipt = try Download(order, client: client, display: options.display).run()
+            let (display, prompt) = options.console(canAsk: canAsk)
+            let receipt = try Download(order, client: client, display: display, prompt: prompt)
+                .run()
             if options.json { CommandLineIO.print(receipt.json) }
         }
     }

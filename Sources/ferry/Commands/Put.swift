@@ -15,6 +15,8 @@ struct Put: ParsableCommand {
             is not known before its end. A file that changes while it is staged is an error. \
             Ctrl-C cancels the transfer and deletes the copy.
 
+            \(AuthenticationOptions.discussion)
+
             Exit status: 0 the server has taken the file; 1 the gateway refused; 3 no gateway; 4 \
             the transfer failed; 5 it was cancelled; 22 the server answered 400 or more; 23 the \
             answer cannot be written; 26 the file cannot be read; 64 wrong arguments; 130 \
@@ -47,11 +49,15 @@ struct Put: ParsableCommand {
             order.method = method
             order.headers = try RequestHeaders(parsing: options.header)
             order.options = try options.task()
+            // A file that is typed leaves no terminal for questions.
+            let canAsk = file != "-" && Prompt.isPossible
+            order.delegate = try options.authentication.settings(canAsk: canAsk)
             order.output = output
             order.replacesFile = options.force
             order.keepsStagedFile = keepStaged
             let client = try options.gateway.client(interrupts: .ofProcess())
-            let receipt = try Upload(order, client: client, display: options.display).run()
+            let (display, prompt) = options.console(canAsk: canAsk)
+            let receipt = try Upload(order, client: client, display: display, prompt: prompt).run()
             if options.json { CommandLineIO.print(receipt.json) }
         }
     }

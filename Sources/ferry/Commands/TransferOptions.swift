@@ -30,6 +30,8 @@ struct TransferOptions: ParsableArguments {
     @Flag(help: "Print the outcome as one JSON object.")
     var json = false
 
+    @OptionGroup var authentication: AuthenticationOptions
+
     @OptionGroup var gateway: GatewayOptions
 
     func validate() throws {
@@ -57,9 +59,11 @@ struct TransferOptions: ParsableArguments {
         return options
     }
 
-    /// Where progress is shown.
-    var display: ProgressDisplay {
+    /// Where progress is shown, and on the same screen where questions are asked; nil without a
+    /// terminal.
+    func console(canAsk: Bool) -> (display: ProgressDisplay, prompt: Prompt?) {
         let screen = Screen.standardError(environment: CommandLineIO.environment)
-        return ProgressDisplay(on: screen, isQuiet: quiet)
+        let prompt = canAsk ? Prompt(input: 0, screen: screen) : nil
+        return (ProgressDisplay(on: screen, isQuiet: quiet), prompt)
     }
 }

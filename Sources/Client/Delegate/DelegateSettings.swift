@@ -1,0 +1,69 @@
+internal import JSON
+
+/// What the user of `get` and `put` has said in advance about who asks, and what is asked.
+public struct DelegateSettings: Equatable, Sendable {
+    /// For the server of the URL, and no other one.
+    public var user: Login?
+    /// The HTTP proxy of the transfer; nil for none.
+    public var proxy: WebPlace?
+    /// For that proxy.
+    public var proxyUser: Login?
+    /// For the server of the URL, and no other one.
+    public var identity: IdentityFile?
+    /// Whether certificates that do not verify are accepted without asking.
+    public var trustsEverybody = false
+    /// Whether redirects are asked about.
+    public var asksAboutRedirects = false
+
+    /// Nothing was said.
+    public init() {}
+
+    /// Whether the transfer needs a session of its own though nobody can be asked.
+    var isAnything: Bool { self != DelegateSettings() }
+
+    /// Refuses what only a person at a terminal could complete.
+    ///
+    /// - Throws: `badArgument`.
+    public func requireComplete() throws(ClientError) {
+        if let user, user.password == nil {
+            throw .badArgument("no password for \(user.user), and no terminal: set FERRY_PASSWORD")
+        }
+        if let proxyUser, proxyUser.password == nil {
+            throw .badArgument(
+                "no password for \(proxyUser.user), and no terminal: set FERRY_PROXY_PASSWORD")
+        }
+        if let identity, identity.wantsPassphrase {
+            throw .badArgument(
+                "no passphrase for \(identity.path), and no terminal: set "
+                    + IdentityFile.passphraseVariable)
+        }
+        guard !asksAboutRedirects else { throw .badArgument("--ask needs a terminal") }
+    }
+
+    /// The body of `POST /v1/sessions`: a session that lasts over a restart of the gateway, as the
+    /// shared one does, so that resume data are produced (S-56).
+    func sessionJSON(description: String, decisionTimeout: Int) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("type", "default")
+            json.member("description", description)
+            if let proxy {
+                json.object("configuration") { json in
+                    json.object("connectionProxyDictionary") { json in
+                        for scheme in ["HTTP", "HTTPS"] {
+                            json.member(named: "\(scheme)Enable", true)
+                            json.member(named: "\(scheme)Proxy", proxy.host)
+                            json.member(named: "\(scheme)Port", proxy.port)
+                        }
+                    }
+                }
+            }
+            json.object("delegate") { json in
+                json.member(
+                    "handles", asksAboutRedirects ? ["challenge", "redirect"] : ["challenge"])
+                json.member("decisionTimeout", decisionTimeout)
+            }
+        }
+        return json.finish()
+    }
+}
