@@ -16,14 +16,15 @@ enum EventCoding {
         static let attempt: UInt8 = 1
         static let delay: UInt8 = 2
         static let reason: UInt8 = 3
+        static let downloadTask: UInt8 = 1
     }
 
     /// Whether the body is told by the task that has completed: nothing of it changes any more
-    /// (S-31). Of several responses only those that are the last one's equal are.
+    /// (S-31). Of several responses only those that are the last one's equal are, unless they ask.
     static func isDerived(_ body: EventBody, from task: TaskRecord) -> Bool {
         guard task.state == .completed else { return false }
         return switch body {
-        case .didReceiveResponse(let response): task.response == response
+        case .didReceiveResponse(let response, nil): task.response == response
         case .didFinishCollectingMetrics(let metrics): task.metrics == metrics
         case .didComplete(let error): task.error == error
         default: false
@@ -41,6 +42,19 @@ enum EventCoding {
             parts.clear.put(Field.decision, decision.id.rawValue)
             parts.clear.put(Field.decisionKind, decision.kind.rawValue)
             parts.clear.put(Field.deadline, decision.deadline.milliseconds)
+        case .didReceiveChallenge(let challenge, let decision):
+            QuestionCoding.write(decision, challenge: challenge, to: &parts)
+        case .willPerformHTTPRedirection(let response, let request, let decision):
+            QuestionCoding.write(decision, response: response, request: request, to: &parts)
+        case .willCacheResponse(let response, let decision):
+            QuestionCoding.write(decision, response: response, to: &parts)
+        case .willBeginDelayedRequest(let request, let decision):
+            QuestionCoding.write(decision, request: request, to: &parts)
+        case .didReceiveResponse(let response, let decision?):
+            QuestionCoding.write(decision, response: response, to: &parts)
+        case .didReceiveResponse(let response, nil): response.write(to: &parts, base: "")
+        case .didBecomeDownloadTask(let task):
+            parts.clear.put(Field.downloadTask, task.rawValue)
         case .didResumeAtOffset(let offset, let total):
             parts.clear.put(Field.offset, offset)
             parts.clear.put(Field.total, total)
@@ -48,7 +62,6 @@ enum EventCoding {
             parts.clear.put(Field.attempt, attempt)
             parts.clear.put(Field.delay, delay)
             parts.clear.put(Field.reason, reason)
-        case .didReceiveResponse(let response): response.write(to: &parts, base: "")
         case .didReceiveData(let offset, let length, _, _):
             parts.clear.put(Field.offset, offset)
             parts.clear.put(Field.length, length)
@@ -68,8 +81,11 @@ enum EventCoding {
         case .needNewBodyStream: try needNewBodyStream(reader)
         case .didResumeAtOffset: try didResumeAtOffset(reader)
         case .willRetry: try willRetry(reader)
-        case .didReceiveResponse:
-            .didReceiveResponse(try ResponseRecord(clear: reader, secret: nil, base: ""))
+        case .didReceiveChallenge, .willPerformHTTPRedirection, .willCacheResponse,
+            .willBeginDelayedRequest:
+            try QuestionCoding(reader).body(kind)
+        case .didReceiveResponse: try didReceiveResponse(reader)
+        case .didBecomeDownloadTask: try didBecomeDownloadTask(reader)
         case .didReceiveData: try data(reader)
         case .didFinishCollectingMetrics:
             .didFinishCollectingMetrics(try TaskMetrics(reader, base: ""))
@@ -127,6 +143,28 @@ enum EventCoding {
             decision: DecisionNotice(
                 id: DecisionID(rawValue: id), kind: kind,
                 deadline: Timestamp(milliseconds: deadline)))
+    }
+
+    /// One that asks has its response in a record of its own; all others are nothing but it.
+    private static func didReceiveResponse(_ reader: RecordReader) throws(StoreError) -> EventBody {
+        let question = try QuestionCoding(reader)
+        guard !question.asks else { return try question.body(.didReceiveResponse) }
+        return .didReceiveResponse(try ResponseRecord(clear: reader, secret: nil, base: ""))
+    }
+
+    private static func didBecomeDownloadTask(_ reader: RecordReader) throws(StoreError)
+        -> EventBody
+    {
+        var reader = reader
+        var task: TaskID?
+        while let field = try reader.next() {
+            switch field {
+            case Field.downloadTask: task = TaskID(rawValue: try reader.int64())
+            default: try reader.skip()
+            }
+        }
+        guard let task else { throw .damagedRecord }
+        return .didBecomeDownloadTask(task)
     }
 
     private static func didResumeAtOffset(_ reader: RecordReader) throws(StoreError) -> EventBody {

@@ -105,6 +105,11 @@ enum EventKind: UInt8 {
     case needNewBodyStream = 9
     case didResumeAtOffset = 10
     case willRetry = 11
+    case didReceiveChallenge = 12
+    case willPerformHTTPRedirection = 13
+    case didBecomeDownloadTask = 14
+    case willCacheResponse = 15
+    case willBeginDelayedRequest = 16
 
     init(_ body: EventBody) {
         self =
@@ -120,10 +125,18 @@ enum EventKind: UInt8 {
             case .needNewBodyStream: .needNewBodyStream
             case .didResumeAtOffset: .didResumeAtOffset
             case .willRetry: .willRetry
+            case .didReceiveChallenge: .didReceiveChallenge
+            case .willPerformHTTPRedirection: .willPerformHTTPRedirection
+            case .didBecomeDownloadTask: .didBecomeDownloadTask
+            case .willCacheResponse: .willCacheResponse
+            case .willBeginDelayedRequest: .willBeginDelayedRequest
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")
             }
     }
+
+    /// Whether a task's stream ends with it (S-57).
+    var endsTask: Bool { self == .didComplete || self == .didBecomeDownloadTask }
 }
 
 /// Reads the events of a pack, in their order.

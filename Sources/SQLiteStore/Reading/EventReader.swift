@@ -92,7 +92,7 @@ struct EventReader {
                 guard event.sequence > after, task == nil || event.task == task else { continue }
                 found.append(Found(tenant: tenant, session: session, event: event))
                 // A task's stream ends with its last event (S-57).
-                let isOver = task != nil && event.kind == .didComplete
+                let isOver = task != nil && event.kind.endsTask
                 if found.count == limit || isOver { return false }
             }
             return true

@@ -1,3 +1,5 @@
+internal import Engine
+
 /// What is written of a record: one part that may lie in clear, one that must be sealed.
 ///
 /// Both have the same fields, so that reading one and then the other gives the whole.
@@ -20,5 +22,26 @@ struct RecordParts {
         body(&self)
         clear.end(clearMark)
         secret.endOrDrop(secretMark)
+    }
+}
+
+/// The halves of a record inside the record, gathered while the record around it is read: first
+/// its clear part, then its secret one.
+struct RecordHalves {
+    private var clear: RecordReader?
+    private var secret: RecordReader?
+
+    /// Whether there is such a record.
+    var isPresent: Bool { clear != nil }
+
+    /// Takes the next half.
+    mutating func take(_ half: RecordReader) {
+        if clear == nil { clear = half } else { secret = half }
+    }
+
+    /// Both halves, of a record that must be there.
+    func whole() throws(StoreError) -> (clear: RecordReader, secret: RecordReader?) {
+        guard let clear else { throw .damagedRecord }
+        return (clear, secret)
     }
 }

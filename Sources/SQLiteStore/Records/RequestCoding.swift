@@ -90,4 +90,10 @@ extension RequestRecord {
         }
         self.url = try url.url()
     }
+
+    /// Reads what `write` has written into a record inside the record.
+    init(_ halves: RecordHalves, original: RequestRecord? = nil) throws(StoreError) {
+        let (clear, secret) = try halves.whole()
+        try self.init(clear: clear, secret: secret, original: original)
+    }
 }

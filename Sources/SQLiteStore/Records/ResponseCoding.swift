@@ -54,6 +54,14 @@ extension ResponseRecord {
     }
 }
 
+extension ResponseRecord {
+    /// Reads what `write` has written without a base into a record inside the record.
+    init(_ halves: RecordHalves) throws(StoreError) {
+        let (clear, secret) = try halves.whole()
+        try self.init(clear: clear, secret: secret, base: "")
+    }
+}
+
 extension HeaderList {
     /// Writes a response's headers to the part that they belong to: a cookie that is set is a
     /// secret.

@@ -12,7 +12,8 @@ struct EventPacker {
     }
 
     private(set) var packs: [EventPackWriter] = []
-    /// The greatest number of a decision that an event asks for; no row has it. 0 for none.
+    /// The greatest number of a decision that an event asks for: the event may outlive the
+    /// decision's row. 0 for none.
     private(set) var newestDecision: Int64 = 0
     /// For each created task, then for each changed one.
     private(set) var marks: [Marks]
@@ -84,9 +85,10 @@ struct EventPacker {
     private mutating func payload(of event: Event, task place: Int?) throws -> EventPayload {
         switch event.body {
         case .didCreate, .didFinishDownloading, .didComplete(nil): return .none
-        case .needNewBodyStream(_, let decision):
-            newestDecision = max(newestDecision, decision.id.rawValue)
         default: break
+        }
+        if let decision = event.body.decision {
+            newestDecision = max(newestDecision, decision.id.rawValue)
         }
         if let place {
             let isDerived =
