@@ -87,7 +87,7 @@ public final class DurableStore: Store {
         }
     }
 
-    /// Reads sessions, active tasks and staged files only, so that a start does not wait for history.
+    /// Reads sessions, active tasks, pending decisions and staged files only, so that a start does not wait for history.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
         return try await reading { try Loading(database: $0, sealer: sealer).contents() }
@@ -134,6 +134,16 @@ public final class DurableStore: Store {
         let sealer = sealer
         return try await reading {
             try CreationTable(database: $0, sealer: sealer).creation(of: key, of: tenant)
+        }
+    }
+
+    /// One look at the primary key, and one value to open.
+    public func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(StoreError) -> DecisionRecord? {
+        let sealer = sealer
+        return try await reading {
+            try DecisionTable(database: $0, sealer: sealer).decision(id, of: tenant)
         }
     }
 

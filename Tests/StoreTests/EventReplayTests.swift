@@ -103,13 +103,19 @@ struct History {
         var story: [(inout StoreBatch, inout World) -> Void] = []
         let error = TransferError(.url(.timedOut), at: "https://example.com/a/b?c=d")
         for index in 0..<9 {
-            let decision = DecisionNotice(
-                id: DecisionID(rawValue: world.nextIdentifier()), kind: .bodyStream,
-                deadline: Timestamp(milliseconds: World.start + Int64(index)))
+            let questions = (0..<3).map { place in
+                let question = Question.all[(index * 3 + place) % Question.all.count]
+                return question.event(
+                    DecisionNotice(
+                        id: DecisionID(rawValue: world.nextIdentifier()), kind: question.kind,
+                        deadline: Timestamp(milliseconds: World.start + Int64(index))))
+            }
             var task = world.makeTask(in: sessions[index % 3])
             let created = task
             task = task.completed(at: world.instant, error: index % 4 == 3 ? error : nil)
             if index % 5 == 4 { task.response?.headers.append("Set-Cookie", "s=\(index)") }
+            let becomesDownload = index % 4 == 1
+            if becomesDownload { task.dialogue.becameTask = TaskID(rawValue: Int64(index)) }
             tasks.append(task)
             let completed = task
             var early = ResponseRecord.plain
@@ -131,12 +137,14 @@ struct History {
                 batch.events.append(world.event(.didReceiveResponse(first), of: created))
                 let body: EventBody =
                     switch index % 4 {
-                    case 0: .needNewBodyStream(generation: index, decision: decision)
+                    case 0: .didReceiveResponse(.cookie)
                     case 1: .didResumeAtOffset(fileOffset: 1 << 40, expectedTotalBytes: unknownSize)
                     case 2: .willRetry(attempt: 2, delay: 0.75, reason: "503 Ümlaut")
                     default: .didReceiveData(offset: 9, length: 3, inline: true, bytes: nil)
                     }
-                batch.events.append(world.event(body, of: created))
+                for body in [body] + questions {
+                    batch.events.append(world.event(body, of: created))
+                }
             }
             story.append { batch, world in
                 if let place = batch.createdTasks.firstIndex(where: { $0.id == completed.id }) {
@@ -144,11 +152,17 @@ struct History {
                 } else {
                     batch.changedTasks.append(completed)
                 }
+                let ending: [EventBody] =
+                    becomesDownload
+                    ? [.didBecomeDownloadTask(TaskID(rawValue: Int64(index)))]
+                    : [
+                        .didFinishDownloading, .didFinishCollectingMetrics(completed.metrics),
+                        .didComplete(completed.error),
+                    ]
                 for body: EventBody in [
                     .didReceiveResponse(first), .didReceiveResponse(.plain),
-                    .didReceiveResponse(completed.response ?? .plain), .didFinishDownloading,
-                    .didFinishCollectingMetrics(completed.metrics), .didComplete(completed.error),
-                ] {
+                    .didReceiveResponse(completed.response ?? .plain),
+                ] + ending {
                     batch.events.append(world.event(body, of: completed))
                 }
             }

@@ -17,6 +17,9 @@ import Testing
             #expect(contents.sessions == [history.session])
             #expect(contents.sessions.first?.delegate?.handles == [])
             #expect(contents.sessions.first?.maximumBytesPerSecond == nil)
+            #expect(contents.sessions.first?.knownLeaves == [])
+            #expect(contents.sessions.first?.configuration.connectionProxyDictionary == nil)
+            #expect(contents.pendingDecisions.isEmpty)
             #expect(contents.activeTasks == history.tasks.filter(\.isActive))
             #expect(contents.activeTasks.count == 3)
             #expect(contents.files.isEmpty && contents.gatewayLimit == nil)
@@ -25,6 +28,7 @@ import Testing
             for task in history.tasks {
                 #expect(try await store.task(task.id, of: World.alice) == task)
                 #expect(task.suspendCount == (task.state == .suspended ? 1 : 0))
+                #expect(task.dialogue == TaskDialogue())
             }
             #expect(try await store.task(history.gone, of: World.alice) == nil)
             #expect(
@@ -41,26 +45,41 @@ import Testing
             let history = FirstSchemaHistory()
             var store = try DurableStore(folder: folder, sealer: sealer)
             var world = history.world
-            world.change(history.session.id) { $0.maximumBytesPerSecond = 9 }
+            world.change(history.session.id) { session in
+                session.maximumBytesPerSecond = 9
+                session.knownLeaves = [
+                    KnownLeaf(host: "a", port: 1, fingerprint: [1], mustVerify: false)
+                ]
+            }
             var batch = world.batch(history.session.id)
             var task = history.tasks[2]
             task.suspendCount = 3
             task.checkpoint = .plain(part: task.id)
             task.options.mirrors = [.plain]
+            task.dialogue.held = HeldResponse(.cookie, bodyLength: 1)
+            task.dialogue.authentication.identity = .without
             batch.changedTasks = [task]
+            batch.contents = [(task.id, [9])]
+            batch.removedContents = [history.tasks[4].id]
+            batch.decisions = Question.all.map { world.makeDecision($0, of: task) }
             batch.files = [world.makeFile()]
             batch.creations = [world.creation("a", of: [.max])]
             batch.gatewayLimit = .some(7)
             batch.events = [
                 world.event(.willRetry(attempt: 2, delay: 1, reason: "503"), of: history.tasks[1])
             ]
+            batch.events += batch.decisions.map { world.event($0.question, of: task) }
+            batch.sessions = [world.session(history.session.id)]
             try await store.commit(batch)
             try store.close()
             store = try DurableStore(folder: folder, sealer: sealer)
             let contents = try await store.load()
             #expect(contents.sessions == batch.sessions)
             #expect(contents.files == batch.files && contents.gatewayLimit == 7)
+            #expect(contents.pendingDecisions == batch.decisions)
             #expect(try await store.task(task.id, of: World.alice) == task)
+            #expect(try await store.content(of: task.id) == [9])
+            #expect(try await store.content(of: history.tasks[4].id) == nil)
             #expect(try await store.creation(of: "a", of: World.alice) == batch.creations[0])
             let query = EventQuery(stream: .session(history.session.id), after: 0, limit: 100)
             #expect(try await store.events(query) == history.events + batch.events)

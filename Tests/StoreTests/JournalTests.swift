@@ -80,6 +80,62 @@ import Testing
         }
         #expect(store.batches.count == 3)
     }
+
+    @Test @LoopActor
+    func `a decision is known from its question on, and written once a batch (S-74)`() async throws
+    {
+        let store = GatedStore()
+        let journal = Journal(store: store)
+        var world = World()
+        let session = world.makeSession()
+        let task = world.makeTask(in: session)
+        var decision = world.makeDecision(Question.all[0], of: task)
+        let other = world.makeDecision(Question.all[1], of: task)
+        journal.create(task)
+        journal.save(decision)
+        journal.save(other)
+        #expect(journal.pendingDecision(decision.id) == decision)
+        try await eventually("the commit") { store.isBusy }
+        #expect(journal.pendingDecision(decision.id) == decision)
+        decision.deadline = Timestamp(milliseconds: .max)
+        journal.save(decision)
+        decision.state = .answered
+        journal.save(decision)
+        #expect(journal.pendingDecision(decision.id) == decision)
+        #expect(journal.pendingDecision(other.id) == other)
+        store.open()
+        await journal.durable()
+        #expect(journal.pendingDecision(decision.id) == nil)
+        #expect(
+            store.batches.map { $0.decisions.map(\.state) } == [[.pending, .pending], [.answered]])
+        #expect(try await store.decision(decision.id, of: World.alice) == decision)
+        #expect(try await store.load().pendingDecisions == [other])
+    }
+
+    @Test @LoopActor
+    func `a body that is dropped is gone, also one that was still on its way (S-66)`() async throws
+    {
+        let store = GatedStore()
+        let journal = Journal(store: store)
+        var world = World()
+        let session = world.makeSession()
+        let tasks = (0..<3).map { _ in world.makeTask(in: session) }
+        for task in tasks {
+            journal.create(task)
+            journal.keep([1], of: task.id)
+        }
+        journal.dropContent(of: tasks[0].id)
+        #expect(journal.pendingContent(of: tasks[0].id) == nil)
+        try await eventually("the commit") { store.isBusy }
+        journal.dropContent(of: tasks[1].id)
+        journal.dropContent(of: tasks[2].id)
+        journal.keep([2], of: tasks[2].id)
+        store.open()
+        await journal.durable()
+        for (task, content) in zip(tasks, [nil, nil, [UInt8(2)]]) {
+            #expect(try await store.content(of: task.id) == content)
+        }
+    }
 }
 
 /// A store in memory that keeps every batch, and commits none before it is opened.
@@ -143,6 +199,12 @@ private final class GatedStore: Store {
         of key: String, of tenant: TenantID
     ) async throws(StoreError) -> IdempotencyRecord? {
         try await memory.creation(of: key, of: tenant)
+    }
+
+    func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(StoreError) -> DecisionRecord? {
+        try await memory.decision(id, of: tenant)
     }
 
     func events(_ query: EventQuery) async throws(StoreError) -> [Event] {

@@ -105,7 +105,7 @@ import Testing
 
     private static func advance(_ task: inout TaskRecord, _ body: EventBody, _ world: World) {
         switch body {
-        case .didReceiveResponse(let response):
+        case .didReceiveResponse(let response, _):
             task = task.running(at: world.instant, isLive: true)
             task.response = response
         case .didFinishCollectingMetrics(let metrics): task.metrics = metrics

@@ -13,11 +13,8 @@ import Testing
     {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)
-            var secrets: [String] = []
-            func secret(_ name: String) -> String {
-                secrets.append("canary/\(name)+0123456789")
-                return secrets.last ?? ""
-            }
+            var canaries = Canaries()
+            func secret(_ name: String) -> String { canaries.next(name) }
             var world = World()
             var configuration = SessionConfiguration()
             configuration.httpAdditionalHeaders = ["authorization": secret("session")]
@@ -59,10 +56,10 @@ import Testing
             batch.contents = [(task.id, Array(secret("content").utf8))]
             try await store.commit(batch)
             #expect(try await store.task(task.id, of: World.alice) == completed)
-            #expect(secrets.count == 13)
-            #expect(try findings(of: secrets, in: folder).isEmpty)
+            #expect(canaries.all.count == 13)
+            #expect(try canaries.findings(in: folder).isEmpty)
             // The search finds what lies in clear.
-            #expect(try findings(of: ["example.com"], in: folder) == ["example.com"])
+            #expect(try Canaries(all: ["example.com"]).findings(in: folder) == ["example.com"])
 
             batch = StoreBatch()
             batch.removedTasks = [task.id]
@@ -76,7 +73,7 @@ import Testing
             }
             #expect(left == 0)
             try store.close()
-            #expect(try findings(of: secrets, in: folder).isEmpty)
+            #expect(try canaries.findings(in: folder).isEmpty)
         }
     }
 
@@ -110,26 +107,6 @@ import Testing
             guard case .damaged = error else {
                 Issue.record("\(String(describing: error))")
                 return
-            }
-        }
-    }
-
-    /// Which of the secrets are in a file of the folder, in one of the forms that a leak takes.
-    private func findings(of secrets: [String], in folder: String) throws -> [String] {
-        let files = try FileManager.default.contentsOfDirectory(atPath: folder).map {
-            try Data(contentsOf: URL(fileURLWithPath: folder + "/" + $0))
-        }
-        return secrets.filter { secret in
-            let bytes = Data(secret.utf8)
-            // Base64 of the middle, at each of the three offsets that it may have.
-            let encoded = (0..<3).map { shift in
-                Data(bytes.dropFirst(shift).prefix(18)).base64EncodedData()
-            }
-            let percent = Data(
-                (secret.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? secret).utf8
-            )
-            return files.contains { file in
-                ([bytes, percent] + encoded).contains { file.range(of: $0) != nil }
             }
         }
     }

@@ -11,6 +11,8 @@ import Testing
             #expect(contents.sessions.isEmpty && contents.activeTasks.isEmpty)
             #expect(contents.lastIdentifier == 0 && contents.tenantSequences.isEmpty)
             #expect(contents.files.isEmpty && contents.gatewayLimit == nil)
+            #expect(contents.pendingDecisions.isEmpty)
+            #expect(try await store.decision(DecisionID(rawValue: 1), of: World.alice) == nil)
             #expect(try await store.creation(of: "", of: World.alice) == nil)
             let session = SessionID(rawValue: 1)
             #expect(try await store.tasks(TaskQuery(tenant: World.alice)).isEmpty)
@@ -35,6 +37,8 @@ import Testing
             configuration.tlsMaximumSupportedProtocolVersion = .tls12
             configuration.allowsCellularAccess = false
             configuration.urlCache.diskCapacity = 0
+            configuration.connectionProxyDictionary = ProxyConfiguration()
+            configuration.connectionProxyDictionary?.https = ProxyAddress(host: "::1", port: 3128)
             var delegate = DelegateOptions()
             delegate.data = .inline
             delegate.handles = [.bodyStream, .redirect]
@@ -43,6 +47,12 @@ import Testing
             world.change(id) { session in
                 session.description = "nightly\u{0}mirror"
                 session.maximumBytesPerSecond = 1 << 20
+                session.knownLeaves = (0..<3).map { index in
+                    KnownLeaf(
+                        host: "ü\(index).example", port: 443 + index % 2,
+                        fingerprint: Array(repeating: UInt8(index), count: 32),
+                        mustVerify: index == 1)
+                }
                 session.state = .invalid
                 session.invalidatedAt = Timestamp(milliseconds: World.start + 5)
                 session.lastSequence = 17
@@ -52,12 +62,44 @@ import Testing
             let contents = try await store.load()
             #expect(contents.sessions == [world.session(id)])
             #expect(contents.lastIdentifier == id.rawValue)
-            world.change(id) { session in
-                session.description = ""
-                session.maximumBytesPerSecond = nil
+            for leaves in [1, 0] {
+                world.change(id) { session in
+                    session.description = ""
+                    session.maximumBytesPerSecond = nil
+                    session.knownLeaves = session.knownLeaves.suffix(leaves)
+                }
+                try await store.commit(world.batch(id))
+                #expect(try await store.load().sessions == [world.session(id)])
             }
-            try await store.commit(world.batch(id))
-            #expect(try await store.load().sessions == [world.session(id)])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a session's proxies and leaves are there from its creation on (S-23, S-75)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            var proxies: [ProxyConfiguration?] = [nil, ProxyConfiguration()]
+            var both = ProxyConfiguration()
+            both.http = ProxyAddress(host: "proxy.example", port: 1)
+            proxies.append(both)
+            both.https = ProxyAddress(host: "192.0.2.1", port: 65_535)
+            proxies.append(both)
+            for proxies in proxies {
+                var configuration = SessionConfiguration()
+                configuration.connectionProxyDictionary = proxies
+                let id = world.makeSession(configuration: configuration)
+                world.change(id) { session in
+                    session.knownLeaves = [
+                        KnownLeaf(host: "a", port: 443, fingerprint: [1], mustVerify: true)
+                    ]
+                }
+                try await store.commit(world.batch(id))
+            }
+            let expected = world.sessions.values.sorted { $0.id < $1.id }
+            #expect(try await store.load().sessions == expected)
+            #expect(expected.map(\.configuration.connectionProxyDictionary) == proxies)
         }
     }
 

@@ -56,7 +56,7 @@ extension World {
             (plain, plain.running(at: instant, isLive: true)),
             (other.running(at: instant, isLive: false), other),
             (failed, failed.completed(at: instant, error: failure)), (rich, redirected),
-        ] + transfers(in: session)
+        ] + transfers(in: session) + dialogues(in: session)
     }
 
     /// Uploads with each kind of body, and downloads that go on.

@@ -43,6 +43,19 @@ struct PreparedStatement {
         if let value { bind(index, value) } else { bindNull(index) }
     }
 
+    /// Binds bytes, which SQLite copies.
+    func bind(_ index: Int32, _ value: [UInt8]?) {
+        guard let value else { return bindNull(index) }
+        value.withUnsafeBufferPointer { bytes in
+            if bytes.isEmpty {
+                _ = sqlite3_bind_zeroblob(handle, index, 0)
+            } else {
+                _ = sqlite3_bind_blob64(
+                    handle, index, bytes.baseAddress, UInt64(bytes.count), Self.copied)
+            }
+        }
+    }
+
     private func bindNull(_ index: Int32) {
         sqlite3_bind_null(handle, index)
     }

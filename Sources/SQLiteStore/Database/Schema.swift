@@ -25,6 +25,9 @@ enum Schema {
         migrator.registerMigration("2 files, creations, limits") { database in
             try database.execute(sql: second)
         }
+        migrator.registerMigration("3 decisions") { database in
+            try database.execute(sql: third)
+        }
         return migrator
     }
 
@@ -138,5 +141,28 @@ enum Schema {
             PRIMARY KEY (tenant, key)
         ) WITHOUT ROWID;
         CREATE INDEX creation_by_age ON creation (at);
+        """
+
+    private static let third = """
+        -- What a session's delegate is asked, until the task is forgotten. Written once, but for
+        -- state and deadline, which leave the row's size as it is: so it is overwritten in its
+        -- place, and a long question is not written again. secret: sealed, what is sensitive of
+        -- the question.
+        CREATE TABLE decision (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            task INTEGER NOT NULL,
+            kind TEXT NOT NULL,
+            state INTEGER NOT NULL,
+            createdAt INTEGER NOT NULL,
+            deadline INTEGER NOT NULL,
+            question BLOB NOT NULL,
+            secret BLOB
+        );
+        CREATE INDEX decision_by_task ON decision (task);
+        CREATE INDEX decision_pending ON decision (id) WHERE state = 2;
+        -- Server certificates that a session's client has decided about; NULL for none.
+        ALTER TABLE session ADD COLUMN knownLeaves BLOB;
         """
 }

@@ -38,6 +38,27 @@ enum StoredState: Int64, CaseIterable {
     var isOutstanding: Bool { self != .completed && self != .removed }
 }
 
+extension DecisionState {
+    /// The state as a number, of one size as those of tasks are. The partial index
+    /// `decision_pending` has 2.
+    var stored: Int64 {
+        switch self {
+        case .pending: 2
+        case .answered: 3
+        case .expired: 4
+        case .withdrawn: 5
+        }
+    }
+
+    /// The state with this number.
+    init(stored: Int64) throws(StoreError) {
+        guard let state = DecisionState.allCases.first(where: { $0.stored == stored }) else {
+            throw .damagedRecord
+        }
+        self = state
+    }
+}
+
 extension TaskType {
     /// The type as a number.
     var stored: Int64 {

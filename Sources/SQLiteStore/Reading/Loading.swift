@@ -2,7 +2,8 @@ internal import Engine
 internal import GRDB
 internal import Semantics
 
-/// Reads what a start needs. Completed and suspended tasks are not touched, however many there are.
+/// Reads what a start needs. Completed and suspended tasks, and decisions that are over, are not
+/// touched, however many there are.
 struct Loading {
     let database: Database
     let sealer: any Sealer
@@ -11,6 +12,7 @@ struct Loading {
         var contents = StoreContents()
         contents.sessions = try sessions()
         contents.activeTasks = try TaskReader(database, sealer: sealer).activeTasks()
+        contents.pendingDecisions = try DecisionTable(database: database, sealer: sealer).pending()
         contents.lastIdentifier = try lastIdentifier()
         try PreparedStatement(database, "SELECT id, lastSequence FROM tenant").forEachRow { row in
             contents.tenantSequences[TenantID(rawValue: row.int64(0))] = row.int64(1)
@@ -26,7 +28,7 @@ struct Loading {
             database,
             """
             SELECT id, tenant, type, state, description, createdAt, invalidatedAt, lastSequence,
-                lastTaskNumber, constants, secret, maximumBytesPerSecond
+                lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves
             FROM session ORDER BY id
             """)
         return try statement.all { row throws(StoreError) in
@@ -44,6 +46,7 @@ struct Loading {
                 configuration: configuration, delegate: delegate,
                 createdAt: Timestamp(milliseconds: row.int64(5)))
             session.maximumBytesPerSecond = row.int64OrNil(11)
+            session.knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
             session.state = state
             session.invalidatedAt = row.int64OrNil(6).map(Timestamp.init(milliseconds:))
             session.lastSequence = row.int64(7)

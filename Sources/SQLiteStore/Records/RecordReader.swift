@@ -25,6 +25,9 @@ struct RecordReader {
 
     var isAtEnd: Bool { position == bytes.endIndex }
 
+    /// What has not been read yet.
+    var rest: [UInt8] { Array(bytes[position...]) }
+
     /// The number of the next field, whose value must be read or skipped; nil at the end.
     mutating func next() throws(StoreError) -> UInt8? {
         guard !isAtEnd else { return nil }

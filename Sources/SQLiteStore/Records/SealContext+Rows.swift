@@ -27,6 +27,11 @@ extension SealContext {
         SealContext(tenant: tenant, owner: task.rawValue, field: "content")
     }
 
+    /// A decision's question.
+    static func question(of decision: DecisionID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: decision.rawValue, field: "question")
+    }
+
     /// The fingerprint of a request with an idempotency key.
     static func creation(_ key: String, of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "creation \(key)")

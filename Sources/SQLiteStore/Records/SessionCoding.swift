@@ -58,6 +58,7 @@ extension SessionConfiguration {
         static let allowsConstrainedNetworkAccess: UInt8 = 17
         static let multipathServiceType: UInt8 = 18
         static let networkServiceType: UInt8 = 19
+        static let connectionProxyDictionary: UInt8 = 20
     }
 
     /// Writes every property, so that a default may change in a later version and a session does
@@ -81,6 +82,11 @@ extension SessionConfiguration {
         parts.clear.put(Field.httpCookieAcceptPolicy, httpCookieAcceptPolicy.rawValue)
         parts.clear.put(Field.multipathServiceType, multipathServiceType)
         parts.clear.put(Field.networkServiceType, networkServiceType)
+        if let connectionProxyDictionary {
+            parts.clear.put(
+                Field.connectionProxyDictionary,
+                record: { connectionProxyDictionary.write(to: &$0) })
+        }
         for (field, value) in [
             (Field.httpShouldSetCookies, httpShouldSetCookies),
             (Field.waitsForConnectivity, waitsForConnectivity),
@@ -121,6 +127,8 @@ extension SessionConfiguration {
                 allowsConstrainedNetworkAccess = try reader.bool()
             case Field.multipathServiceType: multipathServiceType = try reader.string()
             case Field.networkServiceType: networkServiceType = try reader.string()
+            case Field.connectionProxyDictionary:
+                connectionProxyDictionary = try ProxyConfiguration(try reader.record())
             default: try reader.skip()
             }
         }

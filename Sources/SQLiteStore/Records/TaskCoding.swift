@@ -20,6 +20,7 @@ enum TaskStatus {
         static let mirrorCount: UInt8 = 13
         static let bodyGeneration: UInt8 = 14
         static let checkpoint: UInt8 = 15
+        static let dialogue: UInt8 = 16
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -57,6 +58,11 @@ enum TaskStatus {
         if let checkpoint = task.checkpoint {
             parts.clear.put(Field.checkpoint, record: { checkpoint.write(to: &$0, of: task.id) })
         }
+        if task.dialogue != TaskDialogue() {
+            parts.put(
+                Field.dialogue,
+                record: { task.dialogue.write(to: &$0, original: task.originalRequest) })
+        }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
 
@@ -82,6 +88,7 @@ enum TaskStatus {
     {
         var reader = RecordReader(clear)
         var currentRequest: RecordReader?
+        var dialogue: RecordReader?
         while let field = try reader.next() {
             switch field {
             case Field.options: task.options = try TaskOptions(try reader.record())
@@ -99,12 +106,18 @@ enum TaskStatus {
             case Field.bodyGeneration: task.bodyGeneration = try reader.int()
             case Field.checkpoint:
                 task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)
+            case Field.dialogue: dialogue = try reader.record()
             default: try reader.skip()
             }
         }
         if let currentRequest {
             task.currentRequest = try RequestRecord(
                 clear: currentRequest, secret: try part(Field.currentRequest, of: secret),
+                original: task.originalRequest)
+        }
+        if let dialogue {
+            task.dialogue = try TaskDialogue(
+                clear: dialogue, secret: try part(Field.dialogue, of: secret),
                 original: task.originalRequest)
         }
         let outcome = try outcome(

@@ -9,7 +9,9 @@ struct GatewayRow {
     func note(_ identifier: Int64) throws {
         let statement = try PreparedStatement(
             database,
-            "UPDATE gateway SET lastForgottenIdentifier = max(lastForgottenIdentifier, ?1)")
+            """
+            UPDATE gateway SET lastForgottenIdentifier = ?1 WHERE lastForgottenIdentifier < ?1
+            """)
         statement.bind(1, identifier)
         try statement.run()
     }

@@ -34,6 +34,7 @@ struct BatchWriter {
             try tasks.change(batch.changedTasks[index], events: marks)
         }
         try writeContents(batch)
+        try DecisionTable(database: database, sealer: sealer).save(batch.decisions)
         try writePacks(packer)
         try CreationTable(database: database, sealer: sealer).save(batch.creations)
         let files = FileTable(database: database)
@@ -70,7 +71,7 @@ struct BatchWriter {
             database,
             """
             UPDATE session SET state = ?2, description = ?3, invalidatedAt = ?4, lastSequence = ?5,
-                lastTaskNumber = ?6, maximumBytesPerSecond = ?7
+                lastTaskNumber = ?6, maximumBytesPerSecond = ?7, knownLeaves = ?8
             WHERE id = ?1
             """)
         for session in sessions {
@@ -81,6 +82,7 @@ struct BatchWriter {
             update.bind(5, session.lastSequence)
             update.bind(6, Int64(session.lastTaskNumber))
             update.bind(7, session.maximumBytesPerSecond)
+            update.bind(8, KnownLeaf.bytes(of: session.knownLeaves))
             try update.run()
             if database.changesCount == 0 { try insert(session) }
         }
@@ -91,8 +93,9 @@ struct BatchWriter {
             database,
             """
             INSERT INTO session (id, state, description, invalidatedAt, lastSequence,
-                lastTaskNumber, maximumBytesPerSecond, tenant, type, createdAt, constants, secret)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                lastTaskNumber, maximumBytesPerSecond, tenant, type, createdAt, constants, secret,
+                knownLeaves)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
             """)
         var constants = RecordParts()
         SessionConstants.write(session, to: &constants)
@@ -106,16 +109,27 @@ struct BatchWriter {
         insert.bind(8, session.tenant.rawValue)
         insert.bind(9, session.type.rawValue)
         insert.bind(10, session.createdAt.milliseconds)
+        insert.bind(13, KnownLeaf.bytes(of: session.knownLeaves))
         let secret = try sealer.sealIfPresent(
             constants.secret, for: .constants(of: session.id, tenant: session.tenant))
         try insert.run(11, constants.clear.bytes, 12, secret)
     }
 
+    /// What is forgotten goes first: a new content of the same task stays.
     private func writeContents(_ batch: StoreBatch) throws {
+        if !batch.removedContents.isEmpty {
+            let delete = try PreparedStatement(database, "DELETE FROM content WHERE task = ?1")
+            for task in batch.removedContents {
+                delete.bind(1, task.rawValue)
+                try delete.run()
+            }
+        }
         guard !batch.contents.isEmpty else { return }
         let insert = try PreparedStatement(
             database, "INSERT OR REPLACE INTO content (task, bytes) VALUES (?1, ?2)")
-        let tenant = try PreparedStatement(database, "SELECT tenant FROM task WHERE id = ?1")
+        let tenant = try PreparedStatement(
+            database, "SELECT tenant FROM task WHERE id = ?1 AND state <> ?2")
+        tenant.bind(2, StoredState.removed.rawValue)
         for content in batch.contents {
             tenant.bind(1, content.task.rawValue)
             // The task is gone already: so is its content.

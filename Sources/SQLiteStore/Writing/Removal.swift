@@ -27,13 +27,13 @@ struct Removal {
         let lastSequence: Int64
     }
 
-    /// Forgets a task: content and secrets at once, the rest when no stored event is told from it
+    /// Forgets a task: content, secrets and decisions at once, the rest when no stored event is told from it
     /// any more.
     ///
     /// - Returns: Whether its content was in a file.
     func forget(_ task: TaskID) throws -> Bool {
         guard let row = try row(of: task) else { return false }
-        for table in ["content", "task_secret"] {
+        for table in ["content", "task_secret", "decision"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
         let hasFile = try TaskStatus.hasFile(in: row.status)
@@ -72,7 +72,7 @@ struct Removal {
     /// Forgets a session with all that belongs to it.
     func forget(_ session: SessionID) throws {
         let ofItsTasks = "WHERE task IN (SELECT id FROM task WHERE session = ?1)"
-        for table in ["content", "task_secret", "task_status"] {
+        for table in ["content", "task_secret", "task_status", "decision"] {
             try run("DELETE FROM \(table) \(ofItsTasks)", session.rawValue)
         }
         let newestTask = try PreparedStatement(

@@ -1,0 +1,174 @@
+internal import Engine
+internal import Semantics
+
+extension TaskAuthentication {
+    private enum Field {
+        static let server: UInt8 = 1
+        static let proxy: UInt8 = 2
+        static let hasNoIdentity: UInt8 = 3
+        static let certificate: UInt8 = 4
+        static let identityOrigin: UInt8 = 5
+    }
+
+    /// Writes all of it. The record must be sealed.
+    func write(to writer: inout RecordWriter) {
+        for (field, round) in [(Field.server, server), (Field.proxy, proxy)]
+        where round != AuthenticationRound() {
+            writer.put(field, record: { round.write(to: &$0) })
+        }
+        switch identity {
+        case .undecided: break
+        case .without: writer.put(Field.hasNoIdentity, true)
+        case .certificate(let identity):
+            writer.put(Field.certificate, record: { identity.write(to: &$0) })
+        }
+        if let identityOrigin {
+            writer.put(Field.identityOrigin, record: { identityOrigin.write(to: &$0) })
+        }
+    }
+
+    /// Reads what `write` has written.
+    init(_ reader: RecordReader) throws(StoreError) {
+        self.init()
+        var reader = reader
+        while let field = try reader.next() {
+            switch field {
+            case Field.server: server = try AuthenticationRound(try reader.record())
+            case Field.proxy: proxy = try AuthenticationRound(try reader.record())
+            case Field.hasNoIdentity:
+                if try reader.bool() { identity = .without }
+            case Field.certificate:
+                identity = .certificate(try ClientIdentity(try reader.record()))
+            case Field.identityOrigin: identityOrigin = try WebURL.Origin(try reader.record())
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension AuthenticationRound {
+    private enum Field {
+        static let origin: UInt8 = 1
+        static let space: UInt8 = 2
+        static let password: UInt8 = 3
+        static let usesTickets: UInt8 = 4
+        static let failureCount: UInt8 = 5
+        static let rejected: UInt8 = 6
+    }
+
+    fileprivate func write(to writer: inout RecordWriter) {
+        if let origin { writer.put(Field.origin, record: { origin.write(to: &$0) }) }
+        if let space { writer.put(Field.space, record: { space.write(to: &$0) }) }
+        switch use {
+        case nil: break
+        case .password(let user, let password):
+            writer.put(
+                Field.password,
+                record: { writer in
+                    writer.text(user)
+                    writer.text(password)
+                })
+        case .tickets: writer.put(Field.usesTickets, true)
+        }
+        if failureCount != 0 { writer.put(Field.failureCount, failureCount) }
+        for space in rejected { writer.put(Field.rejected, record: { space.write(to: &$0) }) }
+    }
+
+    fileprivate init(_ reader: RecordReader) throws(StoreError) {
+        self.init()
+        var reader = reader
+        while let field = try reader.next() {
+            switch field {
+            case Field.origin: origin = try WebURL.Origin(try reader.record())
+            case Field.space: space = try ProtectionSpace(try reader.record())
+            case Field.password:
+                var packed = try reader.record()
+                use = .password(user: try packed.text(), password: try packed.text())
+            case Field.usesTickets:
+                if try reader.bool() { use = .tickets }
+            case Field.failureCount: failureCount = try reader.int()
+            case Field.rejected: rejected.append(try ProtectionSpace(try reader.record()))
+            default: try reader.skip()
+            }
+        }
+    }
+}
+
+extension ClientIdentity {
+    private enum Field {
+        static let certificate: UInt8 = 1
+        static let key: UInt8 = 2
+        static let pkcs12: UInt8 = 3
+        static let passphrase: UInt8 = 4
+    }
+
+    fileprivate func write(to writer: inout RecordWriter) {
+        switch self {
+        case .pem(let certificate, let key):
+            writer.put(Field.certificate, certificate)
+            writer.put(Field.key, key)
+        case .pkcs12(let bytes, let passphrase):
+            writer.put(Field.pkcs12, bytes)
+            writer.put(Field.passphrase, passphrase)
+        }
+    }
+
+    fileprivate init(_ reader: RecordReader) throws(StoreError) {
+        var reader = reader
+        var certificate: String?
+        var key = ""
+        var pkcs12: [UInt8]?
+        var passphrase = ""
+        while let field = try reader.next() {
+            switch field {
+            case Field.certificate: certificate = try reader.string()
+            case Field.key: key = try reader.string()
+            case Field.pkcs12: pkcs12 = try reader.byteArray()
+            case Field.passphrase: passphrase = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        if let certificate {
+            self = .pem(certificate: certificate, key: key)
+        } else if let pkcs12 {
+            self = .pkcs12(bytes: pkcs12, passphrase: passphrase)
+        } else {
+            throw .damagedRecord
+        }
+    }
+}
+
+extension WebURL.Origin {
+    private enum Field {
+        static let scheme: UInt8 = 1
+        static let host: UInt8 = 2
+        static let zone: UInt8 = 3
+        static let port: UInt8 = 4
+    }
+
+    fileprivate func write(to writer: inout RecordWriter) {
+        writer.put(Field.scheme, scheme)
+        writer.put(Field.host, host)
+        writer.put(Field.zone, zone)
+        writer.put(Field.port, port)
+    }
+
+    fileprivate init(_ reader: RecordReader) throws(StoreError) {
+        var reader = reader
+        var scheme = ""
+        var host = ""
+        var zone: String?
+        var port = 0
+        while let field = try reader.next() {
+            switch field {
+            case Field.scheme: scheme = try reader.string()
+            case Field.host: host = try reader.string()
+            case Field.zone: zone = try reader.string()
+            case Field.port: port = try reader.int()
+            default: try reader.skip()
+            }
+        }
+        self =
+            WebURL(string: "", scheme: scheme, host: host, zone: zone, port: port, path: "").origin
+    }
+}

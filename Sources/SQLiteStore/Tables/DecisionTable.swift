@@ -1,0 +1,100 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// The rows of decisions (§7).
+struct DecisionTable {
+    private static let columns = """
+        SELECT id, tenant, session, task, kind, state, createdAt, deadline, question, secret
+        FROM decision
+        """
+
+    let database: Database
+    let sealer: any Sealer
+
+    /// Writes decisions, new or changed. Of one that is there only state and deadline are written;
+    /// one whose task has been forgotten is forgotten with it.
+    func save(_ decisions: [DecisionRecord]) throws {
+        guard !decisions.isEmpty else { return }
+        let update = try PreparedStatement(
+            database, "UPDATE decision SET state = ?2, deadline = ?3 WHERE id = ?1")
+        let tasks = TaskIndex(database: database)
+        var newest: Int64 = 0
+        for decision in decisions {
+            update.bind(1, decision.id.rawValue)
+            update.bind(2, decision.state.stored)
+            update.bind(3, decision.deadline.milliseconds)
+            try update.run()
+            guard database.changesCount == 0, try tasks.knows(decision.task) else { continue }
+            try insert(decision)
+            newest = max(newest, decision.id.rawValue)
+        }
+        // At once, because decisions are forgotten by task, without a look at their numbers.
+        if newest > 0 { try GatewayRow(database: database).note(newest) }
+    }
+
+    private func insert(_ decision: DecisionRecord) throws {
+        precondition(
+            decision.question.decision?.id == decision.id
+                && decision.question.decision?.kind == decision.kind,
+            "a question asks for its own decision")
+        let insert = try PreparedStatement(
+            database,
+            """
+            INSERT INTO decision (id, tenant, session, task, kind, state, createdAt, deadline,
+                question, secret)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+            """)
+        insert.bind(1, decision.id.rawValue)
+        insert.bind(2, decision.tenant.rawValue)
+        insert.bind(3, decision.session.rawValue)
+        insert.bind(4, decision.task.rawValue)
+        insert.bind(5, decision.kind.rawValue)
+        insert.bind(6, decision.state.stored)
+        insert.bind(7, decision.createdAt.milliseconds)
+        insert.bind(8, decision.deadline.milliseconds)
+        // The event's number, then what of its payload may lie in clear.
+        var parts = RecordParts()
+        parts.clear.varint(UInt64(EventKind(decision.question).rawValue))
+        EventCoding.write(decision.question, to: &parts)
+        let secret = try sealer.sealIfPresent(
+            parts.secret, for: .question(of: decision.id, tenant: decision.tenant))
+        try insert.run(9, parts.clear.bytes, 10, secret)
+    }
+
+    /// One decision, unless it is another tenant's.
+    func decision(_ id: DecisionID, of tenant: TenantID) throws -> DecisionRecord? {
+        let statement = try PreparedStatement(
+            database, Self.columns + " WHERE id = ?1 AND tenant = ?2")
+        statement.bind(1, id.rawValue)
+        statement.bind(2, tenant.rawValue)
+        return try statement.first(record)
+    }
+
+    /// Those that wait, of all tenants, in the order of creation.
+    func pending() throws -> [DecisionRecord] {
+        try PreparedStatement(database, Self.columns + " WHERE state = 2 ORDER BY id").all(record)
+    }
+
+    private func record(_ row: PreparedRow) throws(StoreError) -> DecisionRecord {
+        let id = DecisionID(rawValue: row.int64(0))
+        let tenant = TenantID(rawValue: row.int64(1))
+        guard let kind = DecisionKind(rawValue: try row.string(4)) else { throw .damagedRecord }
+        var question = RecordReader(row.bytes(8))
+        guard let number = UInt8(exactly: try question.varint()),
+            let event = EventKind(rawValue: number)
+        else { throw .damagedRecord }
+        let secret = try sealer.openIfPresent(
+            row.bytesOrNil(9), for: .question(of: id, tenant: tenant))
+        let body = try EventCoding.body(event, payload: question.rest + (secret ?? []))
+        guard body.decision?.id == id, body.decision?.kind == kind else { throw .damagedRecord }
+        var decision = DecisionRecord(
+            id: id, tenant: tenant, session: SessionID(rawValue: row.int64(2)),
+            task: TaskID(rawValue: row.int64(3)), kind: kind,
+            createdAt: Timestamp(milliseconds: row.int64(6)),
+            deadline: Timestamp(milliseconds: row.int64(7)),
+            question: body)
+        decision.state = try DecisionState(stored: row.int64(5))
+        return decision
+    }
+}

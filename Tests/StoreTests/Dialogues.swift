@@ -1,0 +1,71 @@
+import Engine
+import Semantics
+
+extension World {
+    /// Tasks whose dialogues together use every member, each as it was created and as it became.
+    mutating func dialogues(in session: SessionID) -> [(created: TaskRecord, changed: TaskRecord)] {
+        var authentications: [TaskAuthentication] = []
+        let origin = WebURL.plain.origin
+        var round = AuthenticationRound()
+        _ = round.refused(by: origin)
+        var asked = TaskAuthentication()
+        asked.server = round
+        authentications.append(asked)
+        round.present(.password(user: "änn", password: ""), in: .plain(.digest, realm: nil))
+        asked.proxy = round
+        _ = round.refused(by: origin)
+        round.rejected = [.plain(.ntlm), .plain(.other("x"), isProxy: true)]
+        asked.server = round
+        authentications.append(asked)
+        round.present(.tickets, in: .plain(.negotiate))
+        asked.server = round
+        asked.identity = .without
+        asked.identityOrigin = origin
+        authentications.append(asked)
+        for identity: ClientIdentity in [
+            .pem(certificate: "-----BEGIN", key: "-----KEY\n"), .pem(certificate: "", key: ""),
+            .pkcs12(bytes: [0, 255, 7], passphrase: "p"), .pkcs12(bytes: [], passphrase: ""),
+        ] {
+            var presenting = TaskAuthentication()
+            presenting.identity = .certificate(identity)
+            // With a zone.
+            presenting.identityOrigin =
+                WebURL(
+                    string: "", scheme: "https", host: "fe80::1", zone: "eth0", port: 1, path: ""
+                ).origin
+            authentications.append(presenting)
+        }
+        var dialogues = authentications.map { authentication in
+            var dialogue = TaskDialogue()
+            dialogue.authentication = authentication
+            return dialogue
+        }
+        for held in [
+            HeldResponse(.plain), HeldResponse(.cookie, bodyLength: 1 << 20, isTruncated: true),
+            HeldResponse(.cookie, bodyLength: 1, lengthVerified: false),
+        ] {
+            var dialogue = dialogues[dialogues.count % 3]
+            dialogue.held = held
+            dialogues.append(dialogue)
+        }
+        var replaced = TaskDialogue()
+        replaced.hasPassedBeginDate = true
+        dialogues.append(replaced)
+        for request: RequestRecord in [.plain, .rich, .staged] {
+            replaced.replacementRequest = request
+            dialogues.append(replaced)
+        }
+        replaced.held = HeldResponse(.cookie)
+        replaced.becameTask = TaskID(rawValue: .max)
+        dialogues.append(replaced)
+        return dialogues.enumerated().map { index, dialogue in
+            let created = makeTask(in: session, request: index % 2 == 0 ? .plain : .rich)
+            var changed = created
+            if index % 3 > 0 { changed = created.running(at: instant, isLive: index % 3 == 1) }
+            if dialogue.becameTask != nil { changed = created.completed(at: instant) }
+            if index % 5 == 0 { changed.currentRequest = .staged }
+            changed.dialogue = dialogue
+            return (created, changed)
+        }
+    }
+}
