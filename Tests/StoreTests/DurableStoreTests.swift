@@ -182,6 +182,51 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        EventBody.didComplete(nil), .didBecomeDownloadTask(TaskID(rawValue: 9)),
+    ])
+    func `what is left of a removed task goes with its own last event (S-57)`(
+        ending: EventBody
+    ) async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var world = World()
+            let session = world.makeSession()
+            let task = world.makeTask(in: session).completed(at: world.instant)
+            let other = world.makeTask(in: session)
+            var ends: [Timestamp] = []
+            for (task, bodies) in [
+                (task, [.didCreate, .didReceiveResponse(.plain), ending]),
+                (other, [.didCreate, .didFinishDownloading]),
+            ] {
+                var batch = StoreBatch()
+                batch.createdTasks = [task]
+                batch.events = bodies.map { world.event($0, of: task) }
+                batch.sessions = [world.session(session)]
+                try await store.commit(batch)
+                world.tick()
+                ends.append(world.instant)
+            }
+            // The stream of the task is over: what follows in the session is not read for it.
+            let stream = EventStreamKey.task(task.id, session: session)
+            try await store.pool.write { database in
+                try database.execute(
+                    sql: "UPDATE event_pack SET events = x'02' WHERE firstSequence = 4")
+            }
+            let query = EventQuery(stream: stream, after: 0, limit: 100)
+            #expect(try await store.events(query).map(\.body).last == ending)
+            var batch = StoreBatch()
+            batch.removedTasks = [task.id]
+            try await store.commit(batch)
+            #expect(try await rows("task", of: store) == 2)
+            var limits = RetentionLimits.none
+            limits.eventsBefore = ends[0]
+            _ = try await store.purge(limits)
+            #expect(try await rows("event_pack", of: store) == 1)
+            #expect(try await rows("task", of: store) == 1)
+        }
+    }
+
     @Test func `a purge of many thousands leaves nothing behind`() async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)

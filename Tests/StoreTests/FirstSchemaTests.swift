@@ -87,6 +87,45 @@ import Testing
         }
     }
 
+    @Test func `a database of the second schema is read as it was written`() async throws {
+        try await withFolder { folder, sealer in
+            var store = try DurableStore(folder: folder, sealer: sealer)
+            let history = FirstSchemaHistory()
+            for batch in history.batches { try await store.commit(batch) }
+            var world = history.world
+            var batch = world.batch(history.session.id)
+            batch.files = [world.makeFile()]
+            batch.creations = [world.creation("a", of: [1])]
+            batch.gatewayLimit = .some(7)
+            try await store.commit(batch)
+            // Without what the third has added nothing else differs from the second.
+            try await store.pool.write { database in
+                try database.execute(
+                    sql: """
+                        DROP TABLE decision;
+                        ALTER TABLE session DROP COLUMN knownLeaves;
+                        DELETE FROM grdb_migrations WHERE identifier LIKE '3 %';
+                        """)
+                #expect(database.changesCount == 1)
+            }
+            try store.close()
+            store = try DurableStore(folder: folder, sealer: sealer)
+            let contents = try await store.load()
+            #expect(contents.sessions == [history.session])
+            #expect(contents.files == batch.files && contents.gatewayLimit == 7)
+            #expect(contents.pendingDecisions.isEmpty)
+            for task in history.tasks {
+                #expect(try await store.task(task.id, of: World.alice) == task)
+            }
+            let query = EventQuery(stream: .tenant(World.alice), after: 0, limit: 100)
+            #expect(try await store.events(query) == history.events)
+            batch = StoreBatch()
+            batch.decisions = Question.all.map { world.makeDecision($0, of: history.tasks[1]) }
+            try await store.commit(batch)
+            #expect(try await store.load().pendingDecisions == batch.decisions)
+        }
+    }
+
     /// The common life of a task, from its creation to its end, with nothing that is new.
     @Test func `what was kept before takes the same rows and not a byte more`() async throws {
         try await withFirstSchema { folder, sealer in

@@ -63,6 +63,37 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a response that asks is told with its question, though it is the task's own (S-70)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            var task = world.makeTask(in: session).completed(at: world.instant)
+            task.dialogue.becameTask = TaskID(rawValue: 9)
+            let question = Question(kind: .response) { .didReceiveResponse(.plain, decision: $0) }
+            let decision = world.makeDecision(question, of: task)
+            var batch = StoreBatch()
+            batch.createdTasks = [task]
+            batch.decisions = [decision]
+            batch.events = [
+                world.event(.didCreate, of: task),
+                world.event(.didReceiveResponse(.plain), of: task),
+                world.event(decision.question, of: task),
+                world.event(.didBecomeDownloadTask(TaskID(rawValue: 9)), of: task),
+            ]
+            batch.sessions = [world.session(session)]
+            batch.tenantSequences = world.tenantSequences
+            try await store.commit(batch)
+            try await check(store, [task], session, batch.events)
+            var removal = StoreBatch()
+            removal.removedTasks = [task.id]
+            try await store.commit(removal)
+            try await check(store, [task], session, batch.events)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `resume data in an error is kept whole (S-35)`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             var world = World()
