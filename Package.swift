@@ -43,6 +43,8 @@ let package = Package(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(
             name: "CEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
 
         room("Diagnostics", [logging]),
         room("Semantics"),
@@ -50,7 +52,7 @@ let package = Package(
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
         room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
-        room("Curl", ["Engine", "Semantics", "Loop", "CCurl"]),
+        room("Curl", ["Engine", "Semantics", "Loop", "CCurl", "COpenSSL"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         room("Sealing", ["Engine", "Semantics", crypto]),
         .target(name: "CAssets"),

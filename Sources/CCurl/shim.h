@@ -9,6 +9,10 @@
 static const curl_socket_t ccurl_socket_timeout = CURL_SOCKET_TIMEOUT;
 static const curl_socket_t ccurl_socket_bad = CURL_SOCKET_BAD;
 static const size_t ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
+static const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
+static const long ccurl_auth_digest = (long)CURLAUTH_DIGEST;
+static const long ccurl_auth_ntlm = (long)CURLAUTH_NTLM;
+static const long ccurl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 
 /* Options of an easy handle. */
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {
@@ -41,6 +45,16 @@ static inline CURLcode ccurl_set_prereq_callback(CURL *easy, curl_prereq_callbac
 static inline CURLcode ccurl_set_progress_callback(CURL *easy, curl_xferinfo_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, callback);
 }
+/* The function gets the SSL_CTX of each connection before its handshake. */
+static inline CURLcode ccurl_set_ssl_context_callback(CURL *easy, curl_ssl_ctx_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+}
+/* Bytes, which libcurl copies. */
+static inline CURLcode ccurl_set_blob(
+    CURL *easy, CURLoption option, const void *bytes, size_t count) {
+    struct curl_blob blob = {(void *)bytes, count, CURL_BLOB_COPY};
+    return curl_easy_setopt(easy, option, &blob);
+}
 
 /* What an easy handle tells. */
 static inline CURLcode ccurl_get_long(CURL *easy, CURLINFO info, long *value) {
@@ -51,6 +65,15 @@ static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *v
 }
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
     return curl_easy_getinfo(easy, info, value);
+}
+/* The SSL of the connection in use; null without one, or where it is not OpenSSL's. */
+static inline void *ccurl_get_ssl(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session ||
+        session->backend != CURLSSLBACKEND_OPENSSL) {
+        return NULL;
+    }
+    return session->internals;
 }
 
 /* Options of a multi handle. */

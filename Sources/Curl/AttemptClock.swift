@@ -7,8 +7,20 @@ internal import Semantics
 /// When an attempt began, and the instants that libcurl counts from there (S-47).
 @LoopActor
 struct AttemptClock {
-    private let start = Self.now()
+    private let start: Int64
+    /// From where libcurl counts.
+    private var transferStart: Int64
     private var requestEnd: Int64?
+
+    init() {
+        start = Self.now()
+        transferStart = start
+    }
+
+    /// Another transfer takes the place of the one before.
+    mutating func restart() {
+        transferStart = Self.now()
+    }
 
     /// More of the request's body has left; the last call is the end of the request.
     mutating func bodySent() {
@@ -21,6 +33,7 @@ struct AttemptClock {
         metrics.url = request.url.string
         metrics.method = request.method
         metrics.fetchStart = start
+        metrics.isProxyConnection = request.proxy != nil
         return metrics
     }
 
@@ -74,8 +87,9 @@ struct AttemptClock {
             }
         guard !metrics.isReusedConnection else { return }
         let lookedUp = instant(CURLINFO_NAMELOOKUP_TIME_T, easy)
-        if !request.url.isLiteral {
-            metrics.domainLookupStart = start
+        let peer = request.proxy?.host ?? request.url.host
+        if IPAddress(peer) == nil {
+            metrics.domainLookupStart = transferStart
             metrics.domainLookupEnd = lookedUp
         }
         let connected = instant(CURLINFO_CONNECT_TIME_T, easy)
@@ -90,7 +104,7 @@ struct AttemptClock {
 
     private func instant(_ info: CURLINFO, _ easy: EasyHandle) -> Int64? {
         let offset = easy.offset(info)
-        return offset > 0 ? start + offset : nil
+        return offset > 0 ? transferStart + offset : nil
     }
 
     private static func now() -> Int64 {

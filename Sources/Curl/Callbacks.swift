@@ -2,10 +2,11 @@ internal import CCurl
 internal import Engine
 internal import Glibc
 internal import Loop
+internal import Semantics
 
 /// Every function that libcurl calls: each recovers its object, enters the loop's isolation, and answers.
 ///
-/// They are formed here, outside of any isolation, and nothing in them throws or calls libcurl.
+/// They are formed here, outside of any isolation, and nothing in them throws or changes anything of libcurl's.
 enum Callbacks {
     // MARK: Of an easy handle
 
@@ -53,6 +54,12 @@ enum Callbacks {
         return mayGo == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
+    static let sslContext: curl_ssl_ctx_callback = { _, sslContext, context in
+        guard let sslContext else { return CURLE_SSL_CONNECT_ERROR }
+        let isJoined = attempt(context, OpaquePointer(sslContext)) { $0.secure($1) }
+        return isJoined == true ? CURLE_OK : CURLE_ABORTED_BY_CALLBACK
+    }
+
     /// The shape of CURLOPT_HEADERFUNCTION, CURLOPT_WRITEFUNCTION and CURLOPT_READFUNCTION.
     typealias BytesCallback =
         @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
@@ -95,7 +102,8 @@ enum Callbacks {
 
 extension EasyHandle {
     /// Has the attempt hear of everything; the pool keeps it alive until the handle is removed.
-    func setCallbacks(_ attempt: CurlAttempt, body: AttemptBody?) throws(CurlFailure) {
+    func setCallbacks(_ attempt: CurlAttempt, _ request: AttemptRequest) throws(CurlFailure) {
+        let body = request.body
         let context = Unmanaged.passUnretained(attempt).toOpaque()
         try set(CURLOPT_HEADERDATA, context: context)
         try set(CURLOPT_WRITEDATA, context: context)
@@ -105,6 +113,10 @@ extension EasyHandle {
         try check(ccurl_set_bytes_callback(raw, CURLOPT_WRITEFUNCTION, Callbacks.write))
         try check(ccurl_set_opensocket_callback(raw, Callbacks.openSocket))
         try check(ccurl_set_prereq_callback(raw, Callbacks.prereq))
+        if request.url.isSecure {
+            try set(CURLOPT_SSL_CTX_DATA, context: context)
+            try check(ccurl_set_ssl_context_callback(raw, Callbacks.sslContext))
+        }
         if case .source? = body {
             try set(CURLOPT_READDATA, context: context)
             try set(CURLOPT_SEEKDATA, context: context)

@@ -22,6 +22,16 @@ final class CurlAttempt: Attempt {
 
     private(set) var reader = ResponseHeadReader()
     private var headIsTaken = false
+    /// A head that may not be the last one.
+    private var heldHead: ResponseHead?
+    private var conversation: Conversation
+    /// libcurl has ended the transfer without an error, but the head that was held is not taken yet.
+    private var isOver = false
+    var tunnel: Tunnel
+    /// Of the connection in use.
+    var handshake: Handshake?
+    /// The connection that libcurl has chosen does not serve this attempt: it begins anew on another one.
+    var needsFreshConnection = false
     /// Whether a line of a response has come: from there on libcurl does not send the request again.
     private(set) var wasAnswered = false
     /// How many of the bytes that libcurl delivers next were taken already.
@@ -55,6 +65,8 @@ final class CurlAttempt: Attempt {
         self.pool = pool
         self.gate = gate
         self.observer = observer
+        conversation = Conversation(request)
+        tunnel = Tunnel(request)
         upload = PulledBody(request.body, bufferSize: sendBufferSize).map {
             // See `setConnection`.
             Upload($0, hasOwnConnection: request.mayPause || !request.url.isSecure)
@@ -73,6 +85,7 @@ final class CurlAttempt: Attempt {
         precondition(pool?.isActing != true, "an attempt is paused from inside libcurl")
         guard let easy, !isPaused else { return }
         isPaused = true
+        guard !isOver else { return }
         // Where one direction rests while nothing is held, libcurl reads all the same, and joins the lines of a header
         // (measured). So a receiver beside a sender rests when there is something to hold.
         guard upload == nil else { return }
@@ -87,8 +100,18 @@ final class CurlAttempt: Attempt {
         guard easy != nil, isPaused else { return }
         isPaused = false
         isSenderResting = false
+        if isOver {
+            LoopActor.later { [self] in settle(nil) }
+            return
+        }
         applyPauses()
         lookForEndSoon()
+    }
+
+    func handOver(to observer: any AttemptObserver) {
+        precondition(pool?.isActing != true, "an attempt is handed over from inside libcurl")
+        guard self.observer != nil else { return }
+        self.observer = observer
     }
 
     /// The next turn of the loop has come.
@@ -101,7 +124,7 @@ final class CurlAttempt: Attempt {
 
     /// Tells libcurl which directions rest: it takes both at once.
     func applyPauses() {
-        guard let easy else { return }
+        guard let easy, !isOver else { return }
         isReceiverResting = isReceiverResting && (isPaused || isYielding)
         var bits: CInt = 0
         if isReceiverResting { bits |= CURLPAUSE_RECV }
@@ -132,6 +155,11 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_HEADERFUNCTION: one line.
     func takeHeader(_ line: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer, !isEnding else { return .stop }
+        if tunnel.isOpening {
+            observer.attemptDidMove()
+            let fault = tunnel.take(line, requestSize: requestSize)
+            return fault.map { fail($0) } ?? .proceed
+        }
         wasAnswered = true
         let step = reader.take(line)
         guard !headIsTaken else {
@@ -144,18 +172,31 @@ final class CurlAttempt: Attempt {
         case .informational(let head): observer.attemptDidReceiveInformational(head)
         case .malformed(let sentence): return fail(sentence)
         case .final(let head):
+            if conversation.mayGoOn(after: head) {
+                heldHead = head
+                return .proceed
+            }
             guard !isPaused else { return rest() }
-            let verdict = obey(observer.attemptDidReceive(head))
-            headIsTaken = verdict == .proceed || verdict == .stop
-            return verdict
+            return offer(head, to: observer)
         }
         return .proceed
+    }
+
+    private func offer(_ head: ResponseHead, to observer: any AttemptObserver) -> FlowVerdict {
+        let verdict = obey(observer.attemptDidReceive(head))
+        headIsTaken = verdict == .proceed || verdict == .stop
+        if headIsTaken { heldHead = nil }
+        return verdict
     }
 
     /// CURLOPT_WRITEFUNCTION: bytes of the body. After a pause libcurl delivers the same again, and maybe more with them.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer, !isEnding else { return .stop }
         guard !isPaused, !isYielding else { return rest() }
+        if let heldHead {
+            let verdict = offer(heldHead, to: observer)
+            guard verdict == .proceed else { return verdict }
+        }
         let new = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(takenAhead))
         guard !new.isEmpty else {
             takenAhead -= bytes.count
@@ -187,14 +228,25 @@ final class CurlAttempt: Attempt {
             return ccurl_socket_bad
         }
         upload?.connects()
+        tunnel.connects()
         return address.makeSocket()
     }
 
     /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that was kept.
     func mayRequest(address: String, port: Int) -> Bool {
-        guard observer != nil else { return false }
+        guard observer != nil, !isEnding else { return false }
         wasDenied = !gate.mayRequest(address: address, port: port)
-        return !wasDenied && rewindBody()
+        guard !wasDenied, mayUseConnection() else { return false }
+        guard conversation.begin() else {
+            fault = Conversation.endless
+            return false
+        }
+        // What was answered until now has been answered by libcurl.
+        tunnel.isOpen()
+        reader = ResponseHeadReader()
+        heldHead = nil
+        wasAnswered = false
+        return rewindBody()
     }
 
     private func obey(_ verdict: FlowVerdict) -> FlowVerdict {
@@ -236,14 +288,34 @@ final class CurlAttempt: Attempt {
 
     /// libcurl has ended the transfer, or refuses to go on with it.
     func end(_ code: CURLcode) {
-        guard let easy else { return }
-        finish(error(code, easy))
+        guard let easy, !isOver else { return }
+        if needsFreshConnection, observer != nil { return beginAnew(instead: easy) }
+        settle(error(code, easy))
     }
 
     /// The transfer is taken from libcurl, which does not see that it is over.
     func end(_ error: TransferError?, isUnverified: Bool) {
         self.isUnverified = isUnverified
-        finish(error)
+        settle(error)
+    }
+
+    /// The transfer is over; but a head that was held comes before its end.
+    private func settle(_ error: TransferError?) {
+        guard error == nil, let heldHead, let observer, !isEnding else { return finish(error) }
+        isOver = true
+        guard !isPaused, offer(heldHead, to: observer) != .pause else { return }
+        finish(nil)
+    }
+
+    /// What was held back of the connection that libcurl had chosen comes on a new one.
+    private func beginAnew(instead easy: EasyHandle) {
+        needsFreshConnection = false
+        clock.restart()
+        do throws(CurlFailure) {
+            try pool?.beginAnew(self, instead: easy)
+        } catch {
+            finish(AttemptOutcome.error(of: error, at: request.url))
+        }
     }
 
     private func finish(_ error: TransferError?) {
@@ -251,9 +323,13 @@ final class CurlAttempt: Attempt {
         let metrics = error == .destinationDenied ? deniedMetrics() : collectMetrics()
         metricsAtEnd = metrics
         self.observer = nil
+        var end = AttemptEnd(error: error, metrics: metrics, lengthVerified: isLengthVerified)
+        if let error, error != .destinationDenied {
+            end.question = handshake?.question
+            end.tunnelResponse = tunnel.refusal(requestSize: requestSize)
+        }
         release()
-        observer.attemptDidEnd(
-            AttemptEnd(error: error, metrics: metrics, lengthVerified: isLengthVerified))
+        observer.attemptDidEnd(end)
     }
 
     private func release() {
@@ -273,6 +349,12 @@ final class CurlAttempt: Attempt {
                 .at(request.url.string)
         }
         guard let failure = CurlFailure(code) else { return nil }
+        if !wasDenied {
+            if let refusal = tunnel.refusal(requestSize: requestSize) {
+                return Tunnel.error(of: refusal, at: request.url.string)
+            }
+            if !wasAnswered, let error = handshake?.error(at: request.url.string) { return error }
+        }
         return AttemptOutcome.error(
             of: failure, on: easy, wasDenied: wasDenied,
             contentEncoding: reader.head?.headers.first("Content-Encoding"), at: request.url)
@@ -288,6 +370,9 @@ final class CurlAttempt: Attempt {
     func hasNoBody(_ head: ResponseHead) -> Bool {
         request.method == "HEAD" || head.status == 204 || head.status == 304
     }
+
+    /// The bytes of all requests so far, those to a proxy included.
+    private var requestSize: Int { easy?.long(CURLINFO_REQUEST_SIZE) ?? 0 }
 
     private func collectMetrics() -> TransactionMetrics {
         guard let easy else { return clock.metrics(of: request) }

@@ -39,12 +39,7 @@ final class CurlPool: ConnectionPool {
             return attempt
         }
         do throws(CurlFailure) {
-            let easy = try makeHandle(for: request, attempt)
-            guard let multi = multi ?? makeMulti() else { throw CurlFailure.outOfMemory }
-            attempts[easy.raw] = attempt
-            makeRoom(multi)
-            attempt.begin(easy)
-            multi.add(easy)
+            try begin(attempt, request)
         } catch {
             attempt.endSoon(AttemptOutcome.error(of: error, at: request.url))
         }
@@ -73,6 +68,17 @@ final class CurlPool: ConnectionPool {
         multi?.turn()
     }
 
+    /// Ends the transfer of an attempt, which has not sent anything of its request, and begins another one on a
+    /// connection of its own. The attempt is not held in between.
+    func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
+        attempts[easy.raw] = nil
+        multi?.remove(easy)
+        var request = attempt.request
+        request.usesFreshConnection = true
+        try begin(attempt, request)
+        if isClosed { attempt.closeConnectionAtEnd() }
+    }
+
     /// Ends the transfer of an attempt and forgets it.
     func remove(_ easy: EasyHandle) {
         guard attempts.removeValue(forKey: easy.raw) != nil else { return }
@@ -96,6 +102,14 @@ final class CurlPool: ConnectionPool {
         guard gate.mayResolve(host: url.host, port: url.port) else {
             return .destinationDenied
         }
+        if let proxy = request.proxy {
+            guard URLReader.isHost(proxy) else {
+                return .url(.cannotFindHost, at: url.string, message: "The proxy is no host.")
+            }
+            guard gate.mayResolve(host: proxy.host, port: proxy.port) else {
+                return .destinationDenied
+            }
+        }
         guard RequestHeader.isSafe(request) else {
             return .url(
                 .unknown, at: url.string, message: "The request has a line break in its header.")
@@ -108,6 +122,15 @@ final class CurlPool: ConnectionPool {
         return nil
     }
 
+    private func begin(_ attempt: CurlAttempt, _ request: AttemptRequest) throws(CurlFailure) {
+        let easy = try makeHandle(for: request, attempt)
+        guard let multi = multi ?? makeMulti() else { throw .outOfMemory }
+        attempts[easy.raw] = attempt
+        makeRoom(multi)
+        attempt.begin(easy)
+        multi.add(easy)
+    }
+
     private func makeHandle(
         for request: AttemptRequest, _ attempt: CurlAttempt
     ) throws(CurlFailure) -> EasyHandle {
@@ -118,15 +141,17 @@ final class CurlPool: ConnectionPool {
         } catch {
             throw .malformedURL
         }
-        try easy.setDestination(url)
         try easy.setConnection(request)
+        try easy.setDestination(
+            url, proxy: request.proxy, request.proxyCredential)
         if request.url.isSecure {
-            try easy.setSecurity(settings, trustedCertificates: common.trustedCertificates)
+            try easy.setSecurity(
+                request, settings, trustedCertificates: common.trustedCertificates)
         }
         try easy.setRequest(
             request, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
         try easy.setResponse(request, bufferSize: common.receiveBufferSize)
-        try easy.setCallbacks(attempt, body: request.body)
+        try easy.setCallbacks(attempt, request)
         return easy
     }
 

@@ -38,6 +38,12 @@ public final class CurlTransport: Transport {
         try URLReader.resolve(reference, against: base)
     }
 
+    /// Reads certificate and key as they are read for a connection, at most 256 KiB each. About 1 ms; may be called on
+    /// any thread.
+    public nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection) {
+        try IdentityCheck.check(identity)
+    }
+
     /// Makes a pool. It costs nothing until its first attempt.
     public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
         CurlPool(settings, self.settings, share: share)

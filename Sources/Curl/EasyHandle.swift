@@ -85,6 +85,14 @@ final class EasyHandle {
         try check(code)
     }
 
+    /// Sets an option that takes bytes, which libcurl copies.
+    func set(_ option: CURLoption, bytes: [UInt8]) throws(CurlFailure) {
+        let code = bytes.withUnsafeBytes {
+            ccurl_set_blob(raw, option, $0.baseAddress, $0.count)
+        }
+        try check(code)
+    }
+
     /// Takes the URL to fetch; libcurl uses this very handle, which this object then owns.
     func set(url: OpaquePointer) throws(CurlFailure) {
         self.url = url
@@ -130,6 +138,9 @@ final class EasyHandle {
         }
         return String(cString: value)
     }
+
+    /// The SSL of the connection in use, which is the connection's; nil without one.
+    var ssl: OpaquePointer? { ccurl_get_ssl(raw).map { OpaquePointer($0) } }
 
     /// What libcurl wrote about the failure; the code's own sentence where it wrote nothing.
     func words(for failure: CurlFailure) -> String {

@@ -15,6 +15,13 @@ enum URLReader {
         try settle(URLText(absolute: text).normalized)
     }
 
+    /// Whether host and port of a proxy are what they seem to be, once they stand in a URL.
+    static func isHost(_ proxy: ProxyAddress) -> Bool {
+        let host = proxy.host.contains(":") ? "[" + proxy.host + "]" : proxy.host
+        guard let url = try? parse("http://\(host):\(proxy.port)/") else { return false }
+        return url.host == proxy.host && url.port == proxy.port && url.path == "/"
+    }
+
     /// Reads a reference as it stands in a Location field: blanks and bytes beyond ASCII, which RFC 3986
     /// forbids and servers send, are percent-encoded first, as browsers do.
     static func resolve(_ reference: String, against base: WebURL) throws(URLRejection) -> WebURL {

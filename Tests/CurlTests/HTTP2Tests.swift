@@ -1,3 +1,4 @@
+import Curl
 import Engine
 import Loop
 import Semantics
@@ -115,6 +116,28 @@ import Testing
         #expect(Set(probes.map { $0.ends[0].metrics.localPort }).count == 1)
         #expect(recorder.uploads.count == 6)
         #expect(recorder.uploads.allSatisfy { $0.isPattern(300_000) })
+    }
+
+    @LoopActor
+    @Test func `a shared connection serves those only who trust its leaf (S-75)`() async throws {
+        let server = try await Nginx()
+        let network = Network()
+        let url = server.url("/pattern")
+        let asked = try await network.run(url, mayPause: false) { $0.trust = .known([]) }
+        let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
+        let port = try network.transport.parse(url).port
+        let accepted = TrustPolicy.known([
+            KnownLeaf(host: "localhost", port: port, fingerprint: leaf, mustVerify: false)
+        ])
+        let running = try network.begin(url, mayPause: false) { $0.trust = accepted }
+        try await eventually { running.bodyByteCount > 0 || !running.ends.isEmpty }
+        let stranger = try await network.run(url, mayPause: false) { $0.trust = .known([]) }
+        #expect(stranger.ends[0].serverTrust?.chain.first?.fingerprint == leaf)
+        #expect(stranger.offeredHeads.isEmpty)
+        #expect(try await running.end().error == nil && running.body == server.pattern)
+        let next = try await network.run(url, mayPause: false) { $0.trust = accepted }
+        #expect(next.error == nil && next.head?.httpVersion == "2")
+        #expect(next.ends[0].metrics.isReusedConnection)
     }
 
     @LoopActor

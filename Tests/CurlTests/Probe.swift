@@ -120,6 +120,38 @@ final class Network {
     }
 }
 
+extension Network {
+    /// Starts an attempt whose request is adjusted first.
+    func begin(
+        _ url: String, method: String = "GET", headers: HeaderList = [:],
+        body: AttemptBody? = nil, mayPause: Bool = true,
+        adjust: (inout AttemptRequest) -> Void, prepare: (Probe) -> Void = { _ in }
+    ) throws -> Probe {
+        let probe = Probe()
+        prepare(probe)
+        var request = AttemptRequest(
+            url: try transport.parse(url), method: method, headers: headers, body: body,
+            decodesContent: false, priority: 0.5, mayPause: mayPause)
+        adjust(&request)
+        probe.attempt = pool.start(request, observer: probe)
+        return probe
+    }
+
+    /// Runs an attempt whose request is adjusted first to its end.
+    @discardableResult
+    func run(
+        _ url: String, method: String = "GET", headers: HeaderList = [:],
+        body: AttemptBody? = nil, mayPause: Bool = true,
+        adjust: (inout AttemptRequest) -> Void, prepare: (Probe) -> Void = { _ in }
+    ) async throws -> Probe {
+        let probe = try begin(
+            url, method: method, headers: headers, body: body, mayPause: mayPause, adjust: adjust,
+            prepare: prepare)
+        try await probe.end()
+        return probe
+    }
+}
+
 extension EgressPolicy {
     /// Everything of 127.0.0.0/8 and ::1 on every port, and the public internet.
     static var loopback: EgressPolicy {

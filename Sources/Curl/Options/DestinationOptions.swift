@@ -4,14 +4,20 @@ internal import Semantics
 
 extension EasyHandle {
     /// Where the exchange goes, and every other way that libcurl knows shut.
-    func setDestination(_ url: consuming ParsedURL) throws(CurlFailure) {
+    func setDestination(
+        _ url: consuming ParsedURL, proxy: ProxyAddress?, _ proxyCredential: AttemptCredential?
+    ) throws(CurlFailure) {
         try set(url: url.release())
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_REDIR_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         // Empty, not absent: absent means "as the environment says".
-        try set(CURLOPT_PROXY, "")
+        if let proxy {
+            try setProxy(proxy, proxyCredential)
+        } else {
+            try set(CURLOPT_PROXY, "")
+        }
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         try set(CURLOPT_HTTP09_ALLOWED, 0)
     }

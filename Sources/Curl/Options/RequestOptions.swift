@@ -8,7 +8,13 @@ extension EasyHandle {
         _ request: AttemptRequest, userAgent: String, bufferSize: Int
     ) throws(CurlFailure) {
         try setMethod(request.method, body: request.body, bufferSize: bufferSize)
-        try set(headerLines: RequestHeader.lines(request.headers))
+        var headers = request.headers
+        // libcurl would send both.
+        if let credential = request.credential {
+            headers = headers.removing(["Authorization"])
+            try setCredential(credential)
+        }
+        try set(headerLines: RequestHeader.lines(headers))
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 
@@ -83,9 +89,10 @@ enum RequestHeader {
     static func isSafe(_ request: AttemptRequest) -> Bool {
         hasNoBreak(request.method)
             && request.headers.fields.allSatisfy { hasNoBreak($0.name) && hasNoBreak($0.value) }
+            && (request.credential?.isSafe ?? true) && (request.proxyCredential?.isSafe ?? true)
     }
 
-    private static func hasNoBreak(_ text: String) -> Bool {
+    static func hasNoBreak(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 != 0x0a && $0 != 0x0d && $0 != 0 }
     }
 }

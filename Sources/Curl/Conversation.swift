@@ -1,0 +1,48 @@
+internal import Engine
+internal import Semantics
+
+/// The requests that libcurl makes of one attempt to prove a credential (RFC 7616, MS-NTHT), and which of the answers
+/// may not be the last one.
+///
+/// libcurl decides between an answer's head and its body whether it goes on, without a word: a head is the last one
+/// unless another request follows it.
+struct Conversation {
+    /// More requests than any scheme needs: a server may ask again for ever, such as by stale nonces.
+    private static let requestLimit = 16
+
+    static let endless = "The server goes on asking for the credential that it was given."
+
+    private let needsAnswers: Bool
+    /// libcurl begins such a conversation with an empty body, so as to send the real one once.
+    private let beginsEmpty: Bool
+    private var requestCount = 0
+
+    init(_ request: AttemptRequest) {
+        let proxyCredential = request.proxy == nil ? nil : request.proxyCredential
+        needsAnswers = [request.credential, proxyCredential].contains {
+            $0?.scheme.needsAnswers == true
+        }
+        let body = request.body ?? RequestHeader.impliedBody(request.method)
+        beginsEmpty = needsAnswers && body != nil && request.method != "HEAD"
+    }
+
+    /// A request is about to go out.
+    /// - Returns: false for one too many.
+    mutating func begin() -> Bool {
+        guard needsAnswers else { return true }
+        requestCount += 1
+        return requestCount <= Self.requestLimit
+    }
+
+    /// Whether libcurl may send another request when it has this answer.
+    func mayGoOn(after head: ResponseHead) -> Bool {
+        guard needsAnswers else { return false }
+        if head.status == 401 || head.status == 407 { return true }
+        return beginsEmpty && requestCount == 1 && head.status < 300
+    }
+}
+
+extension AttemptCredential.Scheme {
+    /// Whether the proof depends on what the server says.
+    fileprivate var needsAnswers: Bool { self != .basic }
+}

@@ -1,0 +1,59 @@
+internal import CCurl
+internal import Engine
+internal import Semantics
+
+extension EasyHandle {
+    /// What is presented to the server. Exactly one scheme is set: libcurl would choose among several.
+    func setCredential(_ credential: AttemptCredential) throws(CurlFailure) {
+        try set(CURLOPT_HTTPAUTH, Self.bit(credential.scheme))
+        try set(CURLOPT_USERNAME, credential.user)
+        try set(CURLOPT_PASSWORD, credential.password)
+        switch credential.scheme {
+        case .basic, .digest: break
+        case .ntlm: try useOwnConnection(isKept: true)
+        // The connection stays the user's that was proven on it, and libcurl may give it to somebody else.
+        case .negotiate: try useOwnConnection(isKept: false)
+        }
+    }
+
+    /// NTLM and Negotiate prove who is at the other end of a connection: it may not be shared.
+    private func useOwnConnection(isKept: Bool) throws(CurlFailure) {
+        try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
+        guard !isKept else { return }
+        try set(CURLOPT_FRESH_CONNECT, 1)
+        try set(CURLOPT_FORBID_REUSE, 1)
+    }
+
+    /// The proxy, and what is presented to it.
+    func setProxy(
+        _ proxy: ProxyAddress, _ credential: AttemptCredential?
+    ) throws(CurlFailure) {
+        let host = proxy.host.contains(":") ? "[" + proxy.host + "]" : proxy.host
+        try set(CURLOPT_PROXY, "http://\(host):\(proxy.port)")
+        // What the environment exempts is not exempt.
+        try set(CURLOPT_NOPROXY, "")
+        // What is for the server is not told to a proxy that makes a tunnel.
+        try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        guard let credential else { return }
+        try set(CURLOPT_PROXYAUTH, Self.bit(credential.scheme))
+        try set(CURLOPT_PROXYUSERNAME, credential.user)
+        try set(CURLOPT_PROXYPASSWORD, credential.password)
+        if credential.scheme == .negotiate { try useOwnConnection(isKept: false) }
+    }
+
+    private static func bit(_ scheme: AttemptCredential.Scheme) -> Int {
+        switch scheme {
+        case .basic: ccurl_auth_basic
+        case .digest: ccurl_auth_digest
+        case .ntlm: ccurl_auth_ntlm
+        case .negotiate: ccurl_auth_negotiate
+        }
+    }
+}
+
+extension AttemptCredential {
+    /// whether the bytes that libcurl would pass on as they are hold a line break or NUL.
+    var isSafe: Bool {
+        RequestHeader.hasNoBreak(user) && RequestHeader.hasNoBreak(password)
+    }
+}
