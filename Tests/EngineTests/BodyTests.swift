@@ -346,7 +346,7 @@ struct BodyTests {
         #expect(record.error == nil && record.response?.mimeType == "text/plain")
         #expect(try await house.read(task) == Array("onetwo".utf8))
         let types = house.recorder.events.compactMap { event -> String? in
-            if case .didReceiveResponse(let response) = event.body {
+            if case .didReceiveResponse(let response, _) = event.body {
                 response.mimeType
             } else {
                 nil

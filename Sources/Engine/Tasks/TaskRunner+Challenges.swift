@@ -96,7 +96,7 @@ extension TaskRunner {
                 self[roundOf: isProxy].present(.tickets, in: space)
                 return .attempt
             }
-            if let kind = session.record.delegate?.challengeKind(of: space.method) {
+            if let kind = session.record.delegate?.challengeKind(of: space) {
                 return .ask(space, kind)
             }
             if presentStored(in: space) { return .attempt }

@@ -264,7 +264,7 @@ extension TaskRunner {
     }
 
     /// - Parameter task: whose content the body is; nil for the task itself.
-    private func deliverHeld(from task: TaskID? = nil) {
+    func deliverHeld(from task: TaskID? = nil) {
         LoopActor.start { [self] in
             guard let held = record.dialogue.held else { return }
             let bytes = await heldBytes(of: held, from: task ?? record.id)

@@ -142,6 +142,11 @@ final class TaskRunner {
     // MARK: Inputs
 
     func resume() {
+        if machine.phase == .suspended, record.dialogue.held != nil, decision == nil {
+            // A decision has let it through, and the gateway was stopped on the way.
+            waitForDecision()
+            deliverHeld()
+        }
         let delay = beginDelay
         if delay <= .zero, machine.phase == .suspended, machine.suspendCount == 1 {
             _ = asksAboutDelay()

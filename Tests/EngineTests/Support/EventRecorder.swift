@@ -16,9 +16,11 @@ final class EventRecorder: EventListener {
     private(set) var events: [Event] = []
     private var newest: [SessionID: Int64]
     private var newestOfTenant: Int64
-    private var stages: [TaskID: Int] = [:]
+    private var orders: [TaskID: EventOrder] = [:]
     private var ended: Set<SessionID> = []
     private let store: ScriptedStore
+    /// Whether the gateway was started again, with what an earlier one has left.
+    private let wasThereBefore: Bool
 
     /// - Parameters:
     ///   - store: what must have an event before it is shown.
@@ -27,6 +29,7 @@ final class EventRecorder: EventListener {
     init(_ store: ScriptedStore, known: [SessionRecord] = [], newestOfTenant: Int64 = 0) {
         self.store = store
         self.newestOfTenant = newestOfTenant
+        wasThereBefore = !known.isEmpty
         newest = Dictionary(uniqueKeysWithValues: known.map { ($0.id, $0.lastSequence) })
     }
 
@@ -55,7 +58,7 @@ final class EventRecorder: EventListener {
         return nil
     }
 
-    func isOver(_ task: TaskID) -> Bool { stages[task] == EventRecorder.lastStage }
+    func isOver(_ task: TaskID) -> Bool { orders[task]?.isOver ?? false }
 
     /// Waits for the last event of a session.
     func end(of session: SessionID) async throws {
@@ -76,7 +79,7 @@ final class EventRecorder: EventListener {
         checkNumbers(event)
         if ended.contains(event.session) { fail("follows the session's last", event) }
         if case .didBecomeInvalid = event.body { ended.insert(event.session) }
-        if let task = event.task { checkStage(event, of: task) }
+        if let task = event.task { checkOrder(event, of: task) }
     }
 
     private func checkNumbers(_ event: Event) {
@@ -99,51 +102,19 @@ final class EventRecorder: EventListener {
     /// Sessions that no disk keeps.
     var isVolatile: Set<SessionID> = []
 
-    private func checkStage(_ event: Event, of task: TaskID) {
-        let stage = EventRecorder.stage(of: event.body)
-        if let before = stages[task] {
-            if before == EventRecorder.lastStage { fail("follows the task's last", event) }
-            if stage < before, !EventRecorder.beginsAnew(event.body) {
-                fail("comes too late", event)
-            }
-            if stage == before, !EventRecorder.repeats(event.body) { fail("comes again", event) }
-        }
-        stages[task] = stage
-    }
-
-    private static let lastStage = 9
-
-    /// §5, as far as events exist.
-    private static func stage(of body: EventBody) -> Int {
-        switch body {
-        case .didCreate: 0
-        case .needNewBodyStream, .willRetry, .didSendBodyData, .didReceiveInformationalResponse: 1
-        case .didResumeAtOffset: 3
-        case .didReceiveResponse: 4
-        case .didReceiveData, .didWriteData: 5
-        case .didFinishDownloading: 7
-        case .didFinishCollectingMetrics: 8
-        case .didComplete: lastStage
-        case .didBecomeInvalid: -1
+    private func checkOrder(_ event: Event, of task: TaskID) {
+        var order = orders[task] ?? EventOrder(isRecovered: isFromBefore(task, event))
+        if let fault = order.take(event.body) { fail(fault, event) }
+        orders[task] = order
+        if case .didBecomeDownloadTask(let heir) = event.body {
+            orders[heir, default: EventOrder()].inheritResponse()
         }
     }
 
-    /// What comes with another attempt, after whatever the last one has brought; and the parts of S-46.
-    private static func beginsAnew(_ body: EventBody) -> Bool {
-        switch body {
-        case .needNewBodyStream, .willRetry, .didReceiveResponse, .didReceiveInformationalResponse:
-            true
-        default: false
-        }
-    }
-
-    private static func repeats(_ body: EventBody) -> Bool {
-        switch body {
-        case .needNewBodyStream, .willRetry, .didSendBodyData, .didReceiveInformationalResponse,
-            .didReceiveResponse, .didReceiveData, .didWriteData:
-            true
-        default: false
-        }
+    /// Whether the task's first events came before this recorder did.
+    private func isFromBefore(_ task: TaskID, _ event: Event) -> Bool {
+        if case .didCreate = event.body { return false }
+        return wasThereBefore
     }
 
     private func fail(_ what: String, _ event: Event) {

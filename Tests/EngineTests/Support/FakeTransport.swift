@@ -40,6 +40,12 @@ final class FakeTransport: Transport {
         return try parse(url.absoluteString)
     }
 
+    nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection) {
+        if case .pem(_, "wrong") = identity {
+            throw IdentityRejection("The private key does not belong to the certificate.")
+        }
+    }
+
     func makePool(_ settings: PoolSettings) -> any ConnectionPool {
         let pool = FakePool(settings, self)
         pools.append(pool)
@@ -102,7 +108,7 @@ final class FakeAttempt: Attempt {
     private enum Step {
         case head(Engine.ResponseHead)
         case bytes([UInt8])
-        case end(TransferError?, lengthVerified: Bool)
+        case end(AttemptEnd)
     }
 
     let request: AttemptRequest
@@ -144,7 +150,24 @@ final class FakeAttempt: Attempt {
     }
 
     func end(_ error: TransferError? = nil, lengthVerified: Bool = true) {
-        play(.end(error, lengthVerified: lengthVerified))
+        play(.end(AttemptEnd(error: error, metrics: metrics, lengthVerified: lengthVerified)))
+    }
+
+    /// The TLS handshake brings up a question.
+    func ask(_ question: HandshakeQuestion) {
+        var end = AttemptEnd(
+            error: .url(.secureConnectionFailed), metrics: metrics, lengthVerified: false)
+        end.question = question
+        play(.end(end))
+    }
+
+    /// The proxy answers in place of making a tunnel.
+    func refuseTunnel(_ status: Int, _ headers: HeaderList = [:]) {
+        var end = AttemptEnd(
+            error: .url(.userAuthenticationRequired), metrics: metrics, lengthVerified: false)
+        end.tunnelResponse = Engine.ResponseHead(
+            status: status, httpVersion: "1.1", headers: headers)
+        play(.end(end))
     }
 
     /// A whole answer with its length.
@@ -188,6 +211,11 @@ final class FakeAttempt: Attempt {
         deliver()
     }
 
+    func handOver(to observer: any AttemptObserver) {
+        transport.expectNotActing("handOver")
+        self.observer = observer
+    }
+
     func cancel() -> TransactionMetrics {
         transport.expectNotActing("cancel")
         isCancelled = true
@@ -223,9 +251,9 @@ final class FakeAttempt: Attempt {
                 case .pause, nil: break
                 }
                 obey(verdict)
-            case .end(let error, let lengthVerified):
+            case .end(let end):
                 steps.removeFirst()
-                tellEnd(error, lengthVerified)
+                tellEnd(end)
             }
         }
     }
@@ -233,15 +261,15 @@ final class FakeAttempt: Attempt {
     private func obey(_ verdict: FlowVerdict?) {
         switch verdict {
         case .pause, .take: isPaused = true
-        case .stop: tellEnd(nil, false)
+        case .stop:
+            tellEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: false))
         case .proceed, nil: steps.removeFirst()
         }
     }
 
     /// The end never comes from inside a call of the engine.
-    private func tellEnd(_ error: TransferError?, _ lengthVerified: Bool) {
+    private func tellEnd(_ end: AttemptEnd) {
         let observer = observer
-        let end = AttemptEnd(error: error, metrics: metrics, lengthVerified: lengthVerified)
         isOver = true
         LoopActor.later { [self] in
             guard !isCancelled else { return }

@@ -19,7 +19,8 @@ final class House {
 
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
-        directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits()
+        directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits(),
+        ticketHosts: Set<String> = []
     ) async throws {
         self.store = store
         self.clock = clock
@@ -31,11 +32,11 @@ final class House {
         let folder = ContentFolder(path: directory.path)
         try folder.prepare()
         let contents = try await store.load()
-        gateway = Gateway(
-            Gateway.Parts(
-                store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
-                files: House.files, folder: folder, clock: clock),
-            contents: contents, limits: limits)
+        var parts = Gateway.Parts(
+            store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
+            files: House.files, folder: folder, clock: clock)
+        parts.ticketHosts = ticketHosts
+        gateway = Gateway(parts, contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,
             newestOfTenant: contents.tenantSequences[tenant] ?? 0)
@@ -58,9 +59,10 @@ final class House {
 
     /// A house whose gateway is at work.
     static func open(
-        store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits()
+        store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits(),
+        ticketHosts: Set<String> = []
     ) async throws -> House {
-        let house = try await House(store: store, limits: limits)
+        let house = try await House(store: store, limits: limits, ticketHosts: ticketHosts)
         await house.gateway.start()
         return house
     }

@@ -116,6 +116,12 @@ final class ScriptedStore: Store {
         try await disk.content(of: task)
     }
 
+    func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(StoreError) -> DecisionRecord? {
+        try await disk.decision(id, of: tenant)
+    }
+
     func creation(
         of key: String, of tenant: TenantID
     ) async throws(StoreError) -> IdempotencyRecord? {

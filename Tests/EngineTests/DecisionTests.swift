@@ -1,0 +1,336 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Redirect, response and begin-date decisions, and what all decisions have in common (S-68…S-74, S-56).
+@Suite(.onLoop)
+struct DecisionTests {
+    // MARK: Redirects
+
+    @Test @LoopActor
+    func `a redirect is followed as proposed, or to another place (S-68)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(
+            try house.spec(method: "POST", body: .bytes(Array("form".utf8))), in: session)
+        try await house.network.attempt(0).answer(307, ["Location": "/next"], Array("moved".utf8))
+        let decision = try await house.asked(task)
+        guard case .willPerformHTTPRedirection(let response, let request, _) = decision.question
+        else {
+            Issue.record("\(decision.question)")
+            return
+        }
+        #expect(response.status == 307 && request.url.string == "http://origin.test/next")
+        try await house.answer(decision, .redirect(.follow(nil)))
+        let second = try await house.network.attempt(1)
+        #expect(second.request.url.string == "http://origin.test/next")
+        #expect(second.request.method == "POST" && second.sentBytes == Array("form".utf8))
+
+        second.answer(302, ["Location": "/third"])
+        var other = RequestRecord(url: try house.network.parse("http://other.test/mine"))
+        other.headers = ["X-Mine": "1"]
+        try await house.answer(task, .redirect(.follow(other)))
+        let third = try await house.network.attempt(2)
+        #expect(third.request.url.string == "http://other.test/mine")
+        #expect(third.request.headers.first("X-Mine") == "1")
+        #expect(third.request.body == nil)
+        third.answer()
+        let record = try await house.finished(task)
+        #expect(record.metrics.redirectCount == 2)
+        #expect(record.currentRequest.url.string == "http://other.test/mine")
+    }
+
+    @Test(arguments: [TaskType.data, .download]) @LoopActor
+    func `a redirect that is stopped is the result, with its body (S-68)`(
+        type: TaskType
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(type), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/x"], Array("moved".utf8))
+        try await house.answer(task, .redirect(.stop))
+        let record = try await house.finished(task)
+        #expect(record.response?.status == 302 && record.error == nil)
+        #expect(try await house.read(task) == Array("moved".utf8))
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `a body that is more than is held cannot be the result`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(302, ["Location": "/x"])
+        attempt.body([UInt8](repeating: 1, count: HeldResponse.bodyLimit + 1))
+        try await house.answer(task, .redirect(.stop))
+        #expect(try await house.finished(task).error?.code == -1103)
+    }
+
+    // MARK: Responses
+
+    @Test @LoopActor
+    func `a response waits on the wire until it is allowed (S-70)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.answer(200, ["Content-Type": "text/plain"], Array("hello".utf8))
+        let decision = try await house.asked(task)
+        #expect(attempt.isPaused && attempt.request.mayPause)
+        #expect(try await house.task(task).hasLiveAttempt)
+        try await house.answer(decision, .response(.allow))
+        let record = try await house.finished(task)
+        #expect(record.response?.status == 200)
+        #expect(try await house.read(task) == Array("hello".utf8))
+        let responses = house.recorder.events(of: task).count {
+            $0.body.name == "task.didReceiveResponse"
+        }
+        #expect(responses == 1)
+    }
+
+    @Test @LoopActor
+    func `a response that is cancelled ends the task with -999 (S-70)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.answer()
+        try await house.answer(task, .response(.cancel))
+        #expect(try await house.finished(task).error?.code == -999)
+        #expect(attempt.isCancelled)
+    }
+
+    @Test @LoopActor
+    func `a data task becomes a download, which goes on with its transfer (S-70)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, ["Content-Length": "5"])
+        let decision = try await house.asked(task)
+        try await house.answer(decision, .response(.becomeDownload))
+        try await eventually("the data task's end") { house.recorder.has("task.didBecomeDownloadTask", task) }
+        let old = try await house.task(task)
+        #expect(old.state == .completed && old.error == nil && old.content == nil)
+        let heir = try #require(old.dialogue.becameTask)
+        attempt.body(Array("bytes".utf8))
+        attempt.end()
+        let record = try await house.finished(heir)
+        #expect(record.type == .download && record.number == 2)
+        #expect(record.response?.status == 200)
+        #expect(try await house.read(heir) == Array("bytes".utf8))
+        #expect(house.network.attempts.count == 1)
+        #expect(
+            house.recorder.story(of: heir) == [
+                "didCreate", "didWriteData", "didFinishDownloading",
+                "didFinishCollectingMetrics", "didComplete",
+            ])
+        #expect(!house.recorder.has("task.didComplete", task))
+        // The slot was handed on, and is free again.
+        for number in 1...6 {
+            _ = try await house.create(try house.spec(), in: session)
+            _ = try await house.network.attempt(number)
+        }
+    }
+
+    @Test @LoopActor
+    func `a download cannot become one`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response))
+        let task = try await house.create(try house.spec(.download), in: session)
+        try await house.network.attempt(0).answer()
+        let decision = try await house.asked(task)
+        guard case .answerNotPossible? = await house.refusal(
+            of: decision.id, .response(.becomeDownload))
+        else {
+            Issue.record("it is taken")
+            return
+        }
+        try await house.answer(decision, .response(.allow))
+        #expect(try await house.finished(task).error == nil)
+    }
+
+    @Test(arguments: [ResponseDisposition.allow, .cancel, .becomeDownload]) @LoopActor
+    func `a 401 that is let through is a response like any other (S-66, S-70)`(
+        disposition: ResponseDisposition
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response, .taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(
+            401, ["WWW-Authenticate": "Basic realm=a"], Array("no".utf8))
+        let challenge = try await house.answer(task, .challenge(.performDefaultHandling))
+        let decision = try await house.asked(task, after: challenge.id)
+        #expect(decision.kind == .response)
+        try await house.answer(decision, .response(disposition))
+        switch disposition {
+        case .allow:
+            #expect(try await house.finished(task).response?.status == 401)
+            #expect(try await house.read(task) == Array("no".utf8))
+        case .cancel: #expect(try await house.finished(task).error?.code == -999)
+        case .becomeDownload:
+            let heir = try #require(try await house.task(task).dialogue.becameTask)
+            #expect(try await house.finished(heir).response?.status == 401)
+            #expect(try await house.read(heir) == Array("no".utf8))
+        }
+    }
+
+    // MARK: Delayed requests
+
+    @Test @LoopActor
+    func `at its begin date a task may get another request (S-72)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.delayedRequest))
+        let past = house.clock.now
+        func task() async throws -> TaskID {
+            try await house.create(
+                try house.spec { $0.earliestBeginDate = past }, in: session)
+        }
+        let first = try await task()
+        try await house.answer(first, .delayedRequest(.continue))
+        let attempt = try await house.network.attempt(0)
+        #expect(attempt.request.url.path == "/a")
+        attempt.answer()
+        _ = try await house.finished(first)
+
+        let second = try await task()
+        let other = RequestRecord(url: try house.network.parse("http://origin.test/b"))
+        try await house.answer(second, .delayedRequest(.useNewRequest(other)))
+        let changed = try await house.network.attempt(1)
+        #expect(changed.request.url.path == "/b")
+        changed.answer()
+        let record = try await house.finished(second)
+        #expect(record.originalRequest.url.path == "/a" && record.currentRequest.url.path == "/b")
+
+        let third = try await task()
+        try await house.answer(third, .delayedRequest(.cancel))
+        #expect(try await house.finished(third).error?.code == -999)
+        #expect(house.network.attempts.count == 2)
+    }
+
+    // MARK: What all have in common
+
+    @Test @LoopActor
+    func `the first answer wins (S-74)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/x"])
+        let decision = try await house.asked(task)
+        #expect(
+            try house.gateway.decisions(of: session, of: house.tenant).map(\.id) == [decision.id])
+        async let first = house.refusal(of: decision.id, .redirect(.follow(nil)))
+        async let second = house.refusal(of: decision.id, .redirect(.stop))
+        let refusals = await [first, second]
+        #expect(refusals.count { $0 == nil } == 1)
+        #expect(refusals.count { $0 == .decisionAnswered } == 1)
+        #expect(try house.gateway.decisions(of: session, of: house.tenant).isEmpty)
+        #expect(try await house.decisionState(decision.id) == .answered)
+    }
+
+    @Test @LoopActor
+    func `a decision is its tenant's, and goes with its task`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/x"])
+        let decision = try await house.asked(task)
+        let stranger = TenantID(rawValue: 2)
+        #expect(
+            await house.refusal(of: decision.id, .redirect(.stop), tenant: stranger)
+                == .noSuchDecision)
+        _ = try await house.gateway.cancel(task, of: house.tenant)
+        #expect(try await house.decisionState(decision.id) == .withdrawn)
+        #expect(
+            await house.refusal(of: decision.id, .redirect(.stop)) == .decisionOver(.withdrawn))
+        try await house.gateway.delete(task, of: house.tenant)
+        #expect(await house.refusal(of: decision.id, .redirect(.stop)) == .noSuchDecision)
+    }
+
+    @Test(arguments: [false, true]) @LoopActor
+    func `a decision outlives the process, with the response that it is about (S-56, S-74)`(
+        isSuspended: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/x"], Array("moved".utf8))
+        let decision = try await house.asked(task)
+        if isSuspended { _ = try await house.gateway.suspend(task, of: house.tenant) }
+        await house.quiet()
+
+        let next = try await house.crash()
+        next.clock.advance(by: .seconds(3600))
+        await next.gateway.start()
+        let waiting = try next.gateway.decisions(of: session, of: next.tenant)
+        #expect(waiting.map(\.id) == [decision.id])
+        // The whole time counts from the new start.
+        #expect(
+            waiting.first?.deadline.milliseconds == next.clock.now.milliseconds + 60_000)
+        try await next.answer(try #require(waiting.first), .redirect(.stop))
+        let record = try await next.finished(task)
+        #expect(record.response?.status == 302)
+        #expect(try await next.read(task) == Array("moved".utf8))
+        #expect(next.network.attempts.isEmpty)
+    }
+
+    @Test @LoopActor
+    func `an answer that was taken is acted on after a crash`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge)) {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=a"])
+        let decision = try await house.asked(task)
+        // Somebody else has the only slot when the answer comes.
+        _ = try await house.create(try house.spec(), in: session)
+        _ = try await house.network.attempt(1)
+        try await house.answer(decision, .password("alice", "secret"))
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .slot)
+
+        let next = try await house.crash()
+        await next.gateway.start()
+        let attempt = try await next.network.attempt(0)
+        #expect(attempt.request.credential?.password == "secret")
+        attempt.answer()
+        #expect(try await next.finished(task).response?.status == 200)
+    }
+
+    @Test @LoopActor
+    func `a response that waits is a live attempt, and a crash ends it (S-56)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer()
+        let decision = try await house.asked(task)
+        await house.quiet()
+        let next = try await house.crash()
+        await next.gateway.start()
+        #expect(try await next.finished(task).error?.code == -997)
+        #expect(try await next.decisionState(decision.id) == .withdrawn)
+    }
+
+    @Test @LoopActor
+    func `an answer to a suspended task counts when it goes on`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(302, ["Location": "/x"])
+        let decision = try await house.asked(task)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        try await house.answer(decision, .redirect(.follow(nil)))
+        await house.quiet()
+        #expect(house.network.attempts.count == 1)
+        #expect(try await house.state(task) == .suspended)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        let attempt = try await house.network.attempt(1)
+        #expect(attempt.request.url.path == "/x")
+        attempt.answer()
+        _ = try await house.finished(task)
+    }
+}

@@ -1,0 +1,243 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Questions of the TLS handshake: whom to trust, and what to present (S-63, S-66, S-75).
+@Suite(.onLoop)
+struct HandshakeTests {
+    private static func trust(_ leaf: UInt8, verifies: Bool) -> ServerTrust {
+        let certificate = CertificateRecord(
+            pem: "-----BEGIN CERTIFICATE-----\n", subject: "CN=origin.test", issuer: "CN=ca",
+            serialNumber: "01", notBefore: Timestamp(milliseconds: 0),
+            notAfter: Timestamp(milliseconds: 1), alternativeNames: ["origin.test"],
+            fingerprint: [UInt8](repeating: leaf, count: 32))
+        return ServerTrust(
+            chain: [certificate],
+            failures: verifies
+                ? []
+                : [VerificationFailure(code: 18, message: "self-signed certificate", depth: 0)])
+    }
+
+    private static func accept(_ leaf: UInt8) -> DecisionAnswer {
+        .challenge(
+            .useCredential(
+                Credential(.serverTrust(leaf: [UInt8](repeating: leaf, count: 32)))))
+    }
+
+    @LoopActor private func secure(_ house: House) throws -> TaskSpec {
+        try house.spec(.data, "https://origin.test/a")
+    }
+
+    @Test @LoopActor
+    func `a leaf is asked about once, and is then known for host and port (S-75)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let task = try await house.create(try secure(house), in: session)
+        let first = try await house.network.attempt(0)
+        #expect(first.request.trust == .known([]))
+        first.ask(.serverTrust(HandshakeTests.trust(1, verifies: false)))
+        let decision = try await house.asked(task)
+        #expect(decision.kind == .sessionChallenge)
+        #expect(decision.challenge?.space.method == .serverTrust)
+        #expect(decision.challenge?.serverTrust?.isTrusted == false)
+        guard case .credentialNotUsable? = await house.refusal(
+            of: decision.id, HandshakeTests.accept(2))
+        else {
+            Issue.record("another leaf is taken")
+            return
+        }
+        try await house.answer(decision, HandshakeTests.accept(1))
+        let leaf = KnownLeaf(
+            host: "origin.test", port: 443, fingerprint: [UInt8](repeating: 1, count: 32),
+            mustVerify: false)
+        let second = try await house.network.attempt(1)
+        #expect(second.request.trust == .known([leaf]))
+        second.answer()
+        _ = try await house.finished(task)
+
+        _ = try await house.create(try secure(house), in: session)
+        #expect(try await house.network.attempt(2).request.trust == .known([leaf]))
+        _ = try await house.create(
+            try house.spec(.data, "https://origin.test:8443/a"), in: session)
+        #expect(try await house.network.attempt(3).request.trust == .known([]))
+    }
+
+    @Test @LoopActor
+    func `nobody is asked without the kind, and nothing but the system is trusted (S-75)`()
+        async throws
+    {
+        let house = try await House.open()
+        for (number, delegate) in [nil, DelegateOptions.deciding(.redirect)].enumerated() {
+            let session = try await house.session(delegate: delegate)
+            _ = try await house.create(try secure(house), in: session)
+            let attempt = try await house.network.attempt(number)
+            #expect(attempt.request.trust == .system && attempt.request.identity == .without)
+        }
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
+    func `default handling follows the verification (S-66)`(verifies: Bool) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let task = try await house.create(try secure(house), in: session)
+        try await house.network.attempt(0).ask(
+            .serverTrust(HandshakeTests.trust(1, verifies: verifies)))
+        try await house.answer(task, .challenge(.performDefaultHandling))
+        if verifies {
+            try await house.network.attempt(1).answer()
+            #expect(try await house.finished(task).error == nil)
+        } else {
+            #expect(try await house.finished(task).error?.code == -1203)
+        }
+        // The leaf is known, and must verify each time.
+        let known = try house.gateway.sessionRecord(session, of: house.tenant).knownLeaves
+        #expect(known.map(\.mustVerify) == [true])
+    }
+
+    @Test @LoopActor
+    func `a refusal is a certificate error, also for a chain that verifies (S-66)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        for (number, disposition) in [
+            ChallengeDisposition.cancelAuthenticationChallenge, .rejectProtectionSpace,
+        ].enumerated() {
+            let task = try await house.create(try secure(house), in: session)
+            try await house.network.attempt(number).ask(
+                .serverTrust(HandshakeTests.trust(1, verifies: true)))
+            let decision = try await house.answer(task, .challenge(disposition))
+            #expect(decision.kind == .taskChallenge)
+            #expect(try await house.finished(task).error?.code == -1202)
+        }
+    }
+
+    @Test @LoopActor
+    func `many tasks ask one question together (S-75)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        var tasks: [TaskID] = []
+        for number in 0..<4 {
+            tasks.append(try await house.create(try secure(house), in: session))
+            try await house.network.attempt(number).ask(
+                .serverTrust(HandshakeTests.trust(1, verifies: false)))
+            try await eventually("the wait of task \(number)") {
+                house.gateway.runners[tasks[number]]?.waitReason == .decision
+            }
+        }
+        let waiting = try house.gateway.decisions(of: session, of: house.tenant)
+        #expect(waiting.map(\.task) == [tasks[0]])
+        // The one that has asked leaves: another one of them asks.
+        _ = try await house.gateway.cancel(tasks[0], of: house.tenant)
+        for number in 4..<7 {
+            try await house.network.attempt(number).ask(
+                .serverTrust(HandshakeTests.trust(1, verifies: false)))
+        }
+        await house.quiet()
+        let again = try house.gateway.decisions(of: session, of: house.tenant)
+        #expect(again.count == 1)
+        try await house.answer(try #require(again.first), HandshakeTests.accept(1))
+        for number in 7..<10 { try await house.network.attempt(number).answer() }
+        for task in tasks.dropFirst() {
+            #expect(try await house.finished(task).error == nil)
+        }
+    }
+
+    @Test @LoopActor
+    func `what is trusted is remembered over a crash, and so is the question (S-56, S-75)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let task = try await house.create(try secure(house), in: session)
+        try await house.network.attempt(0).ask(
+            .serverTrust(HandshakeTests.trust(1, verifies: false)))
+        let decision = try await house.asked(task)
+        await house.quiet()
+        let next = try await house.crash()
+        await next.gateway.start()
+        // Another task waits with the one that has asked before the crash.
+        let other = try await next.create(try secure(next), in: session)
+        try await next.network.attempt(0).ask(
+            .serverTrust(HandshakeTests.trust(1, verifies: false)))
+        try await eventually("the other's wait") {
+            next.gateway.runners[other]?.waitReason == .decision
+        }
+        try await next.answer(decision, HandshakeTests.accept(1))
+        try await next.network.attempt(1).answer()
+        try await next.network.attempt(2).answer()
+        _ = try await next.finished(task)
+        _ = try await next.finished(other)
+        let last = try await next.crash()
+        let known = try last.gateway.sessionRecord(session, of: last.tenant).knownLeaves
+        #expect(known.count == 1 && known.first?.mustVerify == false)
+    }
+
+    @Test @LoopActor
+    func `a client certificate is asked for, and presented to that server alone (S-63)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let task = try await house.create(try secure(house), in: session)
+        let first = try await house.network.attempt(0)
+        #expect(first.request.identity == .ask)
+        first.ask(.clientCertificate(distinguishedNames: ["CN=authority"]))
+        let decision = try await house.asked(task)
+        #expect(decision.challenge?.space.method == .clientCertificate)
+        #expect(decision.challenge?.distinguishedNames == ["CN=authority"])
+        let wrong = Credential(.identity(.pem(certificate: "c", key: "wrong")))
+        guard case .credentialNotUsable? = await house.refusal(
+            of: decision.id, .challenge(.useCredential(wrong)))
+        else {
+            Issue.record("a foreign key is taken")
+            return
+        }
+        let identity = ClientIdentity.pem(certificate: "c", key: "k")
+        try await house.answer(
+            decision,
+            .challenge(
+                .useCredential(Credential(.identity(identity), persistence: .forSession))))
+        let second = try await house.network.attempt(1)
+        #expect(second.request.identity == .certificate(identity))
+        second.answer(302, ["Location": "https://other.test/"])
+        let third = try await house.network.attempt(2)
+        #expect(third.request.identity == .ask)
+        third.ask(.clientCertificate(distinguishedNames: []))
+        try await house.answer(task, .challenge(.useCredential(nil)))
+        let fourth = try await house.network.attempt(3)
+        #expect(fourth.request.identity == .without)
+        fourth.answer(400)
+        #expect(try await house.finished(task).response?.status == 400)
+
+        // For the session it is remembered, and default handling presents it.
+        let later = try await house.create(try secure(house), in: session)
+        try await house.network.attempt(4).ask(.clientCertificate(distinguishedNames: []))
+        let proposal = try await house.asked(later)
+        #expect(proposal.challenge?.proposedCredential?.persistence == .forSession)
+        try await house.answer(proposal, .challenge(.performDefaultHandling))
+        #expect(
+            try await house.network.attempt(5).request.identity == .certificate(identity))
+    }
+
+    @Test @LoopActor
+    func `the operator's tickets are shown to the hosts of a list without asking (S-63)`()
+        async throws
+    {
+        let house = try await House.open(ticketHosts: ["origin.test"])
+        let session = try await house.session(
+            delegate: .deciding(.sessionChallenge, .taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Negotiate"])
+        let second = try await house.network.attempt(1)
+        #expect(second.request.credential == AttemptCredential(.negotiate, user: "", password: ""))
+        // Once: what the tickets do not open is asked about.
+        second.answer(401, ["WWW-Authenticate": "Negotiate, Basic realm=a"])
+        let decision = try await house.asked(task)
+        #expect(decision.challenge?.space.method == .negotiate)
+        #expect(decision.challenge?.previousFailureCount == 1)
+        try await house.answer(decision, .challenge(.cancelAuthenticationChallenge))
+        _ = try await house.finished(task)
+    }
+}

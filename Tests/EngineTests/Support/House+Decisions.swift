@@ -1,0 +1,79 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+extension DelegateOptions {
+    /// A delegate that makes these decisions.
+    static func deciding(_ kinds: DecisionKind..., within seconds: Double = 60) -> DelegateOptions {
+        var options = DelegateOptions()
+        options.handles = Set(kinds)
+        options.decisionTimeout = seconds
+        return options
+    }
+}
+
+extension House {
+    /// The decision that a task waits for, once it does.
+    @discardableResult
+    func asked(_ task: TaskID, after last: DecisionID? = nil) async throws -> DecisionRecord {
+        var found: DecisionRecord?
+        try await eventually("a decision") {
+            found = gateway.runners[task]?.decision?.record
+            return found != nil && found?.id != last
+        }
+        let record = try #require(found)
+        // Clients know of it by its event only.
+        try await eventually("the decision's event") {
+            recorder.events(of: task).contains { $0.body.decision?.id == record.id }
+        }
+        return record
+    }
+
+    func answer(_ decision: DecisionRecord, _ answer: DecisionAnswer) async throws {
+        try await gateway.answer(decision.id, of: tenant, with: answer)
+    }
+
+    /// Answers the question that a task asks next.
+    @discardableResult
+    func answer(_ task: TaskID, _ answer: DecisionAnswer) async throws -> DecisionRecord {
+        let decision = try await asked(task)
+        try await self.answer(decision, answer)
+        return decision
+    }
+
+    /// Why an answer is refused; nil if it is not.
+    func refusal(
+        of decision: DecisionID, _ answer: DecisionAnswer, tenant: TenantID? = nil
+    ) async -> GatewayError? {
+        do {
+            try await gateway.answer(decision, of: tenant ?? self.tenant, with: answer)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    func decisionState(_ id: DecisionID) async throws -> DecisionState {
+        try await gateway.decision(id, of: tenant).state
+    }
+}
+
+extension DecisionRecord {
+    /// What is challenged; nil for another question.
+    var challenge: Challenge? {
+        if case .didReceiveChallenge(let challenge, _) = question { challenge } else { nil }
+    }
+}
+
+extension DecisionAnswer {
+    static func password(
+        _ user: String, _ password: String, _ persistence: CredentialPersistence = .none
+    ) -> DecisionAnswer {
+        .challenge(
+            .useCredential(
+                Credential(.password(user: user, password: password), persistence: persistence)))
+    }
+}
