@@ -51,7 +51,8 @@ struct GatewayProcess {
             CurlSettings(
                 egress: EgressPolicy(
                     allowed: settings.allowedDestinations, ownAddresses: MachineAddresses.all()),
-                userAgent: "ferry/\(Ferry.version)"))
+                userAgent: "ferry/\(Ferry.version)",
+                trustedCertificates: settings.trustedCertificates))
         let digests = SHADigests()
         let sealer = AESGCMSealer(key: try DataKey.loadOrCreate(at: folder.path("key")))
         token = try folder.token(environment: environment)
@@ -59,11 +60,12 @@ struct GatewayProcess {
         let contents = ContentFolder(path: folder.path("content"))
         try contents.prepare()
         self.store = store
+        var parts = Engine.Gateway.Parts(
+            store: store, transport: transport, digests: digests, sealer: sealer,
+            files: FileThreads(count: 4), folder: contents)
+        parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
-            Engine.Gateway.Parts(
-                store: store, transport: transport, digests: digests, sealer: sealer,
-                files: FileThreads(count: 4), folder: contents),
-            contents: try await store.load(), limits: GatewayProcess.limits())
+            parts, contents: try await store.load(), limits: GatewayProcess.limits())
         var tokens = TokenTable(digests: digests)
         tokens.add(token, for: .operator)
         let service = Service(

@@ -37,6 +37,16 @@ struct Serve: ParsableCommand {
         help: "A further name that clients may call the gateway by; repeatable.")
     var allowHosts: [String] = []
 
+    @Option(
+        name: .customLong("negotiate-host"),
+        help:
+            "A host that is shown the tickets of this process's Kerberos cache; repeatable.")
+    var negotiateHosts: [String] = []
+
+    @Option(
+        help: "A file of PEM certificates to trust in place of the system's.")
+    var trustedCertificates: String?
+
     @Flag(
         help:
             "Clients come through a proxy that speaks TLS: listening beyond loopback is then safe.")

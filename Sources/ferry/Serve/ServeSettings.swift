@@ -12,6 +12,10 @@ struct ServeSettings {
     let dataDirectory: String
     let allowedDestinations: [AllowedDestination]
     let allowedHosts: [String]
+    /// Hosts that are shown the operator's Kerberos tickets, in lower case (S-63).
+    let negotiateHosts: Set<String>
+    /// A file of PEM certificates to trust in place of the system's; nil for the system's.
+    let trustedCertificates: String?
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
 
@@ -35,6 +39,14 @@ struct ServeSettings {
         unixSocket = options.unixSocket ?? source.text("unixSocket")
         dataDirectory = options.dataDirectory ?? source.text("dataDirectory") ?? "./ferry-data"
         allowedHosts = options.allowHosts.isEmpty ? source.list("allowHost") : options.allowHosts
+        let negotiateHosts =
+            options.negotiateHosts.isEmpty ? source.list("negotiateHost") : options.negotiateHosts
+        self.negotiateHosts = Set(negotiateHosts.map { $0.lowercased() })
+        trustedCertificates = options.trustedCertificates ?? source.text("trustedCertificates")
+        if let path = trustedCertificates, !FileManager.default.isReadableFile(atPath: path) {
+            throw Refusal(
+                description: "The file of trusted certificates \(path) cannot be read.", code: 66)
+        }
         let destinations =
             options.allowDestinations.isEmpty
             ? source.list("allowDestination") : options.allowDestinations
@@ -111,7 +123,7 @@ private struct SettingsSource {
 struct SettingsFile {
     private static let names: Set = [
         "host", "port", "unixSocket", "dataDirectory", "allowDestination", "allowHost",
-        "behindTlsProxy", "logLevel",
+        "negotiateHost", "trustedCertificates", "behindTlsProxy", "logLevel",
     ]
 
     var values: [String: [String]] = [:]
