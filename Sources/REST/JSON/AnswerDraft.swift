@@ -41,7 +41,7 @@ struct AnswerDraft {
         to decision: DecisionRecord, parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> DecisionAnswer {
         switch decision.kind {
-        case .sessionChallenge, .taskChallenge: .challenge(try challenge())
+        case .sessionChallenge, .taskChallenge: .challenge(try challenge(decision))
         case .redirect: .redirect(try redirect(decision, parse))
         case .response: .response(try response())
         case .cache: .cache(try cache())
@@ -55,7 +55,9 @@ struct AnswerDraft {
 
     // MARK: Kinds
 
-    private func challenge() throws(Problem) -> ChallengeDisposition {
+    private func challenge(
+        _ decision: DecisionRecord
+    ) throws(Problem) -> ChallengeDisposition {
         switch disposition {
         case "useCredential":
             var credential: CredentialDraft??
@@ -66,7 +68,8 @@ struct AnswerDraft {
                 return true
             }
             let draft = try Self.required(credential, at: "/credential")
-            return .useCredential(try draft?.credential(at: "/credential"))
+            return .useCredential(
+                try draft?.credential(for: decision.question.space, at: "/credential"))
         case "performDefaultHandling": return try alone(.performDefaultHandling)
         case "cancelAuthenticationChallenge": return try alone(.cancelAuthenticationChallenge)
         case "rejectProtectionSpace": return try alone(.rejectProtectionSpace)
@@ -195,6 +198,11 @@ struct AnswerDraft {
 }
 
 extension EventBody {
+    /// What a credential is wanted for.
+    fileprivate var space: ProtectionSpace? {
+        if case .didReceiveChallenge(let challenge, _) = self { challenge.space } else { nil }
+    }
+
     /// The request that another one may take the place of.
     fileprivate var proposedRequest: RequestRecord? {
         switch self {

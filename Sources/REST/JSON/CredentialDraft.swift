@@ -42,12 +42,24 @@ struct CredentialDraft {
         self.persistence = persistence ?? .none
     }
 
-    /// The credential, checked by the rules that need no protection space.
+    /// The credential, checked member by member; whether it is one of the kind that is wanted is the engine's to say.
     ///
-    /// - Parameter pointer: where the credential stands.
+    /// - Parameters:
+    ///   - space: what it is for.
+    ///   - pointer: where the credential stands.
     /// - Returns: what can be handed to the engine.
     /// - Throws: the 422 of the member that is wrong or not supported yet.
-    func credential(at pointer: String) throws(Problem) -> Credential {
+    func credential(
+        for space: ProtectionSpace?, at pointer: String
+    ) throws(Problem) -> Credential {
+        if case .password(let user, let password) = proof, let space {
+            do throws(CredentialViolation) {
+                try CredentialRules.check(user: user, password: password, for: space.method)
+            } catch {
+                throw ProblemCode.credentialNotUsable.problem(
+                    error.sentence, at: "\(pointer)/\(error.subject.rawValue)")
+            }
+        }
         guard persistence != .permanent else {
             throw ProblemCode.notYetSupported.problem(
                 "Credentials are not kept on disk yet: use \"forSession\".",
