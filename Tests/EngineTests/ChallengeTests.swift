@@ -176,7 +176,10 @@ struct ChallengeTests {
         let house = try await House.open()
         let header: HeaderList = ["WWW-Authenticate": "NTLM"]
         for (delegate, kind) in [
-            (DelegateOptions.deciding(.sessionChallenge, .taskChallenge), DecisionKind.sessionChallenge),
+            (
+                DelegateOptions.deciding(.sessionChallenge, .taskChallenge),
+                DecisionKind.sessionChallenge
+            ),
             (.deciding(.sessionChallenge), .sessionChallenge),
             (.deciding(.taskChallenge), .taskChallenge),
         ] {

@@ -113,7 +113,9 @@ struct DecisionTests {
         attempt.head(200, ["Content-Length": "5"])
         let decision = try await house.asked(task)
         try await house.answer(decision, .response(.becomeDownload))
-        try await eventually("the data task's end") { house.recorder.has("task.didBecomeDownloadTask", task) }
+        try await eventually("the data task's end") {
+            house.recorder.has("task.didBecomeDownloadTask", task)
+        }
         let old = try await house.task(task)
         #expect(old.state == .completed && old.error == nil && old.content == nil)
         let heir = try #require(old.dialogue.becameTask)
@@ -144,8 +146,9 @@ struct DecisionTests {
         let task = try await house.create(try house.spec(.download), in: session)
         try await house.network.attempt(0).answer()
         let decision = try await house.asked(task)
-        guard case .answerNotPossible? = await house.refusal(
-            of: decision.id, .response(.becomeDownload))
+        guard
+            case .answerNotPossible? = await house.refusal(
+                of: decision.id, .response(.becomeDownload))
         else {
             Issue.record("it is taken")
             return

@@ -43,8 +43,9 @@ struct HandshakeTests {
         #expect(decision.kind == .sessionChallenge)
         #expect(decision.challenge?.space.method == .serverTrust)
         #expect(decision.challenge?.serverTrust?.isTrusted == false)
-        guard case .credentialNotUsable? = await house.refusal(
-            of: decision.id, HandshakeTests.accept(2))
+        guard
+            case .credentialNotUsable? = await house.refusal(
+                of: decision.id, HandshakeTests.accept(2))
         else {
             Issue.record("another leaf is taken")
             return
@@ -188,8 +189,9 @@ struct HandshakeTests {
         #expect(decision.challenge?.space.method == .clientCertificate)
         #expect(decision.challenge?.distinguishedNames == ["CN=authority"])
         let wrong = Credential(.identity(.pem(certificate: "c", key: "wrong")))
-        guard case .credentialNotUsable? = await house.refusal(
-            of: decision.id, .challenge(.useCredential(wrong)))
+        guard
+            case .credentialNotUsable? = await house.refusal(
+                of: decision.id, .challenge(.useCredential(wrong)))
         else {
             Issue.record("a foreign key is taken")
             return
