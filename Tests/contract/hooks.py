@@ -5,6 +5,7 @@ import itertools
 import os
 import re
 import threading
+import time
 
 import requests
 import schemathesis
@@ -26,9 +27,11 @@ class Origin(http.server.BaseHTTPRequestHandler):
         self.close_connection = "Transfer-Encoding" in self.headers
         moved = self.path == "/moved"
         body = b"" if moved else b"twelve bytes"
-        self.send_response(302 if moved else 404 if self.path == "/missing" else 200)
+        self.send_response({"/moved": 302, "/missing": 404, "/locked": 401}.get(self.path, 200))
         if moved:
             self.send_header("Location", "/")
+        if self.path == "/locked":
+            self.send_header("WWW-Authenticate", 'Basic realm="locked"')
         self.send_header("Content-Type", "text/plain")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
@@ -53,7 +56,7 @@ address = f"http://127.0.0.1:{origin.server_port}"
 urls = [f"{address}{path}" for path in ("/", "/moved", "/missing", "/a%20b?c=d")]
 # Nothing listens on the discard port: the connection is refused.
 schemathesis.openapi.format("web-url", strategies.sampled_from([*urls, "http://127.0.0.1:9/"]))
-
+schemathesis.openapi.format("proxy-host", strategies.sampled_from(["127.0.0.1", "localhost", "::1"]))
 
 
 def gateway(method, path, json=None, data=None, **headers):
@@ -83,6 +86,35 @@ def make_streamed_task():
 def make_file(complete):
     fields = {"Upload-Complete": "?1" if complete else "?0"}
     return gateway("POST", "/v1/files", data=b"twelve bytes", **fields)["id"]
+
+
+# Of each kind of decision that is asked for: its dispositions, and a task that leads to it.
+QUESTIONS = {
+    "redirect": ({"follow", "stop"}, {"request": {"url": f"{address}/moved"}}),
+    "response": ({"allow", "cancel", "becomeDownload"}, {"request": {"url": urls[0]}}),
+    "delayedRequest": (
+        {"continue", "useNewRequest"},
+        {"request": {"url": urls[0]}, "earliestBeginDate": "2026-01-01T00:00:00Z"},
+    ),
+    "challenge": (set(), {"request": {"url": f"{address}/locked"}}),
+}
+
+
+def make_decision(answer):
+    """A decision that waits, of the kind that an answer is one to; a challenge for all others."""
+    disposition = answer.get("disposition") if isinstance(answer, dict) else None
+    kinds = (kind for kind, (known, _) in QUESTIONS.items() if disposition in list(known))
+    kind = next(kinds, "challenge")
+    session = make_session(delegate={"handles": [kind], "decisionTimeout": 10})
+    spec = {"type": "data", "resume": True, **QUESTIONS[kind][1]}
+    gateway("POST", f"/v1/sessions/{session}/tasks", spec)
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        waiting = gateway("GET", f"/v1/sessions/{session}/decisions")["decisions"]
+        if waiting:
+            return waiting[0]["id"]
+        time.sleep(0.01)
+    raise AssertionError(f"nothing was asked: {kind}")
 
 
 turn = itertools.count()
@@ -128,12 +160,18 @@ def point_at_something(case, operation):
     if operation == "sendTaskBody":
         case.path_parameters["task"] = make_streamed_task()
         return
+    if "decision" in case.path_parameters:
+        case.path_parameters["decision"] = make_decision(case.body)
     if "file" in case.path_parameters:
         case.path_parameters["file"] = make_file(complete=number % 4 != 0)
     if "task" in case.path_parameters:
         case.path_parameters["task"] = make_task(resume=number % 4 != 0)
     if "session" in case.path_parameters:
         changes = operation in ("updateSession", "invalidateSession")
+        if operation == "listDecisions":
+            decision = gateway("GET", f"/v1/decisions/{make_decision(None)}")
+            case.path_parameters["session"] = decision["session"]
+            return
         case.path_parameters["session"] = make_session() if changes else "shared"
 
 

@@ -59,22 +59,25 @@ struct ProxyDraft {
         _ entry: Entry, port: Int, at pointer: String,
         _ parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> ProxyAddress? {
-        guard entry.isEnabled else { return nil }
         guard let host = entry.host else {
+            guard entry.isEnabled else { return nil }
             throw ProblemCode.invalidValue.problem(
                 "An enabled proxy needs its host.", at: pointer)
         }
         let port = entry.port ?? port
         // Only an IPv6 address has colons, and brackets for them in a URL.
         let name = host.contains(":") ? "[\(host)]" : host
-        guard !host.contains(where: { "/?#@\\[]%".contains($0) }),
+        guard host.utf8.count <= hostLimit, !host.contains(where: { "/?#@\\[]%".contains($0) }),
             let url = try? parse("http://\(name):\(port)/"), url.port == port, url.path == "/"
         else {
             throw ProblemCode.invalidValue.problem(
                 "The value must be a host name or an address.", at: pointer)
         }
-        return ProxyAddress(host: url.origin.host, port: port)
+        return entry.isEnabled ? ProxyAddress(host: url.origin.host, port: port) : nil
     }
+
+    /// RFC 1035 §2.3.4, without the dot at the end.
+    private static let hostLimit = 253
 }
 
 extension ProxyConfiguration {
