@@ -77,6 +77,13 @@ import Testing
             let id = TaskID(rawValue: creation.created[0])
             #expect(try await store.knows(id) == (found != nil))
         }
+        // A question is there with its task's event, an answer with what follows from it.
+        let decisions = History.decisions(of: expected)
+        for decision in History.decisions(of: history.batches).values {
+            #expect(
+                try await store.decision(decision.id, of: decision.tenant)
+                    == decisions[decision.id])
+        }
         return count
     }
 

@@ -97,6 +97,13 @@ struct History {
     private(set) var tasks: [TaskRecord] = []
     private(set) var sessions: [SessionID] = []
 
+    /// The decisions of some of the batches, in their newest form.
+    static func decisions(of batches: some Sequence<StoreBatch>) -> [DecisionID: DecisionRecord] {
+        batches.reduce(into: [:]) { newest, batch in
+            for decision in batch.decisions { newest[decision.id] = decision }
+        }
+    }
+
     init() {
         var world = World()
         sessions = [world.makeSession(), world.makeSession(), world.makeSession(of: World.bob)]
@@ -144,6 +151,9 @@ struct History {
                     }
                 for body in [body] + questions {
                     batch.events.append(world.event(body, of: created))
+                    guard let notice = body.decision else { continue }
+                    batch.decisions.append(
+                        DecisionRecord(notice, body, of: created, at: world.instant))
                 }
             }
             story.append { batch, world in
@@ -151,6 +161,13 @@ struct History {
                     batch.createdTasks[place] = completed
                 } else {
                     batch.changedTasks.append(completed)
+                }
+                for body in questions {
+                    guard let notice = body.decision else { continue }
+                    var answered = DecisionRecord(notice, body, of: created, at: world.instant)
+                    answered.state = .answered
+                    batch.decisions.removeAll { $0.id == answered.id }
+                    batch.decisions.append(answered)
                 }
                 let ending: [EventBody] =
                     becomesDownload

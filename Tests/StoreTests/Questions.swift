@@ -69,11 +69,19 @@ extension World {
         tick()
         let id = DecisionID(rawValue: nextIdentifier())
         let deadline = Timestamp(milliseconds: instant.milliseconds + 60_000)
-        return DecisionRecord(
-            id: id, tenant: task.tenant, session: task.session, task: task.id, kind: question.kind,
-            createdAt: instant, deadline: deadline,
-            question: question.event(
-                DecisionNotice(id: id, kind: question.kind, deadline: deadline)))
+        let notice = DecisionNotice(id: id, kind: question.kind, deadline: deadline)
+        return DecisionRecord(notice, question.event(notice), of: task, at: instant)
+    }
+}
+
+extension DecisionRecord {
+    /// The decision that an event of a task asks for.
+    init(
+        _ notice: DecisionNotice, _ question: EventBody, of task: TaskRecord, at instant: Timestamp
+    ) {
+        self.init(
+            id: notice.id, tenant: task.tenant, session: task.session, task: task.id,
+            kind: notice.kind, createdAt: instant, deadline: notice.deadline, question: question)
     }
 }
 
