@@ -2,7 +2,7 @@
 
 import hashlib
 
-from daemon import AccessLog, Daemon, free_ports
+from daemon import AccessLog, Daemon, free_ports, run
 
 BODY = "Apache speaks\n"
 USER, PASSWORD = "bob", "sweet & sour"
@@ -20,11 +20,12 @@ DocumentRoot %(folder)s/site
 
 Include modules.conf
 
-LogFormat "{\"target\":\"%%U%%q\",\"status\":%%>s,\"authorization\":\"%%{Authorization}i\",\"user\":\"%%u\"}" json
+LogFormat "{\"target\":\"%%U%%<q\",\"status\":%%>s,\"authorization\":\"%%{Authorization}i\",\"user\":\"%%u\"}" json
 CustomLog access.log json
 
 ScriptSock %(folder)s/cgi.sock
 ScriptAlias /late %(folder)s/late
+ScriptAlias /upload %(folder)s/upload
 AliasMatch "^/(digest|stale|several|kerberos|open)" %(folder)s/site/content
 <Directory />
     Require all granted
@@ -33,13 +34,13 @@ AliasMatch "^/(digest|stale|several|kerberos|open)" %(folder)s/site/content
     ForceType text/plain
 </Directory>
 
-<Location /digest>
+<LocationMatch "^/(digest|upload)">
     AuthType Digest
     AuthName Vault
     AuthDigestProvider file
     AuthUserFile %(folder)s/htdigest
     Require valid-user
-</Location>
+</LocationMatch>
 
 # The first answer leaves when its nonce has outlived its second.
 <Location /stale>
@@ -94,6 +95,11 @@ LATE = """#!/bin/sh
 printf 'Content-Type: text/plain\\r\\n\\r\\nlate\\n'
 """
 
+ECHO = """#!/bin/sh
+printf 'Content-Type: text/plain\\r\\n\\r\\n'
+cat
+"""
+
 
 class Apache(Daemon):
     """One httpd; what a path asks for is in its name."""
@@ -113,9 +119,11 @@ class Apache(Daemon):
         self.write("mime.types", "text/plain txt\n")
         self.write("site/content", BODY)
         self.write("late", LATE).chmod(0o755)
+        self.write("upload", ECHO).chmod(0o755)
         proof = hashlib.md5(f"{USER}:Vault:{PASSWORD}".encode()).hexdigest()
         self.write("htdigest", f"{USER}:Vault:{proof}\n")
-        self.write("htpasswd", f"{USER}:{{SHA}}{_sha(PASSWORD)}\n")
+        digest = run("openssl", "passwd", "-apr1", "-stdin", input=PASSWORD).strip()
+        self.write("htpasswd", f"{USER}:{digest}\n")
         self.log = AccessLog(self.folder / "access.log")
         self.start(
             *("apache2", "-D", "FOREGROUND", "-d", self.folder, "-f", "httpd.conf"),
@@ -126,9 +134,3 @@ class Apache(Daemon):
 
     def url(self, path, host="127.0.0.1"):
         return f"http://{host}:{self.port}{path}"
-
-
-def _sha(password):
-    import base64
-
-    return base64.b64encode(hashlib.sha1(password.encode()).digest()).decode()

@@ -5,6 +5,7 @@ import pytest
 import bin_server
 from apache import Apache
 from certificates import Authorities
+from gateway import Gateway
 from kerberos import Kerberos
 from nginx import Nginx
 from squid import Squid
@@ -43,3 +44,19 @@ def squid():
 def httpbin():
     with bin_server.serve() as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def gateway_arguments(authorities, tmp_path_factory):
+    """What makes a gateway trust the authority of the tests."""
+    path = tmp_path_factory.mktemp("trust") / "authorities.pem"
+    path.write_text(authorities.pem)
+    return ["--trusted-certificates", str(path)]
+
+
+@pytest.fixture(scope="session")
+def gateway(gateway_arguments):
+    """One for all tests that do no harm to it. It leaves nothing secret behind."""
+    with Gateway(*gateway_arguments) as gateway:
+        yield gateway
+        assert gateway.traces() == []

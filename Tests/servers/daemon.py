@@ -1,4 +1,4 @@
-"""Servers of the machine, each in the foreground, in a folder of its own, on ports that were free."""
+"""Servers of the machine, each with a folder of its own, on ports that were free."""
 
 import contextlib
 import json

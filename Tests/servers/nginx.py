@@ -28,6 +28,8 @@ http {
     root site;
 """
 
+# `brief` closes each connection after one answer.
+PLAIN_NAMES = ["open", "basic", "brief"]
 PLAIN = r"""
     server {
         listen 127.0.0.1:%(open)d;
@@ -51,6 +53,13 @@ PLAIN = r"""
         location @leave {
             return 302 http://127.0.0.1:%(open)d$request_uri;
         }
+    }
+    server {
+        listen 127.0.0.1:%(brief)d;
+        keepalive_timeout 0;
+        auth_basic "Staff only";
+        auth_basic_user_file htpasswd;
+        try_files /content =404;
     }
 """
 
@@ -88,7 +97,7 @@ class Nginx(Daemon):
             for mode in ["on", "optional"]:
                 more = f"ssl_client_certificate clients.pem; ssl_verify_client {mode};"
                 servers.append((f"client-{mode}-{protocol}", "good", protocol, more))
-        names = ["open", "basic"] + [name for name, *_ in servers]
+        names = [*PLAIN_NAMES] + [name for name, *_ in servers]
         self.ports = dict(zip(names, free_ports(len(names))))
 
         text = HEAD + PLAIN % self.ports
@@ -106,6 +115,6 @@ class Nginx(Daemon):
         self.start(*command, ports=self.ports.values())
 
     def url(self, server, path="/"):
-        scheme = "http" if server in ["open", "basic"] else "https"
+        scheme = "http" if server in PLAIN_NAMES else "https"
         host = "127.0.0.1" if scheme == "http" else "localhost"
         return f"{scheme}://{host}:{self.ports[server]}{path}"

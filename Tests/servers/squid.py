@@ -60,9 +60,7 @@ class Squid(Daemon):
         proof = hashlib.md5(f"{USER}:{REALM}:{PASSWORD}".encode()).hexdigest()
         self.write("htdigest", f"{USER}:{REALM}:{proof}\n")
         self.log = AccessLog(self.folder / "access.log")
-        self.start(
-            *("squid", "-N", "-f", self.folder / "squid.conf"), ports=self.ports.values()
-        )
+        self.start(*("squid", "-N", "-f", self.folder / "squid.conf"), ports=self.ports.values())
 
     def url(self, scheme):
         return f"http://127.0.0.1:{self.ports[scheme]}"

@@ -1,0 +1,132 @@
+"""A built `ferry serve` in a process of its own, and what its operator may look at."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+
+import httpx
+
+import canaries
+from daemon import eventually
+
+MARKER = "Ferry listens on "
+
+
+class Gateway:
+    """A gateway that may fetch from loopback. Can be killed, and started on its data again."""
+
+    def __init__(self, *arguments, **environment):
+        self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
+        self.folder = pathlib.Path(self._temporary.name)
+        self._arguments = arguments
+        self._environment = environment
+        self._process = None
+        self.client = None
+        self._start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self._temporary.cleanup()
+
+    @property
+    def identifier(self):
+        """The process id."""
+        return self._process.pid
+
+    def _start(self):
+        # Nothing of the machine's environment that is meant for another gateway.
+        environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("FERRY", "KRB5", "XDG_"))
+        }
+        environment |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
+        command = ["setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
+        command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self.folder / "data"]
+        command += ["--allow-destination", "127.0.0.0/8", *self._arguments]
+        with open(self.folder / "output", "w") as output, open(self.folder / "log", "a") as log:
+            self._process = subprocess.Popen(
+                command, env=environment | self._environment, stdout=output, stderr=log
+            )
+        url = eventually(self._url, "the gateway to listen", 30)
+        token = (self.folder / "data" / "token").read_text().strip()
+        self.client = httpx.Client(
+            base_url=url,
+            headers={"Authorization": f"Bearer {token}"},
+            event_hooks={"response": [_look]},
+            timeout=30,
+            trust_env=False,
+        )
+        eventually(lambda: self.client.get("/readyz").status_code == 200, "/readyz", 30)
+
+    def _url(self):
+        assert self._process.poll() is None, f"the gateway ended: {self.last_words()}"
+        for line in (self.folder / "output").read_text().splitlines():
+            if line.startswith(MARKER) and (self.folder / "data" / "token").exists():
+                return line.removeprefix(MARKER).split()[0]
+
+    def last_words(self):
+        return (self.folder / "log").read_text()[-4000:]
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends it; by SIGTERM it has to end with 0."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        self.client.close()
+        process.send_signal(number)
+        try:
+            status = process.wait(20)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(5)
+            raise
+        if number == signal.SIGTERM:
+            assert status == 0, f"the gateway ended with {status}: {self.last_words()}"
+
+    def kill9(self):
+        self.stop(signal.SIGKILL)
+
+    def restart(self):
+        """Starts it again on its data; it must have ended."""
+        self._start()
+
+    def post(self, path, status=None, **members):
+        """Sends JSON; gives the answer, which has this status if one is named."""
+        answer = self.client.post(path, json=members)
+        assert status in (None, answer.status_code), f"{answer.status_code} {answer.text}"
+        return answer
+
+    def get(self, path):
+        answer = self.client.get(path)
+        assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def content(self, task):
+        """The body of a task."""
+        answer = self.client.get(f"/v1/tasks/{task}/content")
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
+    def resident(self):
+        """Bytes of memory that the process has for itself."""
+        status = pathlib.Path(f"/proc/{self.identifier}/status").read_text()
+        (line,) = [line for line in status.splitlines() if line.startswith("RssAnon:")]
+        return int(line.split()[1]) * 1024
+
+    def traces(self):
+        """Secrets that stand in the gateway's output or on its disk, and where."""
+        files = [path for path in self.folder.rglob("*") if path.is_file()]
+        return [
+            (path.name, found) for path in files if (found := canaries.seen_in(path.read_bytes()))
+        ]
+
+
+def _look(response):
+    """No answer may hold a secret."""
+    assert canaries.seen_in(response.read()) == [], f"{response.url}"

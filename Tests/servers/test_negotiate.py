@@ -1,0 +1,58 @@
+"""Negotiate by the operator's ticket cache (S-63), against Apache and a KDC."""
+
+import pytest
+
+import apache as apache_module
+from delegate import REJECT, Delegate, script, use
+from gateway import Gateway
+
+
+@pytest.fixture(scope="module")
+def listed(kerberos):
+    """A gateway whose operator has tickets, and lists the host `localhost`."""
+    with Gateway("--negotiate-host", "localhost", **kerberos.client_environment()) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+def unlisted(kerberos):
+    """A gateway whose operator has tickets, but lists no host."""
+    with Gateway(**kerberos.client_environment()) as gateway:
+        yield gateway
+
+
+@pytest.mark.parametrize("handles", [None, ["challenge"]])
+def test_a_listed_host_gets_a_ticket_without_a_question(listed, apache, handles):
+    path = f"/kerberos?listed-{handles is None}"
+    with Delegate(listed, script(), handles=handles) as delegate:
+        result = delegate.fetch(apache.url(path, "localhost"))
+        assert (result.status, result.body) == (200, apache_module.BODY)
+        assert delegate.questions() == []
+    entry = apache.log.wait(path, 1)[-1]
+    assert (entry["status"], entry["user"]) == (200, "ferry@FERRY.TEST")
+
+
+def test_another_name_of_the_host_is_not_listed(listed, apache):
+    with Delegate(listed, script(REJECT)) as delegate:
+        assert delegate.fetch(apache.url("/kerberos", "127.0.0.1")).status == 401
+        assert [each.method for each in delegate.questions()] == ["Negotiate"]
+
+
+def test_elsewhere_it_is_offered_and_takes_no_password(unlisted, apache):
+    path = "/kerberos?unlisted"
+    with Delegate(unlisted, lambda _: None) as delegate:
+        task = delegate.start(apache.url(path, "localhost"))
+        question = delegate.asked(task)
+        assert question.name == "session.didReceiveChallenge"
+        assert question.method == "Negotiate"
+        refusal = delegate.reply(question, use("ferry", "a password"), 422)
+        assert refusal.json()["code"] == "credential-not-usable"
+        delegate.reply(question, REJECT)
+        assert delegate.finish(task).status == 401
+    # No ticket went out.
+    assert {each["authorization"] for each in apache.log.wait(path, 1)} == {"-"}
+
+
+def test_elsewhere_nobody_is_asked_who_does_not_want_to_be(unlisted, apache):
+    with Delegate(unlisted, handles=None) as delegate:
+        assert delegate.fetch(apache.url("/kerberos", "localhost")).status == 401
