@@ -22,10 +22,23 @@ extension CurlAttempt {
             needsFreshConnection = true
             return false
         }
-        // The server is to ask again whoever comes next.
-        if handshake.isIdentityWanted, request.identity == .without {
-            LoopActor.later { [self] in closeConnectionAtEnd() }
-        }
+        // In TLS 1.3 the server's verdict about the certificate comes behind the handshake, and libcurl may find the
+        // connection broken before it has read it: then it reads when it closes (measured).
+        if awaitsVerdict { keepConnectionAtEnd(false) }
         return true
+    }
+
+    /// The first line of an answer has come.
+    func answerBegins() {
+        guard awaitsVerdict, pool?.isClosed == false else { return }
+        // Without a certificate, the server is to ask again whoever comes next.
+        let isKept = request.identity != .without && request.credential?.scheme != .negotiate
+        keepConnectionAtEnd(isKept)
+    }
+
+    /// Whether the server may not take what it was given, or not given, as a certificate.
+    private var awaitsVerdict: Bool {
+        guard let handshake else { return false }
+        return handshake.isIdentityWanted || request.identity.isCertificate
     }
 }

@@ -160,6 +160,7 @@ final class CurlAttempt: Attempt {
             let fault = tunnel.take(line, requestSize: requestSize)
             return fault.map { fail($0) } ?? .proceed
         }
+        if !wasAnswered { answerBegins() }
         wasAnswered = true
         let step = reader.take(line)
         guard !headIsTaken else {
@@ -283,7 +284,14 @@ final class CurlAttempt: Attempt {
 
     /// The connection is not kept for another attempt.
     func closeConnectionAtEnd() {
-        try? easy?.set(CURLOPT_FORBID_REUSE, 1)
+        keepConnectionAtEnd(false)
+    }
+
+    /// Whether the connection is kept for another attempt. May be called from inside libcurl.
+    func keepConnectionAtEnd(_ isKept: Bool) {
+        guard let easy else { return }
+        let code = ccurl_set_long(easy.raw, CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
+        precondition(code == CURLE_OK, "libcurl has no CURLOPT_FORBID_REUSE")
     }
 
     /// libcurl has ended the transfer, or refuses to go on with it.

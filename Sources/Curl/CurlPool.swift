@@ -15,7 +15,7 @@ final class CurlPool: ConnectionPool {
     private var multi: MultiHandle?
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
-    private var isClosed = false
+    private(set) var isClosed = false
     private var connectionLimit = 0
     private var idleTimer: LoopTimer?
     private var wasUsed = false

@@ -152,7 +152,7 @@ final class Handshake {
 }
 
 extension IdentityPolicy {
-    fileprivate var isCertificate: Bool {
+    var isCertificate: Bool {
         if case .certificate = self { true } else { false }
     }
 

@@ -18,6 +18,8 @@ enum HandshakeCallbacks {
         }
         if judgesTrust { SSL_CTX_set_cert_verify_callback(context, verify, object.toOpaque()) }
         SSL_CTX_set_client_cert_cb(context, identityWanted)
+        // RFC 8446 §4.6.2: a server may ask when it has seen the request.
+        SSL_CTX_set_post_handshake_auth(context, 1)
         SSL_CTX_set_info_callback(context, info)
         return true
     }
