@@ -98,6 +98,8 @@ final class ScriptedTask: Sendable {
         /// What `cancel` gives when resume data is to be produced.
         var resumeData: String?
         var showsResumeData = false
+        var waitingFor: String?
+        var session = "shared"
     }
 
     let id: String
@@ -131,7 +133,8 @@ final class ScriptedTask: Sendable {
         let resumeData = shown.resumeData.map { "\"\($0)\"" } ?? "null"
         let produced = shown.showsResumeData ? #""resumeData":\#(resumeData),"# : ""
         return """
-            {"id":"\(id)","state":"\(shown.state)","type":"\(shown.type)",\(produced)"unknown":[1],
+            {"id":"\(id)","session":"\(shown.session)","state":"\(shown.state)",
+             "waitingFor":\(shown.waitingFor.map { "\"\($0)\"" } ?? "null"),"type":"\(shown.type)",\(produced)"unknown":[1],
              "originalRequest":{"url":"http://host/a.iso"},"currentRequest":null,
              "countOfBytesReceived":\(shown.length ?? 0),"countOfBytesExpectedToReceive":-1,
              "response":\(response ?? "null"),"content":\(content ?? "null"),"error":\(shown.error)}

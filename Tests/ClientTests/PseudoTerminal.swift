@@ -78,6 +78,18 @@ final class PseudoTerminal: Sendable {
         _ = ioctl(control, UInt(TIOCSWINSZ), &size)
     }
 
+    /// Types, as a person does.
+    func type(_ text: String) {
+        let bytes = Array(text.utf8)
+        _ = write(control, bytes, bytes.count)
+    }
+
+    /// Whether what is typed is shown.
+    var isEchoing: Bool {
+        var settings = termios()
+        return tcgetattr(device, &settings) == 0 && settings.c_lflag & tcflag_t(ECHO) != 0
+    }
+
     /// The lines on the screen, without spaces at their ends and empty lines below.
     var lines: [String] {
         var lines = picture.withLock { $0.lines }.map { line in
