@@ -38,7 +38,7 @@ public struct AuthenticationRound: Equatable, Sendable {
     public var space: ProtectionSpace?
     /// What the next attempts present.
     public var use: Use?
-    /// How often `use`, or one before it, was refused.
+    /// How often what was presented in the newest space was refused.
     public var failureCount = 0
     /// Spaces that the client has rejected since the last credential.
     public var rejected: [ProtectionSpace] = []
@@ -53,19 +53,25 @@ public struct AuthenticationRound: Equatable, Sendable {
     /// Nobody has asked.
     public init() {}
 
-    /// A 401 or 407 has come, which offers these spaces, and what was presented is refused with it.
+    /// A 401 or 407 has come, which offers these spaces.
     ///
-    /// - Returns: the space whose credential was refused, if there was one.
-    public mutating func refused(by origin: WebURL.Origin) -> ProtectionSpace? {
+    /// - Returns: what was presented, and in which space, if that is refused with it; another space may be asked about
+    ///   in its place.
+    public mutating func refused(
+        by origin: WebURL.Origin, offering spaces: [ProtectionSpace]
+    ) -> (use: Use, space: ProtectionSpace)? {
         if self.origin != origin { self = AuthenticationRound() }
         self.origin = origin
-        guard use != nil else { return nil }
-        let refusedSpace = space
-        use = nil
-        space = nil
-        failureCount += 1
+        guard let use, let space else { return nil }
+        self.use = nil
+        self.space = nil
         rejected = []
-        return refusedSpace
+        guard spaces.contains(space) else {
+            failureCount = 0
+            return nil
+        }
+        failureCount += 1
+        return (use, space)
     }
 
     /// Presents this from the next attempt on.

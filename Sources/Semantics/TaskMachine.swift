@@ -59,7 +59,7 @@ public struct TaskMachine: Equatable, Sendable {
     /// What the runner must do, in this order.
     public enum Order: Equatable, Sendable {
         case waitForBeginDate, stopWaitingForBeginDate
-        case askForBody, stopAskingForBody
+        case askForBody
         case waitForRetry, stopWaitingForRetry
         case enterQueue, leaveQueue
         case startAttempt, holdAttempt, releaseAttempt
@@ -146,7 +146,7 @@ public struct TaskMachine: Equatable, Sendable {
             (.waitingForDecision, .decided):
             return prepare()
         case (.waitingForBody, .bodyGiven):
-            return go(to: .waitingForSlot, .stopAskingForBody, .enterQueue)
+            return go(to: .waitingForSlot, .enterQueue)
         case (.waitingForSlot, .slotGranted):
             return go(to: .attempting, .startAttempt)
 
@@ -187,8 +187,7 @@ public struct TaskMachine: Equatable, Sendable {
         guard suspendCount == 1 else { return [.save] }
         switch phase {
         case .waitingForBeginDate: return go(to: .suspended, .stopWaitingForBeginDate, .save)
-        case .waitingForDecision: return go(to: .suspended, .save)
-        case .waitingForBody: return go(to: .suspended, .stopAskingForBody, .save)
+        case .waitingForDecision, .waitingForBody: return go(to: .suspended, .save)
         case .waitingForSlot: return go(to: .suspended, .leaveQueue, .save)
         case .waitingForRetry: return go(to: .suspended, .stopWaitingForRetry, .save)
         case .attempting: return go(to: .held, .holdAttempt, .save)
@@ -220,9 +219,9 @@ public struct TaskMachine: Equatable, Sendable {
     private mutating func end(with error: TransferError) -> [Order] {
         let orders: [Order]
         switch phase {
-        case .suspended, .waitingForDecision, .completed, .finishing: orders = []
+        case .suspended, .waitingForDecision, .waitingForBody, .completed, .finishing:
+            orders = []
         case .waitingForBeginDate: orders = [.stopWaitingForBeginDate]
-        case .waitingForBody: orders = [.stopAskingForBody]
         case .waitingForSlot: orders = [.leaveQueue]
         case .waitingForRetry: orders = [.stopWaitingForRetry]
         case .attempting, .held: orders = [.stopAttempt, .freeSlot]

@@ -32,6 +32,8 @@ struct TaskMachineTests {
         Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.suspended, .failed(error), .completed, [.dropContent, .complete(error)]),
 
+        Step(.suspended, .answered, .finishing, [.keepContent]),
+        Step(.suspended, .handedOver, .completed, [.retire]),
         Step(.suspended, .suspend, .suspended, [.save]),
         Step(.held, .suspend, .held, [.save]),
 
@@ -44,14 +46,21 @@ struct TaskMachineTests {
             .waitingForBeginDate, .failed(error), .completed,
             [.stopWaitingForBeginDate, .dropContent, .complete(error)]),
 
-        Step(.waitingForBody, .bodyGiven, .waitingForSlot, [.stopAskingForBody, .enterQueue]),
-        Step(.waitingForBody, .suspend, .suspended, [.stopAskingForBody, .save]),
+        Step(.waitingForDecision, .decided, .waitingForSlot, [.save, .enterQueue]),
+        Step(.waitingForDecision, .answered, .finishing, [.keepContent]),
+        Step(.waitingForDecision, .handedOver, .completed, [.retire]),
+        Step(.waitingForDecision, .suspend, .suspended, [.save]),
+        Step(.waitingForDecision, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
+        Step(.waitingForDecision, .failed(error), .completed, [.dropContent, .complete(error)]),
+
+        Step(.waitingForBody, .bodyGiven, .waitingForSlot, [.enterQueue]),
+        Step(.waitingForBody, .suspend, .suspended, [.save]),
         Step(
             .waitingForBody, .cancel, .completed,
-            [.stopAskingForBody, .dropContent, .complete(.cancelled)]),
+            [.dropContent, .complete(.cancelled)]),
         Step(
             .waitingForBody, .failed(error), .completed,
-            [.stopAskingForBody, .dropContent, .complete(error)]),
+            [.dropContent, .complete(error)]),
 
         Step(.waitingForRetry, .retryDue, .waitingForSlot, [.save, .enterQueue]),
         Step(.waitingForRetry, .suspend, .suspended, [.stopWaitingForRetry, .save]),
@@ -75,6 +84,7 @@ struct TaskMachineTests {
         Step(.attempting, .again, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
         Step(.attempting, .retry, .waitingForRetry, [.freeSlot, .save, .waitForRetry]),
         Step(.attempting, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(.attempting, .handedOver, .completed, [.retire]),
         Step(
             .attempting, .cancel, .completed,
             [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
@@ -88,6 +98,7 @@ struct TaskMachineTests {
         Step(.held, .retry, .suspended, [.freeSlot, .save]),
         Step(.held, .detach, .suspended, [.stopAttempt, .freeSlot, .save]),
         Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(.held, .handedOver, .completed, [.retire]),
         Step(
             .held, .cancel, .completed,
             [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
@@ -102,14 +113,15 @@ struct TaskMachineTests {
     ]
 
     static let phases: [Phase] = [
-        .suspended, .waitingForBeginDate, .waitingForBody, .waitingForSlot, .attempting, .held,
-        .waitingForRetry, .finishing, .completed,
+        .suspended, .waitingForBeginDate, .waitingForDecision, .waitingForBody, .waitingForSlot,
+        .attempting, .held, .waitingForRetry, .finishing, .completed,
     ]
 
     static let inputs: [Input] = [
         .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
-        .beginDateReached, .bodyGiven, .slotGranted, .detach, .again, .retry, .retryDue, .answered,
-        .failed(error), .contentKept,
+        .beginDateReached, .decided, .bodyGiven, .slotGranted, .detach, .again, .retry, .retryDue,
+        .answered,
+        .failed(error), .contentKept, .handedOver,
     ]
 
     @Test(arguments: phases, inputs)
@@ -125,6 +137,7 @@ struct TaskMachineTests {
     @Test(arguments: [
         (Phase.suspended, TaskState.suspended, WaitReason?.none, false),
         (.waitingForBeginDate, .running, .beginDate, false),
+        (.waitingForDecision, .running, .decision, false),
         (.waitingForBody, .running, .bodyStream, false),
         (.waitingForSlot, .running, .slot, false),
         (.waitingForRetry, .running, nil, false),
@@ -148,9 +161,10 @@ struct TaskMachineTests {
         seed: UInt64
     ) {
         var random = seed &* 0x9E37_79B9_7F4A_7C15 &+ 1
-        var machine = TaskMachine(asksForBody: seed.isMultiple(of: 2))
+        var machine = TaskMachine(
+            asksForBody: seed.isMultiple(of: 2), asksForDecision: seed.isMultiple(of: 3))
         var (hasSlot, isInLine, waitsForDate, isAttempting, ends) = (false, false, false, false, 0)
-        var (waitsForBody, waitsForRetry) = (false, false)
+        var waitsForRetry = false
         for step in 0..<60 {
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             var input = Self.inputs[Int(random >> 33) % Self.inputs.count]
@@ -159,8 +173,13 @@ struct TaskMachineTests {
             switch input {
             case .slotGranted where !isInLine, .beginDateReached where !waitsForDate: continue
             case .again where !isAttempting, .retry where !isAttempting: continue
-            case .answered where !isAttempting: continue
-            case .bodyGiven where !waitsForBody, .retryDue where !waitsForRetry: continue
+            case .answered where !isAttempting && machine.phase != .waitingForDecision: continue
+            case .handedOver where step < 30 || !isAttempting: continue
+            case .bodyGiven where machine.phase != .waitingForBody: continue
+            case .retryDue where !waitsForRetry: continue
+            case .decided: machine.asksForDecision = step.isMultiple(of: 4)
+            // Slot and attempt are another task's now.
+            case .handedOver: (hasSlot, isAttempting) = (false, false)
             case .slotGranted: (hasSlot, isInLine) = (true, false)
             case .beginDateReached: waitsForDate = false
             case .retryDue: waitsForRetry = false
@@ -182,12 +201,6 @@ struct TaskMachineTests {
                 case .stopWaitingForBeginDate:
                     #expect(waitsForDate)
                     waitsForDate = false
-                case .askForBody:
-                    #expect(!waitsForBody)
-                    waitsForBody = true
-                case .stopAskingForBody:
-                    #expect(waitsForBody)
-                    waitsForBody = false
                 case .waitForRetry:
                     #expect(!waitsForRetry)
                     waitsForRetry = true
@@ -203,9 +216,9 @@ struct TaskMachineTests {
                 case .freeSlot:
                     #expect(hasSlot && !isAttempting)
                     hasSlot = false
-                case .complete:
+                case .complete, .retire:
                     #expect(!hasSlot && !isInLine && !waitsForDate && !isAttempting)
-                    #expect(!waitsForBody && !waitsForRetry)
+                    #expect(!waitsForRetry)
                     ends += 1
                 default: break
                 }
@@ -227,10 +240,21 @@ struct TaskMachineTests {
     }
 
     @Test
+    func `a decision stands before the body and the slot, also over a suspension (S-56)`() {
+        var machine = TaskMachine(asksForBody: true, asksForDecision: true)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.save])
+        #expect(machine.phase == .waitingForDecision)
+        #expect(machine.handle(.suspend) == [.save])
+        machine.asksForDecision = false  // it was made meanwhile
+        #expect(machine.handle(.decided) == [] && machine.phase == .suspended)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.save, .askForBody])
+    }
+
+    @Test
     func `a streamed body is asked for before every attempt, and before a slot is taken (S-39)`() {
         var machine = TaskMachine(asksForBody: true)
         #expect(machine.handle(.resume(beginsLater: false)) == [.save, .askForBody])
-        #expect(machine.handle(.bodyGiven) == [.stopAskingForBody, .enterQueue])
+        #expect(machine.handle(.bodyGiven) == [.enterQueue])
         #expect(machine.handle(.slotGranted) == [.startAttempt])
         #expect(machine.handle(.again) == [.freeSlot, .save, .askForBody])
         _ = machine.handle(.bodyGiven)

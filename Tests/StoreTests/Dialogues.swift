@@ -7,13 +7,13 @@ extension World {
         var authentications: [TaskAuthentication] = []
         let origin = WebURL.plain.origin
         var round = AuthenticationRound()
-        _ = round.refused(by: origin)
+        _ = round.refused(by: origin, offering: [])
         var asked = TaskAuthentication()
         asked.server = round
         authentications.append(asked)
         round.present(.password(user: "änn", password: ""), in: .plain(.digest, realm: nil))
         asked.proxy = round
-        _ = round.refused(by: origin)
+        _ = round.refused(by: origin, offering: [.plain(.digest, realm: nil)])
         round.rejected = [.plain(.ntlm), .plain(.other("x"), isProxy: true)]
         asked.server = round
         authentications.append(asked)

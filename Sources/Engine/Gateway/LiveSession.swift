@@ -84,6 +84,15 @@ final class LiveSession {
         }
     }
 
+    /// The client certificate that the session remembers for a server.
+    func storedIdentity(for url: WebURL) -> ClientIdentity? {
+        let space = ProtectionSpace(url.origin, method: .clientCertificate)
+        guard case .identity(let identity)? = credentials.credential(in: space)?.proof else {
+            return nil
+        }
+        return identity
+    }
+
     /// Keeps the part of a download, in place of the oldest one if there are many.
     func keep(_ file: ContentFile, of task: TaskID) {
         if keptParts.count == LiveSession.keptPartLimit { keptParts.removeFirst() }

@@ -160,7 +160,7 @@ final class SegmentWorker {
         exchange.begin(to: destination)
         if isHeld { exchange.pause(.client) }
         let request = AttemptRequest(
-            common.record, in: common.session.record, asking: range, sending: nil,
+            common.record, in: common.session, asking: range, sending: nil,
             isLimited: common.bandwidth.isLimited)
         exchange.opened(common.session.pool.start(request, observer: self))
     }

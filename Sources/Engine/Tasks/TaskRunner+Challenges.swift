@@ -73,9 +73,8 @@ extension TaskRunner {
         let offered = offers(in: headers, by: asker, isProxy: isProxy)
         guard !offered.isEmpty else { return nil }
         var round = self[roundOf: isProxy]
-        let presented = round.use
-        if let space = round.refused(by: asker), let presented {
-            session.credentials.drop(presented, in: space)
+        if let refused = round.refused(by: asker, offering: offered) {
+            session.credentials.drop(refused.use, in: refused.space)
         }
         self[roundOf: isProxy] = round
         return next(of: offered, isProxy: isProxy)
@@ -111,12 +110,17 @@ extension TaskRunner {
     }
 
     private func presentStored(in space: ProtectionSpace) -> Bool {
-        guard let stored = session.credentials.credential(in: space),
+        guard storedPresentations < TaskRunner.storedPresentationLimit,
+            let stored = session.credentials.credential(in: space),
             case .password(let user, let password) = stored.proof
         else { return false }
+        storedPresentations += 1
         self[roundOf: space.isProxy].present(.password(user: user, password: password), in: space)
         return true
     }
+
+    /// Stored credentials that are presented without asking: realms that take turns would ask for ever.
+    private static let storedPresentationLimit = 20
 
     private subscript(roundOf isProxy: Bool) -> AuthenticationRound {
         get {
@@ -145,28 +149,6 @@ extension TaskRunner {
     }
 
     // MARK: During the handshake
-
-    /// What the attempt that is about to begin presents.
-    func identityPolicy(for url: WebURL) -> IdentityPolicy {
-        guard url.isSecure else { return .without }
-        let authentication = record.dialogue.authentication
-        if authentication.identityOrigin == url.origin {
-            switch authentication.identity {
-            case .certificate(let identity): return .certificate(identity)
-            case .without: return .without
-            case .undecided: break
-            }
-        }
-        if session.record.delegate?.challengeKind(of: .clientCertificate) != nil { return .ask }
-        return storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
-    }
-
-    private func storedIdentity(for url: WebURL) -> ClientIdentity? {
-        let space = ProtectionSpace(url.origin, method: .clientCertificate)
-        guard case .identity(let identity)? = session.credentials.credential(in: space)?.proof
-        else { return nil }
-        return identity
-    }
 
     /// The handshake has brought up a question, and the attempt has ended with it.
     func handshakeAsks(_ question: HandshakeQuestion) {
@@ -282,7 +264,8 @@ extension TaskRunner {
         case .useCredential(nil), .rejectProtectionSpace: choice = .without
         case .performDefaultHandling:
             choice =
-                storedIdentity(for: record.currentRequest.url).map(IdentityChoice.certificate)
+                session.storedIdentity(for: record.currentRequest.url)
+                .map(IdentityChoice.certificate)
                 ?? .without
         case .cancelAuthenticationChallenge:
             fail(.cancelled)

@@ -120,6 +120,7 @@ extension TaskRunner {
 
     /// On to the next attempt, as the record now describes it.
     func goOnAsDecided() {
+        guard !isOver else { return }
         setAsksForDecision(false)
         noteBody(of: record.currentRequest)
         record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
@@ -211,22 +212,29 @@ extension TaskRunner {
     }
 
     private func becomeDownload() {
-        guard let heir = services.makeDownload(of: self) else { return }
-        record.dialogue.becameTask = heir.record.id
-        heir.isResponseDecided = true
-        if record.dialogue.held != nil {
-            record.dialogue.held = nil
-            heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
-            let source = record.id
-            send(.handedOver)
-            heir.deliverHeld(from: source)
-        } else {
-            heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
+        guard let held = record.dialogue.held else {
+            guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
             heir.inheritedResponse = record.response
             send(.handedOver)
             heir.releaseResponse()
+            return
         }
+        LoopActor.start { [self] in
+            let bytes = await heldBytes(of: held)
+            guard !isOver, let heir = makeHeir() else { return }
+            if let bytes, !bytes.isEmpty { session.journal.keep(bytes, of: heir.record.id) }
+            send(.handedOver)
+            heir.deliverHeld()
+        }
+    }
+
+    private func makeHeir() -> TaskRunner? {
+        guard let heir = services.makeDownload(of: self) else { return nil }
+        record.dialogue.becameTask = heir.record.id
+        heir.isResponseDecided = true
+        heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
+        return heir
     }
 
     // MARK: Held responses
@@ -255,6 +263,10 @@ extension TaskRunner {
             fail(.url(.userAuthenticationRequired))
             return
         }
+        guard record.response == nil else {
+            fail(.restAnswered(with: held.response.status))
+            return
+        }
         if showAsking(held.response) {
             waitForDecision()
             save()
@@ -263,14 +275,14 @@ extension TaskRunner {
         }
     }
 
-    /// - Parameter task: whose content the body is; nil for the task itself.
-    func deliverHeld(from task: TaskID? = nil) {
+    /// What was held comes as if it came from the wire just now.
+    func deliverHeld() {
         LoopActor.start { [self] in
             guard let held = record.dialogue.held else { return }
-            let bytes = await heldBytes(of: held, from: task ?? record.id)
+            let bytes = await heldBytes(of: held)
             guard !isOver, record.dialogue.held != nil else { return }
-            if held.bodyLength > 0 { session.journal.dropContent(of: task ?? record.id) }
-            record.dialogue.held = nil
+            dropHeld()
+            dropReceived()
             guard !held.isTruncated, let bytes else {
                 fail(
                     .url(
@@ -289,16 +301,23 @@ extension TaskRunner {
     }
 
     /// Nil where the store does not have it any more.
-    private func heldBytes(of held: HeldResponse, from task: TaskID) async -> [UInt8]? {
+    private func heldBytes(of held: HeldResponse) async -> [UInt8]? {
         guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.pendingContent(of: task) { return bytes }
+        if let bytes = session.journal.pendingContent(of: record.id) { return bytes }
         do {
-            return try await session.store.content(of: task)
+            return try await session.store.content(of: record.id)
         } catch {
             services.log.write(
                 .error, "a held response cannot be read", ["error": .words("\(error)")])
             return nil
         }
+    }
+}
+
+extension TransferError {
+    /// Part of a content is here, and what follows is none of it.
+    static func restAnswered(with status: Int) -> TransferError {
+        .badServerResponse("The rest of the content was answered with status \(status).")
     }
 }
 

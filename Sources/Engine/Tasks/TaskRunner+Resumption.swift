@@ -159,9 +159,7 @@ extension TaskRunner {
             return .stop
         case .other:
             guard record.response == nil || isResponseDecided else {
-                exchange.sequel = .fail(
-                    .badServerResponse(
-                        "The rest of the content was answered with status \(head.status)."))
+                exchange.sequel = .fail(.restAnswered(with: head.status))
                 return .stop
             }
             dropReceived()

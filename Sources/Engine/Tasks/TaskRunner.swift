@@ -70,6 +70,8 @@ final class TaskRunner {
     var decision: PendingDecision?
     /// Whether the delegate has allowed the response, or was not asked.
     var isResponseDecided = false
+    /// How often a stored credential was presented without asking.
+    var storedPresentations = 0
     /// The response of another task whose transfer this one goes on with (S-70).
     var inheritedResponse: ResponseRecord?
 
@@ -132,7 +134,7 @@ final class TaskRunner {
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
-            && !isParking && bodyPipe == nil && decision == nil
+            && !isParking && bodyPipe == nil && decision == nil && record.dialogue.held == nil
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
@@ -246,7 +248,6 @@ final class TaskRunner {
         case .waitForBeginDate: waitForBeginDate()
         case .stopWaitingForBeginDate: beginTimer = nil
         case .askForBody: askForBody()
-        case .stopAskingForBody: break  // the decision goes on waiting
         case .waitForRetry: waitForRetry()
         case .stopWaitingForRetry: retryTimer = nil
         case .enterQueue: session.queue.enter(self)
@@ -326,10 +327,8 @@ final class TaskRunner {
         shown.sent = 0
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
-        var request = AttemptRequest(
-            record, in: session.record, asking: rangeRequest, sending: body,
-            isLimited: isLimited)
-        request.identity = identityPolicy(for: request.url)
+        let request = AttemptRequest(
+            record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited)
         exchange.opened(session.pool.start(request, observer: self))
     }
 
@@ -368,58 +367,6 @@ final class TaskRunner {
     func endAttemptTimers() {
         timeouts.attemptEnded(at: services.clock.uptime)
         armTimeouts()
-    }
-
-    private func complete(_ error: TransferError?) {
-        let isWhole = error == nil
-        record.state = .completed
-        record.suspendCount = 0
-        record.hasLiveAttempt = false
-        record.checkpoint = nil
-        record.completedAt = services.clock.now
-        record.error = error.map {
-            $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
-        }
-        leave()
-        let hub = services.hub
-        if isWhole, record.type == .download {
-            hub.publish(.didFinishDownloading, of: record.id, in: session)
-        }
-        hub.publish(.didFinishCollectingMetrics(record.metrics), of: record.id, in: session)
-        hub.publish(.didComplete(record.error), of: record.id, in: session)
-        endWaits()
-        services.onCompletion?(self)
-    }
-
-    /// The task goes on as another one (S-70).
-    private func retire() {
-        record.state = .completed
-        record.suspendCount = 0
-        record.hasLiveAttempt = false
-        record.completedAt = services.clock.now
-        leave()
-        if let heir = record.dialogue.becameTask {
-            services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
-        }
-        endWaits()
-        services.onCompletion?(self)
-    }
-
-    /// What the end of a task leaves nothing of.
-    private func leave() {
-        timeoutTimer.cancel()
-        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
-        session.resourceTimeLeft[record.id] = nil
-        services.progress.forget(self)
-        services.checkpoints.forget(self)
-        bodyPipe?.end(.taskEnded(record.error))
-        bodyPipe = nil
-        leaveTrustLine()
-        closeDecision(as: .withdrawn)
-        dropHeld()
-        record.dialogue.authentication = TaskAuthentication()
-        showProgress()
-        session.journal.save(record)
     }
 
     /// Whether a decision stands between the task and its next attempt.

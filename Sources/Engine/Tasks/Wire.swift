@@ -1,3 +1,4 @@
+internal import Loop
 internal import Semantics
 
 /// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to records.
@@ -6,14 +7,16 @@ extension AttemptRequest {
     ///
     /// - Parameters:
     ///   - record: the task.
-    ///   - session: its session, whose headers join the request's.
+    ///   - live: its session, whose headers join the request's.
     ///   - range: what is asked for in place of the whole.
     ///   - body: what is sent.
     ///   - isLimited: whether a limit may hold the attempt up.
+    @LoopActor
     init(
-        _ record: TaskRecord, in session: SessionRecord, asking range: RangeRequest?,
+        _ record: TaskRecord, in live: LiveSession, asking range: RangeRequest?,
         sending body: AttemptBody?, isLimited: Bool
     ) {
+        let session = live.record
         let request = record.currentRequest
         var headers = record.headers(in: session)
         let coding = ContentCoding(for: record.type, headers: headers)
@@ -33,6 +36,7 @@ extension AttemptRequest {
         credential = authentication.server.credential(for: request.url.origin)
         proxyCredential = (proxy?.origin).flatMap(authentication.proxy.credential(for:))
         trust = TrustPolicy(for: request.url, in: session)
+        identity = IdentityPolicy(for: request.url, authentication, in: live)
     }
 }
 
@@ -46,6 +50,24 @@ extension TrustPolicy {
         let origin = url.origin
         self = .known(
             session.knownLeaves.filter { $0.host == origin.host && $0.port == origin.port })
+    }
+}
+
+extension IdentityPolicy {
+    /// S-63: what was decided for this server, else the question, else what the session remembers.
+    @LoopActor
+    fileprivate init(
+        for url: WebURL, _ authentication: TaskAuthentication, in session: LiveSession
+    ) {
+        let isDecided = authentication.identityOrigin == url.origin
+        switch authentication.identity {
+        case .certificate(let identity) where isDecided: self = .certificate(identity)
+        case .without where isDecided: self = .without
+        case _ where !url.isSecure: self = .without
+        case _ where session.record.delegate?.challengeKind(of: .clientCertificate) != nil:
+            self = .ask
+        default: self = session.storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
+        }
     }
 }
 

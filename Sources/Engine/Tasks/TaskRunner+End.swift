@@ -1,0 +1,57 @@
+internal import Loop
+internal import Semantics
+
+/// How a task ends.
+extension TaskRunner {
+    func complete(_ error: TransferError?) {
+        let isWhole = error == nil
+        record.state = .completed
+        record.suspendCount = 0
+        record.hasLiveAttempt = false
+        record.checkpoint = nil
+        record.completedAt = services.clock.now
+        record.error = error.map {
+            $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
+        }
+        leave()
+        let hub = services.hub
+        if isWhole, record.type == .download {
+            hub.publish(.didFinishDownloading, of: record.id, in: session)
+        }
+        hub.publish(.didFinishCollectingMetrics(record.metrics), of: record.id, in: session)
+        hub.publish(.didComplete(record.error), of: record.id, in: session)
+        endWaits()
+        services.onCompletion?(self)
+    }
+
+    /// The task goes on as another one (S-70).
+    func retire() {
+        record.state = .completed
+        record.suspendCount = 0
+        record.hasLiveAttempt = false
+        record.completedAt = services.clock.now
+        leave()
+        if let heir = record.dialogue.becameTask {
+            services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
+        }
+        endWaits()
+        services.onCompletion?(self)
+    }
+
+    /// What the end of a task leaves nothing of.
+    private func leave() {
+        timeoutTimer.cancel()
+        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        session.resourceTimeLeft[record.id] = nil
+        services.progress.forget(self)
+        services.checkpoints.forget(self)
+        bodyPipe?.end(.taskEnded(record.error))
+        bodyPipe = nil
+        leaveTrustLine()
+        closeDecision(as: .withdrawn)
+        dropHeld()
+        record.dialogue.authentication = TaskAuthentication()
+        showProgress()
+        session.journal.save(record)
+    }
+}
