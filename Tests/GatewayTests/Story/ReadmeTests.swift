@@ -12,6 +12,7 @@ struct ReadmeTests {
         file.headers = ["Last-Modified": "Mon, 01 Jan 2024 00:00:00 GMT"]
         origin.on("/big.iso", .resource(file))
         for path in ["/note", "/put/hello", "/put/stream"] { origin.on(path, .echo) }
+        origin.on("/vault", Self.vault)
         let readme = String(decoding: try Contract.bytes(of: "README.md"), as: UTF8.self)
         let first = try #require(Self.blocks(readme).first { $0.contains("call() {") })
         let definitions = first.split(separator: "\n\n")[0]
@@ -40,6 +41,8 @@ struct ReadmeTests {
         let stream = try #require(origin.requests(for: "/put/stream").first)
         #expect(stream.bodyIsComplete && stream.bodyLength == numbers.utf8.count)
         #expect(numbers.utf8.starts(with: stream.body))
+        #expect(shell.outputText.contains("the gold is here"))
+        #expect(origin.requests(for: "/vault").count == 2)
         let ranges = origin.requests(for: "/big.iso").compactMap { $0.headers["Range"] }
         #expect(ranges.contains { $0.hasSuffix("-") }, "a download that went on: \(ranges)")
         let tasks = try await client.get("/v1/tasks?state=completed&limit=100").json
@@ -50,6 +53,16 @@ struct ReadmeTests {
             }
             let content = try await client.content(task.id)
             #expect(content.count == 3_000_000 && Pattern.firstDifference(in: content) == nil)
+        }
+    }
+
+    /// Opens to alice alone.
+    private static let vault = Behaviour { exchange in
+        let password = Data("alice:open sesame".utf8).base64EncodedString()
+        if exchange.request.headers["Authorization"] == "Basic \(password)" {
+            try exchange.answer(200, [:], "the gold is here")
+        } else {
+            try exchange.answer(401, ["WWW-Authenticate": "Basic realm=\"vault\""], "who is it?")
         }
     }
 
