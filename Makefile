@@ -29,7 +29,7 @@ build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
 	$(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
 
-test: toolchain ## all tests, then the contract checks against a live gateway
+test: toolchain ## all tests, then the contract checks, then real servers against a live gateway
 	@.ci/setup test
 	$(SWIFT) build --build-tests
 	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own.
@@ -38,6 +38,7 @@ test: toolchain ## all tests, then the contract checks against a live gateway
 	$(SWIFT) test --skip-build --disable-xctest --filter '^ClientTests\.'
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.'
 	Tests/contract/run $(DEBUG)
+	Tests/servers/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)
 	@.ci/setup bench

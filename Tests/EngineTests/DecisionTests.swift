@@ -82,6 +82,7 @@ struct DecisionTests {
         let decision = try await house.asked(task)
         #expect(attempt.isPaused && attempt.request.mayPause)
         #expect(try await house.task(task).hasLiveAttempt)
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
         try await house.answer(decision, .response(.allow))
         let record = try await house.finished(task)
         #expect(record.response?.status == 200)

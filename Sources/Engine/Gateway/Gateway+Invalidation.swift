@@ -20,7 +20,7 @@ extension Gateway {
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
         // Those first that wait: the slots of the others would go to them.
         let runners = session.runners.values
-        for runner in runners where runner.waitReason != nil { runner.send(.cancel) }
+        for runner in runners where !runner.machine.hasLiveAttempt { runner.send(.cancel) }
         for runner in runners { runner.send(.cancel) }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
         while true {

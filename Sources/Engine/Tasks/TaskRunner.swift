@@ -130,7 +130,9 @@ final class TaskRunner {
     /// Whether a limit applies, of the task's own or around it.
     var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
 
-    var waitReason: WaitReason? { machine.waitReason }
+    var waitReason: WaitReason? {
+        machine.waitReason ?? (exchange.isPaused(for: .decision) ? .decision : nil)
+    }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
