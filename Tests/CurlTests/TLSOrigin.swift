@@ -2,7 +2,8 @@ import TestSupport
 
 /// A TLS server of Python's that tells of each connection and each request that it has read.
 ///
-/// Answers every request with the common name of the client's certificate, or `nobody`.
+/// Answers every request with the common name of the client's certificate, or `nobody`; `/digest` with 401 where there is
+/// no proof.
 final class TLSOrigin: Sendable {
     /// What it wants of clients.
     enum Demand: String, Sendable {
@@ -11,52 +12,58 @@ final class TLSOrigin: Sendable {
         case later
     }
 
-    let port: UInt16
-    private let process: ChildProcess
+    private let server: PythonServer
 
     /// Starts it; `version` is `1.2` or `1.3`, and clients' certificates are those of `authority`, a PEM file.
     convenience init(
         _ identity: CertificateForge.Identity, version: String = "1.3",
-        demand: Demand = .nothing, authority: String = ""
+        demand: Demand = .nothing, authority: String = "", tells: Bool = false
     ) async throws {
         try await self.init(
             certificate: identity.certificatePath, key: identity.keyPath, version: version,
-            demand: demand, authority: authority)
+            demand: demand, authority: authority, tells: tells)
     }
 
-    /// The same with the paths of PEM files.
+    /// The same with the paths of PEM files; `tells` of headers too.
     init(
         certificate: String, key: String, version: String = "1.3", demand: Demand = .nothing,
-        authority: String = ""
+        authority: String = "", tells: Bool = false
     ) async throws {
-        process = try ChildProcess(
-            "python3",
-            ["-u", "-c", Self.script, certificate, key, version, demand.rawValue, authority])
-        let line = try await process.waitForLine { $0.hasPrefix("port ") }
-        guard let port = UInt16(line.dropFirst(5)) else { throw NoPort() }
-        self.port = port
+        server = try await PythonServer(
+            Self.script,
+            [certificate, key, version, demand.rawValue, authority, tells ? "tells" : ""])
     }
+
+    var port: UInt16 { server.port }
 
     func url(_ path: String = "/", host: String = "localhost") -> String {
         "https://\(host):\(port)\(path)"
     }
 
-    /// `connection N`, `failed N`, `request N GET /`, in their order.
-    var lines: [String] { process.outputText.split(separator: "\n").dropFirst().map(String.init) }
+    /// The requests that it has read, such as `request 2 GET /`, where 2 is the number of the connection.
+    var requests: [String] {
+        get async throws { try await server.lines.filter { $0.hasPrefix("request") } }
+    }
 
-    /// The requests that it has read.
-    var requests: [String] { lines.filter { $0.hasPrefix("request") } }
+    /// The header lines of all requests, where it tells them.
+    var headers: [String] {
+        get async throws {
+            try await server.lines.compactMap {
+                $0.hasPrefix("header ") ? String($0.dropFirst(7)) : nil
+            }
+        }
+    }
 
     /// Waits until a handshake has failed on its side too.
     func waitForFailure() async throws {
-        try await eventually("a handshake to fail") { lines.contains { $0.hasPrefix("failed") } }
+        try await eventually("a handshake to fail") {
+            server.linesSoFar.contains { $0.hasPrefix("failed") }
+        }
     }
-
-    struct NoPort: Error {}
 
     private static let script = #"""
         import socket, ssl, sys, threading
-        certificate, key, version, demand, authority = sys.argv[1:]
+        certificate, key, version, demand, authority, tells = sys.argv[1:]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(certificate, key)
         number = ssl.TLSVersion.TLSv1_2 if version == "1.2" else ssl.TLSVersion.TLSv1_3
@@ -102,9 +109,23 @@ final class TLSOrigin: Sendable {
                 stream = connection.makefile("rb")
                 while line := stream.readline():
                     method, path, _ = line.decode().split()
-                    while stream.readline().strip():
-                        pass
+                    headers = []
+                    while line := stream.readline().strip():
+                        headers.append(line.decode())
                     print("request", number, method, path)
+                    if tells:
+                        for header in headers:
+                            print("header", header)
+                    if "Transfer-Encoding: chunked" in headers:
+                        while stream.readline().strip() != b"0":
+                            pass
+                        stream.readline()
+                    proven = any(header.startswith("Authorization") for header in headers)
+                    if path == "/digest" and not proven:
+                        connection.sendall(
+                            b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n"
+                            b'WWW-Authenticate: Digest realm="s", nonce="m"\r\n\r\n')
+                        continue
                     if path == "/private" and not connection.getpeercert():
                         authenticate(connection)
                     body = client(connection).encode()
@@ -118,8 +139,11 @@ final class TLSOrigin: Sendable {
         number = 0
         while True:
             plain, _ = listener.accept()
+            if plain.recv(5, socket.MSG_PEEK) == b"MARK ":
+                print(plain.makefile("rb").readline().decode().strip())
+                plain.close()
+                continue
             number += 1
-            print("connection", number)
             threading.Thread(target=serve, args=(plain, number), daemon=True).start()
         """#
 }
