@@ -1,0 +1,303 @@
+"""The programs in Examples, run as a reader would run them against a live gateway."""
+
+import base64
+import contextlib
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+import urllib.request
+
+import pytest
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "Examples"
+CONTENT = bytes(range(256)) * 1000
+RIGHT = "Basic " + base64.b64encode("alice:wönderland".encode()).decode()
+
+
+class Origin(http.server.BaseHTTPRequestHandler):
+    """Wants alice's password, and offers a scheme that nobody can type first."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        allowed = self.headers.get("Authorization") == RIGHT
+        body = CONTENT if allowed else b"no"
+        self.send_response(200 if allowed else 401)
+        if allowed:
+            self.send_header("Content-Disposition", 'attachment; filename="report.bin"')
+        else:
+            self.send_header("WWW-Authenticate", 'Bearer realm="x", Basic realm="Staff", charset="UTF-8"')
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def origin():
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/report"
+        server.shutdown()
+        thread.join()
+
+
+class CuttingProxy:
+    """Passes bytes to the gateway, but cuts the first event stream once it has asked a question."""
+
+    def __init__(self):
+        self.heads = []
+        self._has_cut = False
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                client, _ = self._listener.accept()
+                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        place = urllib.parse.urlsplit(os.environ["FERRY_URL"])
+        with client, socket.create_connection((place.hostname, place.port)) as gateway:
+            threading.Thread(target=self._pass, args=(client, gateway, self._up()), daemon=True).start()
+            self._pass(gateway, client, self._down())
+
+    @staticmethod
+    def _pass(source, target, watch):
+        next(watch)
+        with contextlib.suppress(OSError):
+            while piece := source.recv(65536):
+                target.sendall(piece)
+                if watch.send(piece):
+                    break
+        # Both ways end together.
+        for end in (source, target):
+            with contextlib.suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+
+    def _up(self):
+        cut = False
+        while True:
+            piece = yield cut
+            if b"/events" in piece.partition(b"\r\n")[0]:
+                self.heads.append(piece.decode())
+
+    def _down(self):
+        text, cut = b"", False
+        while True:
+            text += yield cut
+            if not self._has_cut and b"\nevent: task.didReceiveChallenge" in text and text.endswith(b"\n\n\r\n"):
+                cut = self._has_cut = True
+
+
+@pytest.fixture
+def cutting_proxy():
+    proxy = CuttingProxy()
+    yield proxy
+    proxy.close()
+
+
+def run(command, folder, typed="", **environment):
+    """Runs a program without a terminal; what is typed comes by standard input."""
+    return subprocess.run(
+        command, cwd=folder, input=typed, env={**os.environ, **environment}, text=True,
+        capture_output=True, timeout=60, start_new_session=True, encoding="utf-8",
+    )
+
+
+def sessions():
+    """The sessions that are not over."""
+    request = urllib.request.Request(
+        os.environ["FERRY_URL"] + "/v1/sessions",
+        headers={"Authorization": "Bearer " + os.environ["FERRY_TOKEN"]},
+    )
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return {s["id"] for s in json.load(answer)["sessions"] if s["state"] == "active"}
+
+
+def assert_came_back(proxy):
+    """S-8: the second connection went on behind the last event of the first, the question."""
+    assert len(proxy.heads) == 2, proxy.heads
+    assert "last-event-id" not in proxy.heads[0].lower()
+    assert re.search(r"^last-event-id: \S+\r$", proxy.heads[1], re.IGNORECASE | re.MULTILINE)
+
+
+# Python
+
+
+def python(*arguments):
+    return [sys.executable, str(EXAMPLES / "answer_challenges.py"), *arguments]
+
+
+def test_python_answers_from_the_command_line_and_leaves_the_file(origin, tmp_path):
+    before = sessions()
+    done = run(python(origin, "--user", "alice"), tmp_path, FERRY_PASSWORD="wönderland")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "report.bin\n"
+    assert (tmp_path / "report.bin").read_bytes() == CONTENT
+    assert f"{len(CONTENT)} of {len(CONTENT)} bytes" in done.stderr
+    assert sessions() == before
+
+
+def test_python_asks_until_the_password_is_right(origin, tmp_path):
+    typed = "alice\nwrong\nalice\nwönderland\n"
+    done = run(python(origin, "-o", "here"), tmp_path, typed)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "here").read_bytes() == CONTENT
+    assert done.stderr.count("asks: 'Staff'") == 2
+
+
+def test_python_tells_when_the_password_is_wrong(origin, tmp_path):
+    before = sessions()
+    done = run(python(origin, "--user", "alice"), tmp_path, FERRY_PASSWORD="wrong")
+    assert done.returncode == 1
+    assert done.stderr.endswith("the server answered 401\n")
+    assert list(tmp_path.iterdir()) == []
+    assert sessions() == before
+
+
+def test_python_misses_nothing_when_its_events_are_cut(origin, tmp_path, cutting_proxy):
+    done = run(
+        python(origin, "--user", "alice"), tmp_path,
+        FERRY_URL=cutting_proxy.url, FERRY_PASSWORD="wönderland",
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "report.bin").read_bytes() == CONTENT
+    assert_came_back(cutting_proxy)
+
+
+# JavaScript
+
+DRIVER = """
+import { writeFile } from "node:fs/promises";
+const [module, base, token, url, logins, byCookie] = JSON.parse(process.argv[1]);
+const { Ferry } = await import(module);
+const asked = [], progress = [];
+let cookie;
+if (byCookie) {
+  // What a browser does by itself: it keeps the cookie, and tells where the page is from.
+  const bare = globalThis.fetch;
+  globalThis.fetch = async (input, options = {}) => {
+    const headers = { ...options.headers, Origin: base, ...(cookie && { Cookie: cookie }) };
+    const answer = await bare(input, { ...options, headers });
+    cookie = answer.headers.get("set-cookie")?.split(";")[0] ?? cookie;
+    return answer;
+  };
+}
+const ferry = new Ferry({ base, token });
+if (byCookie) await ferry.signIn(token);
+try {
+  const file = await ferry.download(url, {
+    askPassword: async (space, failures) => {
+      asked.push([space.realm, failures]);
+      const [user, password] = logins.shift() ?? [];
+      return user === undefined ? null : { user, password };
+    },
+    onProgress: (bytes, total) => progress.push([bytes, total]),
+  });
+  await writeFile(file.name, new Uint8Array(await (await file.content()).arrayBuffer()));
+  await file.forget();
+  console.log(JSON.stringify({ name: file.name, asked, progress }));
+} catch (error) {
+  console.log(JSON.stringify({ error: error.message, kind: error.constructor.name, asked }));
+}
+"""
+
+
+def node(folder, url, logins, base=None, token=None, by_cookie=False):
+    module = (EXAMPLES / "browser" / "ferry.js").as_uri()
+    assert shutil.which("node"), "node 18 or newer is needed: .ci/setup test"
+    options = [module, base or os.environ["FERRY_URL"], token or os.environ["FERRY_TOKEN"], url, logins, by_cookie]
+    done = run(["node", "--input-type=module", "-e", DRIVER, json.dumps(options)], folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_javascript_asks_until_the_password_is_right(origin, tmp_path):
+    before = sessions()
+    told = node(tmp_path, origin, [["alice", "wrong"], ["alice", "wönderland"]])
+    assert told["asked"] == [["Staff", 0], ["Staff", 1]]
+    assert told["progress"][-1] == [len(CONTENT), len(CONTENT)]
+    assert (tmp_path / "report.bin").read_bytes() == CONTENT
+    assert sessions() == before
+
+
+def test_javascript_goes_on_without_a_password_to_the_401(origin, tmp_path):
+    told = node(tmp_path, origin, [])
+    assert told == {"error": "the server answered 401", "kind": "TransferFailed", "asked": [["Staff", 0]]}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_javascript_tells_a_refusal_of_the_gateway(origin, tmp_path):
+    told = node(tmp_path, origin, [], token="fry_wrong")
+    assert told["kind"] == "Refusal"
+
+
+def test_javascript_misses_nothing_when_its_events_are_cut(origin, tmp_path, cutting_proxy):
+    told = node(tmp_path, origin, [["alice", "wönderland"]] * 2, base=cutting_proxy.url)
+    assert told["name"] == "report.bin"
+    assert (tmp_path / "report.bin").read_bytes() == CONTENT
+    assert_came_back(cutting_proxy)
+
+
+@pytest.fixture
+def nginx(tmp_path_factory):
+    """The page and the gateway at one origin, by the configuration that Examples gives."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("nginx")
+    text = (EXAMPLES / "browser" / "nginx.conf").read_text()
+    for old, new in (
+        ("127.0.0.1:8090", f"127.0.0.1:{port}"),
+        ("http://127.0.0.1:8080", os.environ["FERRY_URL"]),
+        ("/tmp/ferry-example", f"{folder}/ferry-example"),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    configuration = folder / "nginx.conf"
+    configuration.write_text(text)
+    # A worker of root's may not see a folder of the user's.
+    directives = "daemon off;" + (" user root;" if os.geteuid() == 0 else "")
+    process = subprocess.Popen(
+        ["/usr/sbin/nginx", "-p", EXAMPLES / "browser", "-c", configuration, "-g", directives],
+        stderr=subprocess.PIPE, text=True,
+    )
+    try:
+        for _ in range(200):
+            assert process.poll() is None, process.stderr.read()
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_the_page_and_the_gateway_are_one_origin_behind_nginx(nginx, origin, tmp_path):
+    with urllib.request.urlopen(f"{nginx}/example/", timeout=20) as page:
+        assert page.headers["Content-Type"] == "text/html"
+        assert b'from "./ferry.js"' in page.read()
+    with urllib.request.urlopen(f"{nginx}/example/ferry.js", timeout=20) as module:
+        assert module.headers["Content-Type"] == "text/javascript"
+    told = node(tmp_path, origin, [["alice", "wönderland"]], base=nginx, by_cookie=True)
+    assert told["name"] == "report.bin"
+    assert (tmp_path / "report.bin").read_bytes() == CONTENT
