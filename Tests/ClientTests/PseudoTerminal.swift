@@ -80,7 +80,11 @@ final class PseudoTerminal: Sendable {
 
     /// Types, as a person does.
     func type(_ text: String) {
-        let bytes = Array(text.utf8)
+        type(bytes: Array(text.utf8))
+    }
+
+    /// Types bytes that are perhaps no text.
+    func type(bytes: [UInt8]) {
         _ = write(control, bytes, bytes.count)
     }
 

@@ -15,6 +15,8 @@ final class TransferDelegate {
     /// What was answered to those who ask for a password.
     private var logins: [Space: Attempt] = [:]
     private var passphrase: String?
+    /// Whether the gateway, and not who asked, refused the last password.
+    private var wasUnusable = false
     /// What has been told once and need not be told again.
     private var told: Set<String> = []
 
@@ -78,6 +80,7 @@ final class TransferDelegate {
                 guard let prompt, reply.credential != nil else { throw .refused(problem) }
                 refusals += 1
                 passphrase = nil
+                wasUnusable = true
                 prompt.say("\(problem)")
             }
         }
@@ -128,7 +131,8 @@ final class TransferDelegate {
             return offer(given.user, password, in: space, task, 1)
         }
         guard let prompt else { return giveUp() }
-        if tries > 0 { prompt.say("Wrong user name or password.") }
+        if tries > 0, !wasUnusable { prompt.say("Wrong user name or password.") }
+        wasUnusable = false
         guard tries < TransferDelegate.mostTries else { return giveUp() }
         if !challenge.isSecure {
             tellOnce("\(challenge.place) gets what you type without encryption.")

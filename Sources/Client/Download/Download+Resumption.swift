@@ -51,6 +51,10 @@ extension Download {
             case (nil, _): try cancel(feed)
             // A part that could not be written has to make room.
             case (.failed, _), (.succeeded, .file): try keep(feed)
+            case (.succeeded, _) where (feed.progress.response?.status ?? 0) >= 400:
+                // The server's words about a refusal are no beginning of the file.
+                client.forget(feed.id)
+                try target?.forget()
             case (.succeeded, _): try keepContent(of: feed)
             }
         } catch {
