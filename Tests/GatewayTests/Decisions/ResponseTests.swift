@@ -27,7 +27,7 @@ struct ResponseTests {
         #expect(question.event.event == "task.didReceiveResponse" && question.kind == "response")
         let headers = question.event.json["response"]["headers"].array ?? []
         #expect(headers.contains(["X-Kind", "treasure"]))
-        #expect(try await client.task(id)["state"].string == "running")
+        #expect(try await client.task(id)["waitingFor"].string == "decision")
         try await client.decide(question, .disposition("allow"))
         #expect(try await client.completedTask(id)["error"].isNull)
         #expect(try await client.content(id) == Pattern.bytes(count: 300_000))
