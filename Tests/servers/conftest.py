@@ -35,8 +35,8 @@ def apache(kerberos):
 
 
 @pytest.fixture(scope="session")
-def squid():
-    with Squid() as server:
+def squid(kerberos):
+    with Squid(kerberos) as server:
         yield server
 
 

@@ -91,9 +91,8 @@ class Delegate:
         self.gateway = gateway
         self._answer = answer or script()
         delegate = {"handles": list(handles), "decisionTimeout": timeout} if handles else None
-        session = gateway.post(
-            "/v1/sessions", 201, type=type, configuration=configuration, delegate=delegate
-        )
+        members = dict(type=type, configuration=configuration, delegate=delegate)
+        session = gateway.post("/v1/sessions", 201, **members)
         self.path = session.headers["Location"]
         self.events = []
         self._changed = threading.Condition()

@@ -4,6 +4,9 @@ import certificates
 from daemon import AccessLog, Daemon, free_ports, run
 
 BODY = "nginx speaks\n"
+# Just below what the gateway holds while a decision waits, and more than that.
+LONG = "no, and for a long time no\n" * 38_000
+ENDLESS = LONG * 2
 USER, PASSWORD = "alice", "open sesame"
 
 HEAD = r"""
@@ -45,6 +48,17 @@ PLAIN = r"""
         location /quoted {
             auth_basic "the \\\"inner\\\" circle, back\\\\slash";
             try_files /content =404;
+        }
+        location /long {
+            auth_basic "Staff only";
+            error_page 401 /refusal-long;
+        }
+        location /endless {
+            auth_basic "Staff only";
+            error_page 401 /refusal-endless;
+        }
+        location /refusal {
+            auth_basic off;
         }
         location /leave {
             auth_basic "Staff only";
@@ -107,6 +121,8 @@ class Nginx(Daemon):
         self.write("nginx.conf", text + "}\n")
         self.write("clients.pem", authorities.pem)
         self.write("site/content", BODY)
+        self.write("site/refusal-long", LONG)
+        self.write("site/refusal-endless", ENDLESS)
         digest = run("openssl", "passwd", "-apr1", "-stdin", input=PASSWORD).strip()
         self.write("htpasswd", f"{USER}:{digest}\n")
         self.log = AccessLog(self.folder / "access.log")

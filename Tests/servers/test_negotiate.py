@@ -8,9 +8,10 @@ from gateway import Gateway
 
 
 @pytest.fixture(scope="module")
-def listed(kerberos):
+def listed(kerberos, gateway_arguments):
     """A gateway whose operator has tickets, and lists the host `localhost`."""
-    with Gateway("--negotiate-host", "localhost", **kerberos.client_environment()) as gateway:
+    arguments = [*gateway_arguments, "--negotiate-host", "localhost"]
+    with Gateway(*arguments, **kerberos.client_environment()) as gateway:
         yield gateway
 
 
@@ -56,3 +57,26 @@ def test_elsewhere_it_is_offered_and_takes_no_password(unlisted, apache):
 def test_elsewhere_nobody_is_asked_who_does_not_want_to_be(unlisted, apache):
     with Delegate(unlisted, handles=None) as delegate:
         assert delegate.fetch(apache.url("/kerberos", "localhost")).status == 401
+
+
+@pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])
+def test_a_listed_proxy_gets_a_ticket_without_a_question(listed, squid, nginx, server):
+    proxy = {}
+    for prefix in ["HTTP", "HTTPS"]:
+        proxy |= {f"{prefix}Enable": True, f"{prefix}Proxy": "localhost"}
+        proxy[f"{prefix}Port"] = squid.ports["negotiate"]
+    with Delegate(listed, connectionProxyDictionary=proxy, handles=None) as delegate:
+        assert delegate.fetch(nginx.url(server)).status == 200
+    assert any(each["user"] == "ferry@FERRY.TEST" for each in squid.log.wait(":", 1))
+
+
+def test_a_listed_host_that_there_is_no_ticket_for(kerberos, apache):
+    """The tickets have gone: the 401 comes through, or is asked about."""
+    environment = kerberos.client_environment() | {"KRB5CCNAME": f"FILE:{kerberos.folder}/none"}
+    with Gateway("--negotiate-host", "localhost", **environment) as gateway:
+        url = apache.url("/kerberos", "localhost")
+        with Delegate(gateway, handles=None) as delegate:
+            assert delegate.fetch(url).status == 401
+        with Delegate(gateway, script(REJECT)) as delegate:
+            assert delegate.fetch(url).status == 401
+            assert [each.method for each in delegate.questions()] == ["Negotiate"]

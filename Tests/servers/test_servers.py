@@ -87,6 +87,12 @@ def test_squid_wants_to_know_who_asks(squid, nginx, scheme):
         assert curl(*wrong, nginx.url("open"))[0] == 407
 
 
+def test_squid_takes_tickets(squid, nginx, kerberos):
+    words = ["-x", f"http://localhost:{squid.ports['negotiate']}", "--proxy-negotiate", "-U", ":"]
+    answer = curl(*words, nginx.url("open"), **kerberos.client_environment())
+    assert answer == (200, nginx_module.BODY)
+
+
 def test_squid_offers_all_on_one_port(squid, nginx):
     _, answer = curl("-D", "-", "-x", squid.url("all"), nginx.url("open"))
     for scheme in ["Basic", "Digest", "NTLM"]:

@@ -149,6 +149,18 @@ def create(gateway, delegate, url, resume):
         assert {each["status"] for each in answer.json()["results"]} == {201}
 
 
+def waiting_count(gateway):
+    """Tasks that wait for a decision."""
+    count, cursor = 0, ""
+    while cursor is not None:
+        page = gateway.get(
+            f"/v1/tasks?limit=500&cursor={cursor}" if cursor else "/v1/tasks?limit=500"
+        )
+        count += sum(each["waitingFor"] == "decision" for each in page["tasks"])
+        cursor = page["nextCursor"]
+    return count
+
+
 def connections(gateway, port):
     """Connections of the gateway to a port of the origin's."""
     sockets = set()
@@ -167,9 +179,14 @@ def connections(gateway, port):
     return found
 
 
-def test_a_thousand_tasks_wait_in_little_memory_and_hold_no_connection(own, nginx):
+# `brief` keeps no connection by itself. Tasks that meet the same certificate wait for one answer.
+@pytest.mark.parametrize("server, questions", [("brief", COUNT + 1), ("self-signed", 1)])
+def test_a_thousand_tasks_wait_in_little_memory_and_hold_no_connection(
+    own, nginx, server, questions
+):
     """At most 16 KiB for each above what a suspended task costs."""
-    url = nginx.url("brief", "/thousand")
+    path = f"/thousand-{server}"
+    url = nginx.url(server, path)
     with Delegate(own, lambda _: None, httpMaximumConnectionsPerHost=16) as delegate:
         # What is made once for all is there before anything is measured.
         delegate.asked(delegate.start(url))
@@ -177,11 +194,27 @@ def test_a_thousand_tasks_wait_in_little_memory_and_hold_no_connection(own, ngin
         create(own, delegate, url, resume=False)
         idle = own.resident()
         create(own, delegate, url, resume=True)
-        delegate.asked(count=COUNT + 1, within=60)
-        eventually(lambda: len(pending(own, delegate)) == COUNT + 1, "all of them to be pending")
+        delegate.asked(count=questions, within=60)
+        eventually(lambda: waiting_count(own) == COUNT + 1, "all of them to wait", 60)
         waiting = own.resident()
         cost = (waiting - idle) - (idle - start)
         print(f"idle {(idle - start) // COUNT}, waiting {(waiting - idle) // COUNT} bytes a task")
         assert cost / COUNT <= 16 * 1024, f"{cost // COUNT} bytes a task"
-        assert connections(own, nginx.ports["brief"]) == 0
-    assert len(nginx.log.requests("/thousand")) == COUNT + 1
+        assert len(pending(own, delegate)) == questions
+        assert connections(own, nginx.ports[server]) == 0
+        assert len(nginx.log.requests(path)) == (0 if server == "self-signed" else COUNT + 1)
+
+
+def test_a_task_that_waits_for_its_response_decision_holds_its_connection(own, nginx):
+    """S-56: it is live, and ends with a stop of the gateway."""
+    with Delegate(own, lambda _: None, handles=["response"]) as delegate:
+        task = delegate.start(nginx.url("open", "/long"))
+        question = delegate.asked(task)
+        assert connections(own, nginx.ports["open"]) == 1
+        delegate.leave()
+        own.kill9()
+        own.restart()
+        delegate.follow()
+        assert delegate.finish(task).error == -997
+        assert pending(own, delegate) == []
+        delegate.reply(question, {"disposition": "allow"}, 410)
