@@ -15,12 +15,12 @@ MARKER = "Ferry listens on "
 
 
 class Gateway:
-    """A gateway that may fetch from loopback. Can be killed, and started on its data again."""
+    """May fetch from loopback or what is `allowed`. Can be killed, and started on its data again."""
 
-    def __init__(self, *arguments, **environment):
+    def __init__(self, *arguments, allowed="127.0.0.0/8", **environment):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
-        self._arguments = arguments
+        self._arguments = ["--allow-destination", allowed, *arguments]
         self._environment = environment
         self._process = None
         self.client = None
@@ -48,7 +48,7 @@ class Gateway:
         environment |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
         command = ["setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
         command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self.folder / "data"]
-        command += ["--allow-destination", "127.0.0.0/8", *self._arguments]
+        command += self._arguments
         with open(self.folder / "output", "w") as output, open(self.folder / "log", "a") as log:
             self._process = subprocess.Popen(
                 command, env=environment | self._environment, stdout=output, stderr=log

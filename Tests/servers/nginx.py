@@ -79,7 +79,7 @@ PLAIN = r"""
 
 SECURE = r"""
     server {
-        listen 127.0.0.1:%(port)d ssl;
+        listen 127.0.0.1:%(port)d ssl%(http2)s;
         ssl_certificate %(name)s.crt;
         ssl_certificate_key %(name)s.key;
         ssl_protocols %(protocols)s;
@@ -117,7 +117,9 @@ class Nginx(Daemon):
         text = HEAD + PLAIN % self.ports
         for name, pair, protocols, more in servers:
             port = self.ports[name]
-            text += SECURE % dict(port=port, name=pair, protocols=protocols, more=more)
+            # HTTP/2 where one session may have several tasks on a connection, 1.1 elsewhere.
+            http2 = "" if "client-on" in name else " http2"
+            text += SECURE % dict(port=port, http2=http2, name=pair, protocols=protocols, more=more)
         self.write("nginx.conf", text + "}\n")
         self.write("clients.pem", authorities.pem)
         self.write("site/content", BODY)

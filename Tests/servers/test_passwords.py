@@ -211,7 +211,9 @@ def test_a_redirect_to_another_origin_takes_nothing_along(gateway, nginx):
     inside = [each for each in nginx.log.requests("empty-handed") if each["user"]]
     assert [each["cookie"] for each in inside] == [f"taste={canaries.COOKIE}"]
     (outside,) = [
-        each for each in nginx.log.wait("empty-handed", 3) if each["port"] == str(nginx.ports["open"])
+        each
+        for each in nginx.log.wait("empty-handed", 3)
+        if each["port"] == str(nginx.ports["open"])
     ]
     assert [outside["authorization"], outside["cookie"], outside["sensitive"]] == ["", "", ""]
 

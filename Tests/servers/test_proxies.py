@@ -7,6 +7,7 @@ import pytest
 import nginx as nginx_module
 import squid as squid_module
 from delegate import CANCEL, DEFAULT, REJECT, Delegate, script, trust, use
+from gateway import Gateway
 
 CAROL = use(squid_module.USER, squid_module.PASSWORD)
 METHODS = {"basic": "HTTPBasic", "digest": "HTTPDigest", "ntlm": "NTLM"}
@@ -105,6 +106,18 @@ def test_a_credential_for_the_session_opens_the_proxy_for_all(gateway, squid, ng
     with Delegate(gateway, decide, **through(squid, "basic")) as delegate:
         for server in ["open", "good", "open"]:
             assert delegate.fetch(nginx.url(server)).status == 200
+
+
+@pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])
+def test_a_proxy_is_a_destination_that_the_operator_may_deny(squid, nginx, server):
+    """S-23, X-1: denied before a byte is sent, whatever lies behind it."""
+    with Gateway(allowed=f"127.0.0.1/32:{nginx.ports[server]}") as narrow:
+        with Delegate(narrow, handles=None, **through(squid, "basic")) as delegate:
+            result = delegate.fetch(nginx.url(server, "/denied"))
+            error = result.task["error"]
+            assert (error["domain"], error["name"]) == ("FerryErrorDomain", "destinationDenied")
+            assert str(squid.ports["basic"]) not in str(error)
+    assert squid.log.requests("/denied") == []
 
 
 @pytest.mark.parametrize("scheme", ["basic", "digest"])

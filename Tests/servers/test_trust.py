@@ -80,7 +80,8 @@ def test_a_good_certificate_is_asked_about_once_and_default_handling_accepts_it(
 
 def test_a_good_certificate_needs_nobody(gateway, nginx):
     with Delegate(gateway, handles=None) as delegate:
-        assert delegate.fetch(nginx.url("good")).status == 200
+        result = delegate.fetch(nginx.url("good"))
+        assert (result.status, result.task["response"]["httpVersion"]) == (200, "2")
 
 
 def test_who_handles_task_challenges_only_gets_it_at_task_level(gateway, nginx):
