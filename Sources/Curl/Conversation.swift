@@ -12,7 +12,8 @@ struct Conversation {
 
     static let endless = "The server goes on asking for the credential that it was given."
 
-    private let needsAnswers: Bool
+    /// Whether there may be more than one.
+    let needsAnswers: Bool
     /// libcurl begins such a conversation with an empty body, so as to send the real one once.
     private let beginsEmpty: Bool
     private var requestCount = 0

@@ -74,8 +74,9 @@ final class CurlAttempt: Attempt {
     }
 
     /// The attempt is about to be given to libcurl.
-    func begin(_ easy: EasyHandle) {
+    func begin(_ easy: EasyHandle, in pool: CurlPool) {
         self.easy = easy
+        self.pool = pool
         upload?.body.onReady { [weak self] in self?.bodyIsReady() }
     }
 
@@ -333,7 +334,7 @@ final class CurlAttempt: Attempt {
         self.observer = nil
         var end = AttemptEnd(error: error, metrics: metrics, lengthVerified: isLengthVerified)
         if let error, error != .destinationDenied {
-            end.question = handshake?.question
+            end.question = wasAnswered ? nil : handshake?.question
             end.tunnelResponse = tunnel.refusal(requestSize: requestSize)
         }
         release()

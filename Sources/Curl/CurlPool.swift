@@ -29,8 +29,24 @@ final class CurlPool: ConnectionPool {
         self.gate = EgressGate(common.egress)
     }
 
+    /// The pool of one attempt, under the rules of another one.
+    private init(apartFrom pool: CurlPool) {
+        share = pool.share
+        settings = pool.settings
+        common = pool.common
+        gate = pool.gate
+    }
+
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
         precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
+        // For every request but the first one libcurl takes any connection that it has (measured).
+        let isApart = request.usesFreshConnection && Conversation(request).needsAnswers && !isClosed
+        return (isApart ? CurlPool(apartFrom: self) : self).run(request, observer)
+    }
+
+    private func run(
+        _ request: AttemptRequest, _ observer: any AttemptObserver
+    ) -> CurlAttempt {
         let attempt = CurlAttempt(
             request, pool: self, gate: gate, share: share, sendBufferSize: common.sendBufferSize,
             observer: observer)
@@ -39,7 +55,7 @@ final class CurlPool: ConnectionPool {
             return attempt
         }
         do throws(CurlFailure) {
-            try begin(attempt, request)
+            try begin(attempt, makeHandle(for: request, attempt))
         } catch {
             attempt.endSoon(AttemptOutcome.error(of: error, at: request.url))
         }
@@ -71,11 +87,14 @@ final class CurlPool: ConnectionPool {
     /// Ends the transfer of an attempt, which has not sent anything of its request, and begins another one on a
     /// connection of its own. The attempt is not held in between.
     func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
-        attempts[easy.raw] = nil
-        multi?.remove(easy)
         var request = attempt.request
         request.usesFreshConnection = true
-        try begin(attempt, request)
+        let pool = Conversation(request).needsAnswers ? CurlPool(apartFrom: self) : self
+        let fresh = try pool.makeHandle(for: request, attempt)
+        attempts[easy.raw] = nil
+        multi?.remove(easy)
+        try pool.begin(attempt, fresh)
+        attemptLeft()
         if isClosed { attempt.closeConnectionAtEnd() }
     }
 
@@ -83,6 +102,10 @@ final class CurlPool: ConnectionPool {
     func remove(_ easy: EasyHandle) {
         guard attempts.removeValue(forKey: easy.raw) != nil else { return }
         multi?.remove(easy)
+        attemptLeft()
+    }
+
+    private func attemptLeft() {
         guard attempts.isEmpty else { return }
         if isClosed {
             // Not here: libcurl's messages may be being read.
@@ -122,12 +145,11 @@ final class CurlPool: ConnectionPool {
         return nil
     }
 
-    private func begin(_ attempt: CurlAttempt, _ request: AttemptRequest) throws(CurlFailure) {
-        let easy = try makeHandle(for: request, attempt)
+    private func begin(_ attempt: CurlAttempt, _ easy: EasyHandle) throws(CurlFailure) {
         guard let multi = multi ?? makeMulti() else { throw .outOfMemory }
         attempts[easy.raw] = attempt
         makeRoom(multi)
-        attempt.begin(easy)
+        attempt.begin(easy, in: self)
         multi.add(easy)
     }
 

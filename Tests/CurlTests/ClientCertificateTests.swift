@@ -7,29 +7,25 @@ import TestSupport
 import Testing
 
 /// S-63: certificates of the client's.
-@Suite struct ClientCertificates {
+@Suite(.serialized) struct ClientCertificates {
     init() { TestLoop.start() }
 
     /// A server with its authority, and an authority for clients.
     private struct Scene {
-        let servers: CertificateForge
-        let clients: CertificateForge
         let origin: TLSOrigin
+        let network: Network
 
-        init(_ version: String, _ demand: TLSOrigin.Demand) async throws {
-            servers = try await CertificateForge()
-            clients = try await CertificateForge()
+        @LoopActor init(_ version: String, _ demand: TLSOrigin.Demand) async throws {
+            network = try await Network.trusting
             origin = try await TLSOrigin(
-                servers.leaf(), version: version, demand: demand,
-                authority: clients.authorityPath)
+                SharedForge.servers.leaf(), version: version, demand: demand,
+                authority: SharedForge.clients.authorityPath)
         }
 
-        @LoopActor var network: Network { Network(trustedCertificates: servers.authorityPath) }
-
         func identity(
-            _ flaw: CertificateForge.Flaw = .none, _ name: String = "client"
+            _ flaw: CertificateForge.Flaw = .none
         ) async throws -> ClientIdentity {
-            try .pem(await clients.leaf(name, flaw))
+            try .pem(await SharedForge.clients.leaf(flaw))
         }
     }
 
@@ -38,10 +34,10 @@ import Testing
     func `the names of the authorities come with the question`(
         version: String, demand: String
     ) async throws {
-        let forge = try await CertificateForge()
         let origin = try await SecureOrigin(
-            forge.leaf(), [version, demand, "1", "-CAfile", forge.authorityPath])
-        let network = Network(trustedCertificates: forge.authorityPath)
+            SharedForge.servers.leaf(),
+            [version, demand, "1", "-CAfile", SharedForge.clients.authorityPath])
+        let network = try await Network.trusting
         let probe = try await network.run(origin.url()) { $0.identity = .ask }
         let names = ["CN=Test Authority"]
         #expect(probe.ends[0].question == .clientCertificate(distinguishedNames: names))
@@ -95,7 +91,7 @@ import Testing
     ) async throws {
         let scene = try await Scene(version, .required)
         let network = scene.network
-        let leaf = try await scene.clients.leaf("client")
+        let leaf = try await SharedForge.clients.leaf()
         let identity = try await isPEM ? .pem(leaf) : ClientIdentity.pkcs12(leaf, "päss wörd")
         try network.transport.check(identity)
         let probe = try await network.run(scene.origin.url()) {
@@ -154,7 +150,7 @@ import Testing
     {
         let scene = try await Scene("1.3", .optional)
         let network = scene.network
-        let (first, second) = try await (scene.identity(), scene.identity(.none, "second"))
+        let (first, second) = try await (scene.identity(), scene.identity(.wrongHost))
         func fetch(_ policy: IdentityPolicy) async throws -> Probe {
             try await network.run(scene.origin.url()) { $0.identity = policy }
         }
@@ -162,7 +158,7 @@ import Testing
         #expect(try await fetch(.without).text == "nobody")
         #expect(try await fetch(.ask).ends[0].question != nil)
         let other = try await fetch(.certificate(second))
-        #expect(other.text == "localhost" && !other.ends[0].metrics.isReusedConnection)
+        #expect(other.text == "wrong.example" && !other.ends[0].metrics.isReusedConnection)
         let again = try await fetch(.certificate(first))
         #expect(again.text == "localhost" && again.ends[0].metrics.isReusedConnection)
     }
@@ -188,8 +184,9 @@ import Testing
 
     @Test func `what is no certificate with its key is refused in a sentence`() async throws {
         let transport = CurlTransport(CurlSettings(egress: EgressPolicy(), userAgent: "t"))
-        let forge = try await CertificateForge()
-        let (mine, other) = try await (forge.leaf("mine"), forge.leaf("other"))
+        let (mine, other) = try await (
+            SharedForge.clients.leaf(), SharedForge.clients.leaf(.wrongHost)
+        )
         let (mineText, otherText) = (try PEMText(mine), try PEMText(other))
         let locked = try await ChildProcess.run(
             "openssl", ["ec", "-aes256", "-passout", "pass:x", "-in", mine.keyPath])

@@ -283,6 +283,34 @@ import Testing
         #expect(stranger.head?.status == 401 && !stranger.ends[0].metrics.isReusedConnection)
     }
 
+    @LoopActor
+    @Test(arguments: [AttemptCredential.Scheme.digest, .ntlm])
+    func `a fresh connection carries the whole conversation`(
+        scheme: AttemptCredential.Scheme
+    ) async throws {
+        let origin = try ScriptedOrigin()
+        origin.on("/", .fixed(200))
+        origin.on(
+            "/up",
+            scheme == .ntlm
+                ? NTLMGuard.behaviour(header: "Authorization", 401, "WWW-Authenticate")
+                : DigestGuard().behaviour)
+        let network = Network()
+        try await network.fetch(origin.url())
+        let source = PatternSource(300_000)
+        source.canRewind = false
+        let probe = try await network.run(
+            origin.url("/up"), method: "PUT", body: .source(source, length: nil)
+        ) {
+            $0.usesFreshConnection = true
+            $0.credential = AttemptCredential(scheme, user: "ann", password: "pw")
+        }
+        #expect(probe.error == nil && probe.text == "welcome" && source.rewinds == 0)
+        #expect(origin.requests.map(\.connection) == [1, 2, 2])
+        #expect(origin.requests.map(\.bodyLength) == [0, 0, 300_000])
+        try await eventually("the connection to be closed") { origin.openConnections == 1 }
+    }
+
     // MARK: Secrets
 
     @LoopActor

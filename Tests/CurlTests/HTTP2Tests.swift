@@ -141,6 +141,23 @@ import Testing
     }
 
     @LoopActor
+    @Test func `HTTP/2 goes through a proxy's tunnel, which is shared`() async throws {
+        let server = try await Nginx()
+        let proxy = try await ConnectProxy(["HTTP/1.1 200 Yes\r\n\r\n"])
+        let network = Network(trustedCertificates: server.authorityPath)
+        let probes = try (0..<5).map { _ in
+            try network.begin(server.url("/pattern"), mayPause: false) {
+                $0.proxy = ProxyAddress(host: "127.0.0.1", port: Int(proxy.port))
+            }
+        }
+        for probe in probes {
+            #expect(try await probe.end().error == nil)
+            #expect(probe.head?.httpVersion == "2" && probe.body == server.pattern)
+        }
+        #expect(try await proxy.requests.count == 1)
+    }
+
+    @LoopActor
     @Test(arguments: [500_000, nil])
     func `an early answer over TLS ends the attempt while the source waits (S-37)`(
         length: Int?

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What servers write into certificates comes out as short, printable text (S-75, X-8).
-@Suite struct HostileCertificates {
+@Suite(.serialized) struct HostileCertificates {
     init() { TestLoop.start() }
 
     /// A certificate that is signed by itself, with a subject and further lines of openssl's configuration.

@@ -152,6 +152,15 @@ extension Network {
     }
 }
 
+extension Network {
+    /// A network that trusts `SharedForge.servers`.
+    static var trusting: Network {
+        get async throws {
+            Network(trustedCertificates: try await SharedForge.servers.authorityPath)
+        }
+    }
+}
+
 extension EgressPolicy {
     /// Everything of 127.0.0.0/8 and ::1 on every port, and the public internet.
     static var loopback: EgressPolicy {

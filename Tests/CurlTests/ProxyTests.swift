@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Proxies: for http asked in place of the server, for https asked for a tunnel (RFC 9110 §9.3.6).
-@Suite struct Proxies {
+@Suite(.serialized) struct Proxies {
     init() { TestLoop.start() }
 
     private static let open = "HTTP/1.1 200 Connection established\r\n\r\n"
@@ -97,9 +97,9 @@ import Testing
         let proxy = try await ConnectProxy([
             Self.refusal(407, "Proxy-Authenticate: Digest realm=\"p\", nonce=\"n\"\r\n"), Self.open,
         ])
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf(), version: scheme ?? "1.3", tells: true)
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(
+            SharedForge.servers.leaf(), version: scheme ?? "1.3", tells: true)
+        let network = try await Network.trusting
         let probe = try await network.run(
             origin.url(), headers: ["X-Own": "mine", "Cookie": "c=1"]
         ) {
@@ -181,9 +181,8 @@ import Testing
         let proxy = try await ConnectProxy([
             Self.refusal(407, "Proxy-Authenticate: NTLM \(NTLMGuard.second)\r\n"), Self.open,
         ])
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf())
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf())
+        let network = try await Network.trusting
         let probe = try await network.run(origin.url()) {
             $0.proxy = proxy.address
             $0.proxyCredential = AttemptCredential(.ntlm, user: "ann", password: "pw")
@@ -198,8 +197,7 @@ import Testing
     @LoopActor
     @Test func `questions of the handshake come through a tunnel too (S-75)`() async throws {
         let proxy = try await ConnectProxy([Self.open])
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", .wrongHost))
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(.wrongHost))
         let probe = try await Network().run(origin.url()) {
             $0.proxy = proxy.address
             $0.trust = .known([])
@@ -214,9 +212,8 @@ import Testing
     @Test func `server Digest through a proxy's Digest is one answer`() async throws {
         let challenge = "Proxy-Authenticate: Digest realm=\"p\", nonce=\"n\"\r\n"
         let proxy = try await ConnectProxy([Self.refusal(407, challenge), Self.open])
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf(), tells: true)
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(), tells: true)
+        let network = try await Network.trusting
         let source = PatternSource(0)
         source.canRewind = false
         let probe = try await network.run(

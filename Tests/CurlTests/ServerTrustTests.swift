@@ -1,4 +1,4 @@
-import Curl
+@testable import Curl
 import Engine
 import Loop
 import Semantics
@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// S-75: the client sees the server's certificates before a byte of its request is sent.
-@Suite struct ServerTrusts {
+@Suite(.serialized) struct ServerTrusts {
     init() { TestLoop.start() }
 
     private static let flaws: [(CertificateForge.Flaw, URLErrorCode)] = [
@@ -19,9 +19,8 @@ import Testing
     func `a leaf that nobody knows is asked about, with all that is wrong`(
         flaw: (CertificateForge.Flaw, URLErrorCode), version: String
     ) async throws {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", flaw.0), version: version)
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(flaw.0), version: version)
+        let network = try await Network.trusting
         let probe = try await network.run(origin.url()) { $0.trust = .known([]) }
         let end = probe.ends[0]
         #expect(end.error?.kind == .url(flaw.1))
@@ -39,8 +38,7 @@ import Testing
 
     @LoopActor
     @Test func `certificates are told as people look at them`() async throws {
-        let forge = try await CertificateForge()
-        let leaf = try await forge.leaf()
+        let leaf = try await SharedForge.servers.leaf()
         let origin = try await TLSOrigin(leaf)
         let probe = try await Network().run(origin.url()) { $0.trust = .known([]) }
         let trust = try #require(probe.ends[0].serverTrust)
@@ -69,8 +67,7 @@ import Testing
     func `exactly the leaf that was accepted is trusted`(
         flaw: CertificateForge.Flaw, version: String
     ) async throws {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", flaw), version: version)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(flaw), version: version)
         let network = Network()
         let asked = try await network.run(origin.url()) { $0.trust = .known([]) }
         let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
@@ -93,9 +90,8 @@ import Testing
     func `a leaf that was left to default handling must verify, and is not asked about again`(
         flaw: CertificateForge.Flaw, code: URLErrorCode
     ) async throws {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", flaw))
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(flaw))
+        let network = try await Network.trusting
         let asked = try await network.run(origin.url()) { $0.trust = .known([]) }
         let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
         let known = TrustPolicy.known([origin.leaf(leaf, mustVerify: true)])
@@ -112,14 +108,13 @@ import Testing
 
     @LoopActor
     @Test func `a certificate for other names is told of by address as by name`() async throws {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", .wrongHost))
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(.wrongHost))
+        let network = try await Network.trusting
         for (host, code) in [("localhost", 62), ("127.0.0.1", 64)] {
             let probe = try await network.run(origin.url(host: host)) { $0.trust = .known([]) }
             #expect(probe.ends[0].serverTrust?.failures.map(\.code) == [code], "\(host)")
         }
-        let right = try await TLSOrigin(forge.leaf("right"))
+        let right = try await TLSOrigin(SharedForge.servers.leaf())
         for host in ["localhost", "127.0.0.1"] {
             let probe = try await network.run(right.url(host: host)) { $0.trust = .known([]) }
             #expect(probe.ends[0].serverTrust?.isTrusted == true, "\(host)")
@@ -130,8 +125,7 @@ import Testing
 
     @LoopActor
     @Test func `a kept connection serves those only who trust its leaf`() async throws {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf("leaf", .selfSigned))
+        let origin = try await TLSOrigin(SharedForge.servers.leaf(.selfSigned))
         let network = Network()
         let asked = try await network.run(origin.url()) { $0.trust = .known([]) }
         let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
@@ -161,9 +155,8 @@ import Testing
     @LoopActor
     @Test func `an attempt that is refused a kept connection goes on, on another one`() async throws
     {
-        let forge = try await CertificateForge()
-        let origin = try await TLSOrigin(forge.leaf())
-        let network = Network(trustedCertificates: forge.authorityPath)
+        let origin = try await TLSOrigin(SharedForge.servers.leaf())
+        let network = try await Network.trusting
         let asked = try await network.run(origin.url()) { $0.trust = .known([]) }
         let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
         let accepted = TrustPolicy.known([origin.leaf(leaf, mustVerify: false)])
@@ -179,7 +172,41 @@ import Testing
         #expect(end.error == nil && probe.head?.status == 200)
         #expect(!end.metrics.isReusedConnection)
         #expect(end.metrics.connectStart ?? 0 >= end.metrics.fetchStart)
-        #expect(try await origin.requests.prefix(2) == ["request 2 GET /a", "request 3 PUT /b"])
+        #expect(try await origin.requests == ["request 2 GET /a", "request 3 PUT /b"])
+    }
+
+    @LoopActor
+    @Test func `what is known of a connection lives as long as the connection`() async throws {
+        let origin = try await TLSOrigin(SharedForge.servers.leaf())
+        var network: Network? = try await Network.trusting
+        weak var handshake: Handshake?
+        var probe: Probe? = try network?.begin(origin.url()) { $0.identity = .ask }
+        try await probe?.end()
+        handshake = (probe?.attempt as? CurlAttempt)?.handshake
+        probe = nil
+        #expect(handshake != nil)
+        network = nil
+        try await eventually { handshake == nil }
+    }
+
+    @LoopActor
+    @Test func `a proof of several requests does not come back to a connection that is refused`()
+        async throws
+    {
+        let origin = try await TLSOrigin(SharedForge.servers.leaf())
+        let network = try await Network.trusting
+        let asked = try await network.run(origin.url()) { $0.trust = .known([]) }
+        let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
+        let accepted = TrustPolicy.known([origin.leaf(leaf, mustVerify: false)])
+        let strict = TrustPolicy.known([origin.leaf(leaf, mustVerify: true)])
+        _ = try await network.run(origin.url("/a")) { $0.trust = accepted }
+        let probe = try await network.run(origin.url("/digest")) {
+            $0.trust = strict
+            $0.credential = AttemptCredential(.digest, user: "a", password: "b")
+        }
+        #expect(probe.error == nil && probe.offeredHeads.map(\.status) == [200])
+        let proof = ["request 3 GET /digest", "request 3 GET /digest"]
+        #expect(try await origin.requests == ["request 2 GET /a"] + proof)
     }
 }
 

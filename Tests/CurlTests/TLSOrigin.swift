@@ -105,6 +105,9 @@ final class TLSOrigin: Sendable {
 
         def serve(plain, number):
             try:
+                if plain.recv(5, socket.MSG_PEEK) == b"MARK ":
+                    print(plain.makefile("rb").readline().decode().strip())
+                    return
                 connection = context.wrap_socket(plain, server_side=True)
                 stream = connection.makefile("rb")
                 while line := stream.readline():
@@ -139,10 +142,6 @@ final class TLSOrigin: Sendable {
         number = 0
         while True:
             plain, _ = listener.accept()
-            if plain.recv(5, socket.MSG_PEEK) == b"MARK ":
-                print(plain.makefile("rb").readline().decode().strip())
-                plain.close()
-                continue
             number += 1
             threading.Thread(target=serve, args=(plain, number), daemon=True).start()
         """#

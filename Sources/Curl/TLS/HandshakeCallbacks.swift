@@ -43,6 +43,9 @@ enum HandshakeCallbacks {
         guard let context, let object else { return 0 }
         // Safe: used before this call returns, on the loop's thread, which `assumeIsolated` checks.
         nonisolated(unsafe) let (verification, handshake) = (context, object)
+        // What is found wrong is told by the verification's result, not by OpenSSL's list of errors.
+        ERR_set_mark()
+        defer { ERR_pop_to_mark() }
         let isAccepted = LoopActor.assumeIsolated {
             Unmanaged<Handshake>.fromOpaque(handshake).takeUnretainedValue()
                 .accepts(verification)
