@@ -15,7 +15,7 @@ MARKER = "Ferry listens on "
 
 
 class Gateway:
-    """May fetch from loopback or what is `allowed`. Can be killed, and started on its data again."""
+    """May fetch from what is `allowed`. Can be killed, and started on its data again."""
 
     def __init__(self, *arguments, allowed="127.0.0.0/8", **environment):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
