@@ -76,14 +76,16 @@ public final class EventHub {
 
     // MARK: Publishing
 
-    /// Numbers an event, journals it, and shows it once it is durable.
-    func publish(_ body: EventBody, of task: TaskID?, in session: LiveSession) {
+    /// Numbers an event, journals it, and shows it once it is durable. It has happened now, where no instant is given.
+    func publish(
+        _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
+    ) {
         let record = session.advanceSequence()
         var counter = tenants[record.tenant] ?? (0, 0)
         counter.last += 1
         let event = Event(
             tenant: record.tenant, session: record.id, sequence: record.lastSequence,
-            tenantSequence: counter.last, task: task, at: clock.now, body: body)
+            tenantSequence: counter.last, task: task, at: instant ?? clock.now, body: body)
         let journal = session.journal
         journal.append(event.withoutBytes)
         var gates = [(journal, journal.generation)]

@@ -26,7 +26,7 @@ extension TaskRunner {
             kind: kind, createdAt: now, deadline: deadline, question: body)
         showProgress()
         session.journal.save(decision)
-        services.hub.publish(body, of: record.id, in: session)
+        services.hub.publish(body, of: record.id, in: session, at: now)
         wait(for: decision)
     }
 
@@ -148,10 +148,10 @@ extension TaskRunner {
         record.dialogue.hasPassedBeginDate = true
         switch disposition {
         case .continue: break
-        case .useNewRequest(var request):
-            request.body = record.originalRequest.body
-            record.dialogue.replacementRequest = request
-            record.currentRequest = request
+        case .useNewRequest(let request):
+            let replacement = request.carrying(record.originalRequest)
+            record.dialogue.replacementRequest = replacement
+            record.currentRequest = replacement
         case .cancel:
             fail(.cancelled)
             return

@@ -136,7 +136,7 @@ struct AnswerDraft {
 
     // MARK: Members
 
-    /// The member `request`. What the proposed request marks as sensitive stays so in the one that takes its place.
+    /// The member `request`; its method is the proposed one's where it names none.
     private func request(
         in decision: DecisionRecord, _ parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> RequestRecord? {
@@ -148,13 +148,8 @@ struct AnswerDraft {
         }
         guard let draft else { return nil }
         let proposed = decision.question.proposedRequest
-        var request = try draft.record(
+        return try draft.record(
             at: "/request", method: proposed?.method ?? "GET", parse: parse)
-        for name in proposed?.sensitiveHeaders ?? []
-        where !HeaderRules.isSensitive(name, marked: request.sensitiveHeaders) {
-            request.sensitiveHeaders.append(name)
-        }
-        return request
     }
 
     /// A disposition that nothing goes with.
