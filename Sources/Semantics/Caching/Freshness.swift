@@ -1,0 +1,88 @@
+/// How old a stored response is, and how long it may be used (RFC 9111 §4.2).
+extension StoredResponse {
+    /// The age at an instant, in milliseconds, at least 0 (§4.2.3).
+    ///
+    /// Finer than the seconds that fields are written in, so that a lifetime of one second is not two.
+    public func currentAge(at now: Timestamp) -> Int64 {
+        let apparentAge = max(0, responseTime.httpDate.secondsSince1970 - date.secondsSince1970)
+        let responseDelay = responseTime.milliseconds(since: requestTime)
+        let correctedAge = ageValue * 1000 + responseDelay
+        // A clock that was set back makes nothing younger than it was on arrival.
+        let residentTime = now.milliseconds(since: responseTime)
+        return max(apparentAge * 1000, correctedAge) + residentTime
+    }
+
+    /// The value to deliver in `Age`: whole seconds, at most 2³¹ (§5.1).
+    public func age(at now: Timestamp) -> Int64 {
+        min(currentAge(at: now) / 1000, DeltaSeconds.most)
+    }
+
+    /// For how long it is fresh from its making, in seconds, at least 0 (§4.2.1, for a private cache).
+    ///
+    /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another of its kind
+    /// contradicts, is 0. `s-maxage` is for shared caches.
+    public var freshnessLifetime: Int64 {
+        switch CacheControl(of: headers).seconds("max-age") {
+        case .value(let seconds): return seconds
+        case .invalid: return 0
+        case .absent: break
+        }
+        guard headers.contains("Expires") else { return heuristicLifetime }
+        guard let text = headers.only("Expires"),
+            let expires = HTTPDate(cacheField: text, now: responseTime.httpDate)
+        else { return 0 }
+        return max(0, expires.secondsSince1970 - date.secondsSince1970)
+    }
+
+    /// How long it stays fresh, in milliseconds; negative by how long it has been stale (§4.2).
+    public func remainingLifetime(at now: Timestamp) -> Int64 {
+        freshnessLifetime * 1000 - currentAge(at: now)
+    }
+
+    /// Whether it must be validated before each use, fresh or not: `no-cache` without names (§5.2.2.4).
+    public var requiresValidation: Bool {
+        isOutdated || CacheControl(of: headers).isUnqualified("no-cache")
+    }
+
+    /// Whether it must not be used while it is stale, whatever the client accepts (§4.2.4).
+    ///
+    /// `proxy-revalidate` and `s-maxage` are for shared caches.
+    public var forbidsStaleUse: Bool {
+        requiresValidation || CacheControl(of: headers).has("must-revalidate")
+    }
+
+    /// Whether it may be used for so many milliseconds after it went stale, by an extension of its own (RFC 5861).
+    ///
+    /// - Parameters:
+    ///   - directive: `stale-while-revalidate` or `stale-if-error`.
+    ///   - now: the instant of the use.
+    /// - Returns: whether it may; true also while it is fresh, if there is such a directive.
+    func permitsStaleness(_ directive: String, at now: Timestamp) -> Bool {
+        guard !forbidsStaleUse,
+            let seconds = CacheControl(of: headers).seconds(directive).number
+        else { return false }
+        return -remainingLifetime(at: now) <= seconds * 1000
+    }
+
+    /// §5.1: the first member counts; a value that is no number of seconds does not.
+    private var ageValue: Int64 {
+        guard let member = headers.first("Age")?.split(separator: ",").first else { return 0 }
+        return DeltaSeconds.parse(member.trimmingFieldSpace) ?? 0
+    }
+
+    /// §4.2.2: a tenth of the time since the last change, at most a day.
+    private var heuristicLifetime: Int64 {
+        let control = CacheControl(of: headers)
+        guard
+            Storability.isHeuristicallyCacheable(status) || control.has("public")
+                || control.has("private"),
+            let text = headers.only("Last-Modified"),
+            let modified = HTTPDate(cacheField: text, now: responseTime.httpDate)
+        else { return 0 }
+        let unchangedFor = date.secondsSince1970 - modified.secondsSince1970
+        return min(max(0, unchangedFor / 10), Self.longestHeuristicLifetime)
+    }
+
+    /// Seconds. RFC 7234 §4.2.2 wanted a warning beyond a day; nobody would see one here.
+    private static let longestHeuristicLifetime: Int64 = 86_400
+}

@@ -1,0 +1,97 @@
+/// Whether a private cache stores a response (RFC 9111 §3).
+public enum Storability: Hashable, Sendable {
+    case storable
+    case refused(Refusal)
+
+    /// Why a response is not stored.
+    public enum Refusal: String, Hashable, Sendable {
+        /// Neither GET nor a POST whose response says that it answers GET too.
+        case method
+        /// Not final, partial, or about what is stored already.
+        case status
+        /// `no-store` of the request.
+        case requestNoStore = "request-no-store"
+        /// `no-store` of the response.
+        case responseNoStore = "response-no-store"
+        /// `must-understand` with a status that is not known here.
+        case notUnderstood = "not-understood"
+        /// `Vary: *`.
+        case varyAny = "vary-any"
+        /// A status that is not cacheable by itself, without a word that it is.
+        case notCacheable = "not-cacheable"
+        /// A content that replaces itself as long as it lasts (S-46).
+        case endless
+    }
+
+    /// Judges a response once its head is there; the content must then come whole.
+    ///
+    /// `Authorization` of the request and `private` of the response bind shared caches only. A `Range` that was answered
+    /// by 200 is as good as none.
+    ///
+    /// - Parameters:
+    ///   - request: as it was sent.
+    ///   - status: the response's.
+    ///   - headers: the response's, as they came.
+    ///   - contentLocation: the `Content-Location`, resolved by the one parser of URLs; nil without one.
+    public init(
+        _ request: CacheRequest, status: Int, headers: HeaderList, contentLocation: WebURL? = nil
+    ) {
+        if let refusal = Self.refusal(request, status, headers, contentLocation) {
+            self = .refused(refusal)
+        } else {
+            self = .storable
+        }
+    }
+
+    /// Whether a response may be stored and be fresh without saying so (RFC 9110 §15.1).
+    static func isHeuristicallyCacheable(_ status: Int) -> Bool {
+        [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
+    }
+
+    private static func refusal(
+        _ request: CacheRequest, _ status: Int, _ headers: HeaderList, _ contentLocation: WebURL?
+    ) -> Refusal? {
+        let control = CacheControl(of: headers)
+        guard (200...599).contains(status), status != 206, status != 304 else { return .status }
+        if let refusal = refusal(method: request, status, headers, contentLocation) {
+            return refusal
+        }
+        guard !request.control.has("no-store") else { return .requestNoStore }
+        // §5.2.2.3: who understands the status does not need the `no-store` that stands beside for all others.
+        if control.has("must-understand") {
+            guard understood.contains(status) else { return .notUnderstood }
+        } else if control.has("no-store") {
+            return .responseNoStore
+        }
+        guard SelectingFields(vary: headers, of: request.headers) != nil else { return .varyAny }
+        guard isHeuristicallyCacheable(status) || isMarkedCacheable(control, headers) else {
+            return .notCacheable
+        }
+        let type = headers.first("Content-Type").flatMap(MediaType.init(parsing:))
+        return type?.mimeType == "multipart/x-mixed-replace" ? .endless : nil
+    }
+
+    /// RFC 9110 §9.3.3: the answer to a POST is stored if it says how long it is fresh, and that it is what a GET of the same
+    /// URL would have.
+    private static func refusal(
+        method request: CacheRequest, _ status: Int, _ headers: HeaderList,
+        _ contentLocation: WebURL?
+    ) -> Refusal? {
+        if request.method == "GET" { return nil }
+        let isGETsAnswer =
+            request.method == "POST" && (200...299).contains(status)
+            && contentLocation?.string == request.url.string
+            && (CacheControl(of: headers).has("max-age") || headers.contains("Expires"))
+        return isGETsAnswer ? nil : .method
+    }
+
+    private static func isMarkedCacheable(_ control: CacheControl, _ headers: HeaderList) -> Bool {
+        control.has("public") || control.has("private") || control.has("max-age")
+            || headers.contains("Expires")
+    }
+
+    /// The final statuses of RFC 9110 §15 and RFC 6585, but for 206 and 304: none asks anything of a cache that this
+    /// one does not do.
+    private static let understood: Set<Int> = Set(200...205).union(300...303).union([305, 307, 308])
+        .union(400...417).union([421, 422, 426, 428, 429, 431]).union(500...505).union([511])
+}

@@ -1,0 +1,110 @@
+/// What a cache keeps of a response beside its content (RFC 9111 §3).
+public struct StoredResponse: Equatable, Sendable {
+    /// Unique in the cache; names the content that is kept with it.
+    public let id: Int64
+    /// What it is found by.
+    public let key: CacheKey
+    /// Which requests it answers, among all with this key.
+    public var selecting: SelectingFields
+    /// 200…599, and neither 206 nor 304.
+    public let status: Int
+    /// `1.0`, `1.1`, `2`: how it came.
+    public let httpVersion: String
+    /// Without those that are not stored; there is always a `Date`.
+    public var headers: HeaderList
+    /// When the request that it, or what last updated it, answered was sent (§4.2.3).
+    public var requestTime: Timestamp
+    /// When its head, or that of what last updated it, arrived (§4.2.3).
+    public var responseTime: Timestamp
+    /// Bytes that are kept.
+    public var length: Int64
+    /// Whether what is kept has lost the content coding that the headers name (S-76).
+    public let isDecoded: Bool
+    /// Whether an answer to HEAD has shown it to be out of date (§4.3.5): it is used after validation only.
+    public var isOutdated: Bool
+
+    /// A stored response from its parts.
+    public init(
+        id: Int64, key: CacheKey, selecting: SelectingFields, status: Int, httpVersion: String,
+        headers: HeaderList, requestTime: Timestamp, responseTime: Timestamp, length: Int64,
+        isDecoded: Bool, isOutdated: Bool = false
+    ) {
+        self.id = id
+        self.key = key
+        self.selecting = selecting
+        self.status = status
+        self.httpVersion = httpVersion
+        self.headers = headers
+        self.requestTime = requestTime
+        self.responseTime = responseTime
+        self.length = length
+        self.isDecoded = isDecoded
+        self.isOutdated = isOutdated
+    }
+
+    /// What is stored of a response that `Storability` lets pass, once its content is there to its end; nil for `Vary: *`,
+    /// which it does not let pass.
+    ///
+    /// - Parameters:
+    ///   - id: unique in the cache.
+    ///   - request: the client's, without conditions that the cache added.
+    ///   - status: the response's.
+    ///   - httpVersion: `1.0`, `1.1`, `2`.
+    ///   - headers: the response's, as they came.
+    ///   - requestTime: when the request was sent.
+    ///   - responseTime: when the response's head was there.
+    ///   - length: bytes that are kept.
+    public init?(
+        id: Int64, answering request: CacheRequest, status: Int, httpVersion: String,
+        headers: HeaderList, requestTime: Timestamp, responseTime: Timestamp, length: Int64
+    ) {
+        guard let selecting = SelectingFields(vary: headers, of: request.headers) else {
+            return nil
+        }
+        self.init(
+            id: id, key: request.key, selecting: selecting, status: status,
+            httpVersion: httpVersion,
+            headers: StoredFields.kept(of: headers, receivedAt: responseTime),
+            requestTime: requestTime, responseTime: responseTime, length: length,
+            isDecoded: request.decodes && ContentCoding.isCoded(headers))
+    }
+
+    /// Its `Date`: when the origin made it.
+    public var date: HTTPDate {
+        let received = responseTime.httpDate
+        return headers.first("Date").flatMap { HTTPDate(cacheField: $0, now: received) } ?? received
+    }
+
+    /// Whether its content answers a request for the same URL: `Vary` agrees, and so does the content coding.
+    ///
+    /// A content that was decoded is no answer for a task that wants the coded bytes, nor the other way round; one that
+    /// never was coded answers both.
+    public func answers(_ request: CacheRequest) -> Bool {
+        (!ContentCoding.isCoded(headers) || isDecoded == request.decodes)
+            && selecting.match(request.headers)
+    }
+}
+
+extension StoredResponse {
+    /// What it counts against a capacity (S-24), in bytes: the content, the texts, and `overhead` for what holds them.
+    public var size: Int64 {
+        min(length, .max / 2) + Int64(headers.byteCount + selecting.byteCount + key.url.utf8.count)
+            + Self.overhead
+    }
+
+    /// What a stored response costs beside its bytes: a row, an index, a name of a file.
+    public static let overhead: Int64 = 512
+}
+
+extension CacheCapacity {
+    /// Whether a response of this size is kept in RAM: it must not push out more than a twentieth of what is there.
+    public func memoryAdmits(_ size: Int64) -> Bool { size <= memoryCapacity / Self.share }
+
+    /// Whether a response of this size is kept on disk.
+    ///
+    /// A twentieth, as in Foundation (`urlSession(_:dataTask:willCacheResponse:completionHandler:)`: "no larger than
+    /// about 5% of the disk cache size").
+    public func diskAdmits(_ size: Int64) -> Bool { size <= diskCapacity / Self.share }
+
+    private static let share: Int64 = 20
+}
