@@ -45,6 +45,8 @@ let package = Package(
             name: "CEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(
+            name: "CGSSAPI", pkgConfig: "mit-krb5-gssapi", providers: [.apt(["libkrb5-dev"])]),
 
         room("Diagnostics", [logging]),
         room("Semantics"),
@@ -52,7 +54,7 @@ let package = Package(
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
         room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
-        room("Curl", ["Engine", "Semantics", "Loop", "CCurl", "COpenSSL"]),
+        room("Curl", ["Engine", "Semantics", "Loop", "CCurl", "COpenSSL", "CGSSAPI"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         room("Sealing", ["Engine", "Semantics", crypto]),
         .target(name: "CAssets"),

@@ -12,7 +12,6 @@ static const size_t ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
 static const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
 static const long ccurl_auth_digest = (long)CURLAUTH_DIGEST;
 static const long ccurl_auth_ntlm = (long)CURLAUTH_NTLM;
-static const long ccurl_auth_negotiate = (long)CURLAUTH_NEGOTIATE;
 
 /* Options of an easy handle. */
 static inline CURLcode ccurl_set_long(CURL *easy, CURLoption option, long value) {

@@ -84,9 +84,9 @@ final class CurlAttempt: Attempt {
 
     func pause() {
         precondition(pool?.isActing != true, "an attempt is paused from inside libcurl")
-        guard let easy, !isPaused else { return }
+        guard observer != nil, !isPaused else { return }
         isPaused = true
-        guard !isOver else { return }
+        guard let easy, !isOver else { return }
         // Where one direction rests while nothing is held, libcurl reads all the same, and joins the lines of a header
         // (measured). So a receiver beside a sender rests when there is something to hold.
         guard upload == nil else { return }
@@ -98,7 +98,7 @@ final class CurlAttempt: Attempt {
 
     func resume() {
         precondition(pool?.isActing != true, "an attempt is resumed from inside libcurl")
-        guard easy != nil, isPaused else { return }
+        guard observer != nil, isPaused else { return }
         isPaused = false
         isSenderResting = false
         if isOver {

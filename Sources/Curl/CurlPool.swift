@@ -21,9 +21,11 @@ final class CurlPool: ConnectionPool {
     private var wasUsed = false
 
     private let share: FairShare
+    private let tickets: Tickets
 
-    init(_ settings: PoolSettings, _ common: CurlSettings, share: FairShare) {
+    init(_ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets) {
         self.share = share
+        self.tickets = tickets
         self.settings = settings
         self.common = common
         self.gate = EgressGate(common.egress)
@@ -32,6 +34,7 @@ final class CurlPool: ConnectionPool {
     /// The pool of one attempt, under the rules of another one.
     private init(apartFrom pool: CurlPool) {
         share = pool.share
+        tickets = pool.tickets
         settings = pool.settings
         common = pool.common
         gate = pool.gate
@@ -54,12 +57,26 @@ final class CurlPool: ConnectionPool {
             attempt.endSoon(refusal)
             return attempt
         }
+        guard request.needsTickets else {
+            begin(attempt, request)
+            return attempt
+        }
+        tickets.prove(request) { [self] proofs in
+            guard attempt.observer != nil else { return }
+            begin(attempt, request, proofs)
+        }
+        return attempt
+    }
+
+    private func begin(
+        _ attempt: CurlAttempt, _ request: AttemptRequest,
+        _ proofs: Tickets.Proofs = Tickets.Proofs()
+    ) {
         do throws(CurlFailure) {
-            try begin(attempt, makeHandle(for: request, attempt))
+            try begin(attempt, makeHandle(for: request, proofs, attempt))
         } catch {
             attempt.endSoon(AttemptOutcome.error(of: error, at: request.url))
         }
-        return attempt
     }
 
     func close() {
@@ -90,7 +107,7 @@ final class CurlPool: ConnectionPool {
         var request = attempt.request
         request.usesFreshConnection = true
         let pool = Conversation(request).needsAnswers ? CurlPool(apartFrom: self) : self
-        let fresh = try pool.makeHandle(for: request, attempt)
+        let fresh = try pool.makeHandle(for: request, Tickets.Proofs(), attempt)
         attempts[easy.raw] = nil
         multi?.remove(easy)
         try pool.begin(attempt, fresh)
@@ -154,7 +171,7 @@ final class CurlPool: ConnectionPool {
     }
 
     private func makeHandle(
-        for request: AttemptRequest, _ attempt: CurlAttempt
+        for request: AttemptRequest, _ proofs: Tickets.Proofs, _ attempt: CurlAttempt
     ) throws(CurlFailure) -> EasyHandle {
         let easy = EasyHandle()
         let url: ParsedURL
@@ -171,7 +188,7 @@ final class CurlPool: ConnectionPool {
                 request, settings, trustedCertificates: common.trustedCertificates)
         }
         try easy.setRequest(
-            request, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
+            request, proofs, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
         try easy.setResponse(request, bufferSize: common.receiveBufferSize)
         try easy.setCallbacks(attempt, request)
         return easy

@@ -10,6 +10,7 @@ public import Semantics
 public final class CurlTransport: Transport {
     private let settings: CurlSettings
     private lazy var share = FairShare()
+    private lazy var tickets = Tickets()
 
     /// Prepares libcurl and the process for it.
     ///
@@ -46,6 +47,6 @@ public final class CurlTransport: Transport {
 
     /// Makes a pool. It costs nothing until its first attempt.
     public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
-        CurlPool(settings, self.settings, share: share)
+        CurlPool(settings, self.settings, share: share, tickets: tickets)
     }
 }

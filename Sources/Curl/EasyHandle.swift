@@ -31,6 +31,7 @@ final class EasyHandle {
     let raw: UnsafeMutableRawPointer
     private let errorText: UnsafeMutablePointer<CChar>
     private var headerLines: UnsafeMutablePointer<curl_slist>?
+    private var proxyHeaderLines: UnsafeMutablePointer<curl_slist>?
     private var url: OpaquePointer?
 
     init() {
@@ -44,6 +45,7 @@ final class EasyHandle {
     isolated deinit {
         curl_easy_cleanup(raw)
         curl_slist_free_all(headerLines)
+        curl_slist_free_all(proxyHeaderLines)
         curl_url_cleanup(url)
         errorText.deallocate()
     }
@@ -109,6 +111,13 @@ final class EasyHandle {
             headerLines = longer
         }
         try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, headerLines))
+    }
+
+    /// Takes the line that only a proxy gets, also with CONNECT.
+    func set(proxyHeaderLine line: String) throws(CurlFailure) {
+        guard let longer = curl_slist_append(proxyHeaderLines, line) else { throw .outOfMemory }
+        proxyHeaderLines = longer
+        try check(ccurl_set_pointer(raw, CURLOPT_PROXYHEADER, proxyHeaderLines))
     }
 
     /// Turns the result of a setting into an error.

@@ -5,18 +5,17 @@ internal import Semantics
 extension EasyHandle {
     /// What is presented to the server. Exactly one scheme is set: libcurl would choose among several.
     func setCredential(_ credential: AttemptCredential) throws(CurlFailure) {
-        try set(CURLOPT_HTTPAUTH, Self.bit(credential.scheme))
+        guard let bit = Self.bit(credential.scheme) else {
+            return try useOwnConnection(isKept: false)
+        }
+        try set(CURLOPT_HTTPAUTH, bit)
         try set(CURLOPT_USERNAME, credential.user)
         try set(CURLOPT_PASSWORD, credential.password)
-        switch credential.scheme {
-        case .basic, .digest: break
-        case .ntlm: try useOwnConnection(isKept: true)
-        // The connection stays the user's that was proven on it, and libcurl may give it to somebody else.
-        case .negotiate: try useOwnConnection(isKept: false)
-        }
+        if credential.scheme == .ntlm { try useOwnConnection(isKept: true) }
     }
 
-    /// NTLM and Negotiate prove who is at the other end of a connection: it may not be shared.
+    /// NTLM and Negotiate prove who is at the other end of a connection: it may not be shared. Of NTLM libcurl keeps
+    /// account; what Negotiate has proven would be there for whoever comes next.
     private func useOwnConnection(isKept: Bool) throws(CurlFailure) {
         try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         guard !isKept else { return }
@@ -35,18 +34,21 @@ extension EasyHandle {
         // What is for the server is not told to a proxy that makes a tunnel.
         try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         guard let credential else { return }
-        try set(CURLOPT_PROXYAUTH, Self.bit(credential.scheme))
+        guard let bit = Self.bit(credential.scheme) else {
+            return try useOwnConnection(isKept: false)
+        }
+        try set(CURLOPT_PROXYAUTH, bit)
         try set(CURLOPT_PROXYUSERNAME, credential.user)
         try set(CURLOPT_PROXYPASSWORD, credential.password)
-        if credential.scheme == .negotiate { try useOwnConnection(isKept: false) }
     }
 
-    private static func bit(_ scheme: AttemptCredential.Scheme) -> Int {
+    /// Nil for Negotiate, whose proofs are headers (see `Tickets`).
+    private static func bit(_ scheme: AttemptCredential.Scheme) -> Int? {
         switch scheme {
         case .basic: ccurl_auth_basic
         case .digest: ccurl_auth_digest
         case .ntlm: ccurl_auth_ntlm
-        case .negotiate: ccurl_auth_negotiate
+        case .negotiate: nil
         }
     }
 }

@@ -5,7 +5,7 @@ internal import Semantics
 extension EasyHandle {
     /// The request line, the header and the body.
     func setRequest(
-        _ request: AttemptRequest, userAgent: String, bufferSize: Int
+        _ request: AttemptRequest, _ proofs: Tickets.Proofs, userAgent: String, bufferSize: Int
     ) throws(CurlFailure) {
         try setMethod(request.method, body: request.body, bufferSize: bufferSize)
         var headers = request.headers
@@ -14,7 +14,9 @@ extension EasyHandle {
             headers = headers.removing(["Authorization"])
             try setCredential(credential)
         }
+        if let proof = proofs.server { headers.append("Authorization", proof) }
         try set(headerLines: RequestHeader.lines(headers))
+        if let proof = proofs.proxy { try set(proxyHeaderLine: "Proxy-Authorization: " + proof) }
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 
