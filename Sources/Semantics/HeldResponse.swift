@@ -5,12 +5,12 @@ public struct HeldResponse: Equatable, Sendable {
     public var response: ResponseRecord
     /// Bytes of the body that are kept, beside the task's row: 0 up to `bodyLimit`.
     public var bodyLength: Int
-    /// Whether the body is longer than what is kept: then it cannot be the result.
+    /// Whether the connection was lost before the end of the body: then it cannot be the result.
     public var isTruncated: Bool
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
 
-    /// The most bytes of a body that are kept.
+    /// The most bytes of a body that are kept: what is longer waits on the wire, with its connection.
     public static let bodyLimit = 1 << 20
 
     /// A response from its parts.

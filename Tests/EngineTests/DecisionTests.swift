@@ -58,16 +58,62 @@ struct DecisionTests {
         #expect(house.network.attempts.count == 1)
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a body that is more than is held waits on the wire (S-66, S-68)`(
+        isFollowed: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        let body = [UInt8](repeating: 1, count: HeldResponse.bodyLimit + 100_000)
+        attempt.head(302, ["Location": "/x"])
+        attempt.body(body)
+        attempt.end()
+        let decision = try await house.asked(task)
+        #expect(attempt.isPaused)
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        try await house.answer(decision, .redirect(isFollowed ? .follow(nil) : .stop))
+        if isFollowed {
+            try await house.network.attempt(1).answer(200, [:], Array("there".utf8))
+            #expect(attempt.isCancelled)
+        }
+        let record = try await house.finished(task)
+        #expect(record.response?.status == (isFollowed ? 200 : 302))
+        #expect(try await house.read(task) == (isFollowed ? Array("there".utf8) : body))
+    }
+
     @Test @LoopActor
-    func `a body that is more than is held cannot be the result`() async throws {
+    func `a large response that waits may be decided about, and become a download (S-70)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect, .response))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        let body = [UInt8](repeating: 1, count: HeldResponse.bodyLimit + 100_000)
+        attempt.head(302, ["Location": "/x"])
+        attempt.body(body)
+        attempt.end()
+        let redirect = try await house.answer(task, .redirect(.stop))
+        let response = try await house.asked(task, after: redirect.id)
+        try await house.answer(response, .response(.becomeDownload))
+        let heir = try #require(try await house.task(task).dialogue.becameTask)
+        #expect(try await house.finished(heir).response?.status == 302)
+        #expect(try await house.read(heir) == body)
+    }
+
+    @Test @LoopActor
+    func `a large response whose connection is lost while it waits is no result`() async throws {
         let house = try await House.open()
         let session = try await house.session(delegate: .deciding(.redirect))
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         attempt.head(302, ["Location": "/x"])
-        attempt.body([UInt8](repeating: 1, count: HeldResponse.bodyLimit + 1))
+        attempt.body([UInt8](repeating: 1, count: 1000))
+        attempt.end(.url(.networkConnectionLost))
         try await house.answer(task, .redirect(.stop))
-        #expect(try await house.finished(task).error?.code == -1103)
+        #expect(try await house.finished(task).error?.code == -1005)
     }
 
     // MARK: Responses

@@ -29,7 +29,6 @@ struct Exchange {
     var discardedBytes = 0
     /// The body of a response that a decision is about, as far as it is kept.
     private(set) var heldBody: [UInt8] = []
-    private(set) var isHeldBodyTruncated = false
     private var attempt: (any Attempt)?
     private var isOpen = false
     private var pauses: PauseReasons = []
@@ -65,17 +64,28 @@ struct Exchange {
         sequel = nil
         discardedBytes = 0
         heldBody = []
-        isHeldBodyTruncated = false
         isOpen = true
     }
 
-    /// Keeps a body that may become the result.
-    /// - Returns: whether there is room for more.
+    /// Keeps some of a body that may become the result.
+    /// - Returns: false where there is no room, and nothing of it is kept.
     mutating func hold(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let room = HeldResponse.bodyLimit - heldBody.count
-        heldBody.append(contentsOf: bytes.prefix(room))
-        isHeldBodyTruncated = bytes.count > room
-        return !isHeldBodyTruncated
+        guard heldBody.count + bytes.count <= HeldResponse.bodyLimit else { return false }
+        heldBody.append(contentsOf: bytes)
+        return true
+    }
+
+    /// The response that a decision is about, and that is still coming; nil where none is.
+    var heldResponse: ResponseRecord? {
+        guard case .ask(_, let response)? = sequel, attempt != nil else { return nil }
+        return response
+    }
+
+    /// The response that was held is the result: what of its body was kept is handed out.
+    mutating func releaseHeld() -> [UInt8] {
+        defer { heldBody = [] }
+        sequel = nil
+        return heldBody
     }
 
     /// Goes on with another task's attempt, which hears of nothing more.

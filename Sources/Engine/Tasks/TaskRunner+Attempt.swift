@@ -47,7 +47,12 @@ extension TaskRunner: AttemptObserver {
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         moved()
-        if case .ask? = exchange.sequel { return exchange.hold(bytes) ? .proceed : .stop }
+        if case .ask(let question, let response)? = exchange.sequel {
+            guard !exchange.hold(bytes) else { return .proceed }
+            // What does not fit stays on the wire.
+            ask(question, after: response)
+            return pauseForDecision()
+        }
         if exchange.sequel != nil {
             exchange.discardedBytes += bytes.count
             return exchange.discardedBytes > TaskRunner.discardLimit ? .stop : .proceed
@@ -96,7 +101,7 @@ extension TaskRunner: AttemptObserver {
             tryAgain()
         case .ask(let question, let response):
             hold(response, end)
-            ask(question, after: response)
+            if decision == nil { ask(question, after: response) }
             tryAgain()
         case .authenticate: tryAgain()
         case .again(let request):

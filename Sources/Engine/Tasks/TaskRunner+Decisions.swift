@@ -124,6 +124,11 @@ extension TaskRunner {
         setAsksForDecision(false)
         noteBody(of: record.currentRequest)
         record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
+        guard exchange.heldResponse == nil else {
+            stopAttempt()
+            send(.again)
+            return
+        }
         save()
         send(.decided)
     }
@@ -197,15 +202,26 @@ extension TaskRunner {
     private func apply(_ disposition: ResponseDisposition) {
         isResponseDecided = true
         switch disposition {
-        case .allow:
-            if record.dialogue.held != nil { deliverHeld() } else { releaseResponse() }
+        case .allow: deliverDecided()
         case .cancel: fail(.cancelled)
         case .becomeDownload: becomeDownload()
         }
     }
 
+    /// The delegate has allowed the response, wherever it waits.
+    private func deliverDecided() {
+        if record.dialogue.held != nil {
+            deliverHeld()
+        } else if let response = exchange.heldResponse {
+            deliver(response, exchange.releaseHeld())
+            releaseResponse()
+        } else {
+            releaseResponse()
+        }
+    }
+
     /// The response that waits on the wire is delivered again.
-    func releaseResponse() {
+    private func releaseResponse() {
         let attempt = exchange.unpause(.decision)
         updateIdleTimer()
         attempt?.resume()
@@ -215,9 +231,9 @@ extension TaskRunner {
         guard let held = record.dialogue.held else {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
-            heir.inheritedResponse = record.response
+            heir.inheritedResponse = heir.exchange.heldResponse == nil ? record.response : nil
             send(.handedOver)
-            heir.releaseResponse()
+            heir.deliverDecided()
             return
         }
         LoopActor.start { [self] in
@@ -244,7 +260,7 @@ extension TaskRunner {
         let body = exchange.heldBody
         record.dialogue.held = HeldResponse(
             response, bodyLength: body.count,
-            isTruncated: exchange.isHeldBodyTruncated || end.error != nil,
+            isTruncated: end.error != nil,
             lengthVerified: end.lengthVerified)
         if !body.isEmpty { session.journal.keep(body, of: record.id) }
     }
@@ -259,19 +275,19 @@ extension TaskRunner {
     /// The response that was held is the task's result.
     func letThrough() {
         setAsksForDecision(false)
-        guard let held = record.dialogue.held else {
+        guard let response = record.dialogue.held?.response ?? exchange.heldResponse else {
             fail(.url(.userAuthenticationRequired))
             return
         }
         guard record.response == nil else {
-            fail(.restAnswered(with: held.response.status))
+            fail(.restAnswered(with: response.status))
             return
         }
-        if showAsking(held.response) {
+        if showAsking(response) {
             waitForDecision()
             save()
         } else {
-            deliverHeld()
+            deliverDecided()
         }
     }
 
@@ -282,22 +298,25 @@ extension TaskRunner {
             let bytes = await heldBytes(of: held)
             guard !isOver, record.dialogue.held != nil else { return }
             dropHeld()
-            dropReceived()
             guard !held.isTruncated, let bytes else {
                 fail(
                     .url(
-                        .dataLengthExceedsMaximum,
-                        message: "The body of the response is not whole: what came while a "
-                            + "decision was awaited is kept up to \(HeldResponse.bodyLimit) bytes."
-                    ))
+                        .networkConnectionLost,
+                        message: "The body of the response did not come whole."))
                 return
             }
             lengthVerified = held.lengthVerified
-            record.response = held.response
-            take(held.response)
-            bytes.withUnsafeBytes { deliver($0) }
+            deliver(held.response, bytes)
             send(.answered)
         }
+    }
+
+    /// A response is the result, and this is its body, or how it begins.
+    private func deliver(_ response: ResponseRecord, _ body: [UInt8]) {
+        setAsksForDecision(false)
+        dropReceived()
+        take(response)
+        body.withUnsafeBytes { deliver($0) }
     }
 
     /// Nil where the store does not have it any more.
