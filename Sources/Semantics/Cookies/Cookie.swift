@@ -105,7 +105,7 @@ extension Sequence<Cookie> {
 extension StringProtocol {
     /// Whether both texts are the same octets; `==` would equate Unicode's equivalent spellings.
     func hasBytes(of other: some StringProtocol) -> Bool {
-        utf8.elementsEqual(other.utf8)
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 
     /// Whether the text begins so, but for the case of the letters A–Z.

@@ -2,7 +2,7 @@
 public struct CookieHost: Hashable, Sendable {
     /// In lower case, A-labels; an address in its canonical text, with its zone behind `%`.
     public let name: String
-    /// Whether it is an address, which has no domains above it.
+    /// Whether it is an address, or can be no name: there are no domains above it.
     public let isAddress: Bool
 
     /// The host of a URL.
@@ -24,7 +24,10 @@ public struct CookieHost: Hashable, Sendable {
             self.isAddress = true
         } else {
             self.name = text.asciiLowercased
-            self.isAddress = false
+            // What ends in a number is meant as an address, or is nothing (WHATWG URL, "ends in a number").
+            self.isAddress = digits.utf8.split(separator: UInt8(ascii: ".")).last.map {
+                $0.allSatisfy(FieldSyntax.isDigit)
+            } ?? false
         }
     }
 

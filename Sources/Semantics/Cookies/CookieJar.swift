@@ -222,11 +222,11 @@ public struct CookieJar: Sendable {
         guard secureCount > 0 else { return false }
         let host = CookieHost(cookie.domain)
         return cookiesByDomain.contains { domain, cookies in
-            guard host.isIn(domain) || CookieHost(domain).isIn(cookie.domain) else { return false }
-            return cookies.contains {
+            let isCovered = cookies.contains {
                 $0.isSecure && !$0.isExpired(at: now) && $0.name.hasBytes(of: cookie.name)
                     && CookiePath.isPath(cookie.path, in: $0.path)
             }
+            return isCovered && (host.isIn(domain) || CookieHost(domain).isIn(cookie.domain))
         }
     }
 
