@@ -45,8 +45,8 @@ let package = Package(
             name: "CEvent", pkgConfig: "libevent", providers: [.apt(["libevent-dev"])]),
         .systemLibrary(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .systemLibrary(
-            name: "CGSSAPI", pkgConfig: "mit-krb5-gssapi", providers: [.apt(["libkrb5-dev"])]),
+        // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
+        .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
 
         room("Diagnostics", [logging]),
         room("Semantics"),

@@ -1,4 +1,3 @@
-internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -209,7 +208,7 @@ extension TaskRunner {
     }
 
     /// The delegate has allowed the response, wherever it waits.
-    private func deliverDecided() {
+    func deliverDecided() {
         if record.dialogue.held != nil {
             deliverHeld()
         } else if let response = exchange.heldResponse {
@@ -221,7 +220,7 @@ extension TaskRunner {
     }
 
     /// The response that waits on the wire is delivered again.
-    private func releaseResponse() {
+    func releaseResponse() {
         let attempt = exchange.unpause(.decision)
         updateIdleTimer()
         attempt?.resume()
@@ -251,92 +250,6 @@ extension TaskRunner {
         heir.isResponseDecided = true
         heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
         return heir
-    }
-
-    // MARK: Held responses
-
-    /// A response has asked for something, and is kept until that is decided.
-    func hold(_ response: ResponseRecord, _ end: AttemptEnd) {
-        let body = exchange.heldBody
-        record.dialogue.held = HeldResponse(
-            response, bodyLength: body.count,
-            isTruncated: end.error != nil,
-            lengthVerified: end.lengthVerified)
-        if !body.isEmpty { session.journal.keep(body, of: record.id) }
-    }
-
-    /// What was held is not used.
-    func dropHeld() {
-        guard let held = record.dialogue.held else { return }
-        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
-        record.dialogue.held = nil
-    }
-
-    /// The response that was held is the task's result.
-    func letThrough() {
-        setAsksForDecision(false)
-        guard let response = record.dialogue.held?.response ?? exchange.heldResponse else {
-            fail(.url(.userAuthenticationRequired))
-            return
-        }
-        guard record.response == nil else {
-            fail(.restAnswered(with: response.status))
-            return
-        }
-        if showAsking(response) {
-            waitForDecision()
-            save()
-        } else {
-            deliverDecided()
-        }
-    }
-
-    /// What was held comes as if it came from the wire just now.
-    func deliverHeld() {
-        LoopActor.start { [self] in
-            guard let held = record.dialogue.held else { return }
-            let bytes = await heldBytes(of: held)
-            guard !isOver, record.dialogue.held != nil else { return }
-            dropHeld()
-            guard !held.isTruncated, let bytes else {
-                fail(
-                    .url(
-                        .networkConnectionLost,
-                        message: "The body of the response did not come whole."))
-                return
-            }
-            lengthVerified = held.lengthVerified
-            deliver(held.response, bytes)
-            send(.answered)
-        }
-    }
-
-    /// A response is the result, and this is its body, or how it begins.
-    private func deliver(_ response: ResponseRecord, _ body: [UInt8]) {
-        setAsksForDecision(false)
-        dropReceived()
-        take(response)
-        body.withUnsafeBytes { deliver($0) }
-    }
-
-    /// Nil where the store does not have it any more.
-    private func heldBytes(of held: HeldResponse) async -> [UInt8]? {
-        guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.pendingContent(of: record.id) { return bytes }
-        do {
-            return try await session.store.content(of: record.id)
-        } catch {
-            services.log.write(
-                .error, "a held response cannot be read", ["error": .words("\(error)")])
-            return nil
-        }
-    }
-}
-
-extension TransferError {
-    /// Part of a content is here, and what follows is none of it.
-    static func restAnswered(with status: Int) -> TransferError {
-        .badServerResponse("The rest of the content was answered with status \(status).")
     }
 }
 
