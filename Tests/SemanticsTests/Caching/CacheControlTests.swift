@@ -1,0 +1,129 @@
+import Testing
+
+@testable import Semantics
+
+struct CacheControlTests {
+    private func control(_ values: String...) -> CacheControl {
+        CacheControl(of: HeaderList(values.map { HeaderField("cache-control", $0) }))
+    }
+
+    @Test(
+        arguments: [
+            ("", .absent), ("no-store", .absent), ("max-age=3600", .value(3600)),
+            ("MaX-aGe=3600", .value(3600)), ("max-age=\"3600\"", .value(3600)),
+            ("max-age=0", .value(0)), ("max-age=003600", .value(3600)),
+            ("foo, max-age=1 ,bar", .value(1)), (",, max-age=1,,", .value(1)),
+            ("max-age= 3600", .value(3600)), ("max-age=1\t", .value(1)),
+            ("max-age", .invalid), ("max-age=", .invalid), ("max-age=\"\"", .invalid),
+            ("max-age=-1", .invalid), ("max-age=+1", .invalid), ("max-age=3600.0", .invalid),
+            ("max-age=0.5", .invalid), ("max-age=100a", .invalid), ("max-age=a100", .invalid),
+            ("max-age='3600'", .invalid), ("max-age =3600", .invalid), ("max-age=1 2", .invalid),
+            ("max-age=\"1\"2", .invalid), ("max-age=\"1", .invalid), ("max-age=1;x=2", .invalid),
+            ("max-age=1, max-age=1", .value(1)), ("max-age=1, max-age=\"1\"", .value(1)),
+            ("max-age=1, max-age=3600", .invalid), ("max-age=3600, max-age=1", .invalid),
+            ("max-age=1, max-age=x", .invalid),
+            ("max-age=2147483647", .value(2_147_483_647)),
+            ("max-age=2147483648", .value(2_147_483_648)),
+            ("max-age=2147483649", .value(2_147_483_648)),
+            ("max-age=99999999999999999999999", .value(2_147_483_648)),
+            ("s-maxage=7", .absent), ("x-max-age=7", .absent), ("max-age-x=7", .absent),
+            ("ext=\"max-age=3600\"", .absent), ("ext=\"a, max-age=3600\"", .absent),
+            ("ext=\"a\\\", max-age=3600\"", .absent), ("ext=\"a\", max-age=5", .value(5)),
+            ("ext=\"a, max-age=5", .absent), ("ext=x y, max-age=5", .value(5)),
+            ("=, max-age=5", .value(5)), ("a \"b, c\" d, max-age=5", .value(5)),
+        ] as [(String, CacheControl.Seconds)])
+    func `RFC 9111 1.2.2, 4.2.1, 5.2: seconds are digits, in any case, form and place`(
+        value: String, expected: CacheControl.Seconds
+    ) {
+        #expect(control(value).seconds("max-age") == expected)
+    }
+
+    @Test func `RFC 9110 5.3: several fields are one list`() {
+        let several = control("no-store", "max-age=1", "foo=bar")
+        #expect(several == control("no-store,max-age=1,foo=bar"))
+        #expect(several.directives.map(\.name) == ["no-store", "max-age", "foo"])
+        #expect(control("max-age=1", "max-age=2").seconds("max-age") == .invalid)
+        #expect(CacheControl(of: [:]).directives.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("no-store", true), ("NO-STORE", true), ("no-store=x", true), ("no-store x", true),
+            ("a, no-store", true), ("no-storex", false), ("a=no-store", false),
+            ("a=\"no-store\"", false), ("a=\"x, no-store, y\"", false), ("", false),
+        ])
+    func `RFC 9111 5.2: a restriction restricts, however it is written`(
+        value: String, isThere: Bool
+    ) {
+        #expect(control(value).has("no-store") == isThere)
+    }
+
+    @Test(
+        arguments: [
+            ("no-cache", true, []), ("no-cache=\"A, b\"", false, ["a", "b"]),
+            ("no-cache=a", false, ["a"]), ("no-cache=\"\"", true, []), ("no-cache=", true, []),
+            ("no-cache=\"a b\"", true, []), ("no-cache=\"a", true, []),
+            ("no-cache, no-cache=\"a\"", true, ["a"]), ("private=\"a\"", false, []),
+        ] as [(String, Bool, [String])])
+    func `RFC 9111 5.2.2.4: no-cache with names is about these fields, without about all`(
+        value: String, isUnqualified: Bool, names: [String]
+    ) {
+        #expect(control(value).isUnqualified("no-cache") == isUnqualified)
+        #expect(control(value).fieldNames("no-cache") == names)
+    }
+
+    @Test func `RFC 9111 5.2.3: unknown directives are kept`() {
+        let directive = control("Community=\"UCI\"").directives.first
+        #expect(directive?.name == "community")
+        #expect(directive?.argument == "UCI")
+        #expect(directive?.isMalformed == false)
+    }
+}
+
+struct CacheDateTests {
+    private let now = HTTPDate(secondsSince1970: 1_800_000_000)
+
+    @Test(
+        arguments: [
+            "Sun, 06 Nov 1994 08:49:37 GMT", "sun, 06 nov 1994 08:49:37 gmt",
+            "SUN, 06 NOV 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT",
+            "SUNDAY, 06-nOV-94 08:49:37 Gmt", "Sun Nov  6 08:49:37 1994",
+            "sun nov  6 08:49:37 1994", "  Sun, 06 Nov 1994 08:49:37 GMT ",
+        ])
+    func `RFC 9111 4.2: dates of the three formats are read in any case`(text: String) {
+        #expect(HTTPDate(cacheField: text, now: now)?.secondsSince1970 == 784_111_777)
+    }
+
+    @Test(
+        arguments: [
+            "", "0", "-1", "never", "784111777", "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 08:49:37 AEST", "Sun, 06 Nov 1994 08:49:37 +0000",
+            "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 94 08:49:37 GMT",
+            "Sun, 6 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 8:49:37 GMT",
+            "Sun, 06 Nov 1994 08.49.37 GMT", "Sun, 06-Nov-1994 08:49:37 GMT",
+            "Sun 06 Nov 1994 08:49:37 GMT", "Sun,  06 Nov 1994 08:49:37 GMT",
+            "Sun, 06  Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994  08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37  GMT", "Sun,\t06 Nov 1994 08:49:37 GMT",
+            "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 24:49:37 GMT",
+            "Sunday, 06-Nov-94  08:49:37 GMT", "Sun Nov 6 08:49:37 1994",
+            "Sun Nov  6 08:49:37 94", "Sun  Nov 6 08:49:37 1994", "Sun Nov  6  08:49:37 1994",
+            "Sun, 06 Nov 1994 08:49:37 GMT, Sun, 06 Nov 1994 08:49:37 GMT",
+        ])
+    func `RFC 9111 4.2, 5.3: what is not such a date to the letter is none`(text: String) {
+        #expect(HTTPDate(cacheField: text, now: now) == nil)
+    }
+
+    @Test func `the second of an instant is the one that it lies in`() {
+        #expect(Timestamp(milliseconds: 1999).httpDate.secondsSince1970 == 1)
+        #expect(Timestamp(milliseconds: 0).httpDate.secondsSince1970 == 0)
+        #expect(Timestamp(milliseconds: -1).httpDate.secondsSince1970 == -1)
+    }
+
+    @Test func `time between instants is neither negative nor too long to add up`() {
+        let first = Timestamp(milliseconds: .min)
+        let last = Timestamp(milliseconds: .max)
+        #expect(first.milliseconds(since: last) == 0)
+        #expect(last.milliseconds(since: first) == .max / 8)
+        #expect(Timestamp.later(2).milliseconds(since: .arrival) == 2000)
+    }
+}
