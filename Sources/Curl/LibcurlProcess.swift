@@ -1,4 +1,5 @@
 internal import CCurl
+internal import COpenSSL
 internal import Glibc
 
 /// What libcurl takes from the whole process, fixed once before its first use.
@@ -16,7 +17,17 @@ enum LibcurlProcess {
         fixLocale()
         let code = curl_global_init(Int(CURL_GLOBAL_SSL))
         precondition(code == CURLE_OK, "curl_global_init: no memory or no TLS library")
+        expectOpenSSL()
     }()
+
+    /// Handshakes are judged by OpenSSL's functions, which get libcurl's objects: both have to be one library.
+    private static func expectOpenSSL() {
+        let versions = curl_version().map { String(cString: $0) } ?? ""
+        let wanted = "OpenSSL/\(OPENSSL_version_major())."
+        precondition(
+            versions.split(separator: " ").contains { $0.hasPrefix(wanted) },
+            "libcurl has to use \(wanted)x, and is \(versions)")
+    }
 
     /// removes the variables by which an environment sends requests through a proxy or writes the keys of
     /// TLS connections to a file.

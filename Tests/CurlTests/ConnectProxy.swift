@@ -36,7 +36,7 @@ final class ConnectProxy: Sendable {
         answers = sys.argv[1:]
         count = 0
         listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        print("port", listener.getsockname()[1])
+        tell("port", listener.getsockname()[1])
 
         def relay(source, target):
             try:
@@ -55,9 +55,9 @@ final class ConnectProxy: Sendable {
                     while line := stream.readline().strip():
                         lines.append(line.decode())
                     if lines[0].startswith("MARK "):
-                        print(lines[0])
+                        tell(lines[0])
                         break
-                    print(json.dumps(lines))
+                    tell(json.dumps(lines))
                     answer = answers[min(count, len(answers) - 1)].encode()
                     count += 1
                     if not answer:

@@ -325,6 +325,11 @@ import Testing
                 }
                 #expect(probe.error != nil)
                 #expect(!"\(probe.ends)".contains(text))
+                let toProxy = try await Network().run("http://example.com/") {
+                    $0.proxy = ProxyAddress(host: "127.0.0.1", port: Int(origin.port))
+                    $0.proxyCredential = AttemptCredential(scheme, user: user, password: password)
+                }
+                #expect(toProxy.error != nil)
             }
         }
         #expect(origin.connectionCount == 0)

@@ -2,13 +2,14 @@ import Foundation
 import TestSupport
 
 /// A server that is a script of Python's: it prints `port N` first, then a line for each thing that a test may ask
-/// about, and answers a connection that sends `MARK text` by printing that line.
+/// about, and answers a connection that sends `MARK text` by printing that line. It prints by `tell`, since the pieces of
+/// a `print` may lie among those of another thread.
 final class PythonServer: Sendable {
     let port: UInt16
     private let process: ChildProcess
 
     init(_ script: String, _ arguments: [String]) async throws {
-        process = try ChildProcess("python3", ["-u", "-c", script] + arguments)
+        process = try ChildProcess("python3", ["-u", "-c", Self.beginning + script] + arguments)
         let line = try await process.waitForLine { $0.hasPrefix("port ") }
         guard let port = UInt16(line.dropFirst(5)) else { throw NoPort() }
         self.port = port
@@ -32,4 +33,11 @@ final class PythonServer: Sendable {
     }
 
     struct NoPort: Error {}
+
+    private static let beginning = #"""
+        import sys
+        def tell(*words):
+            sys.stdout.write(" ".join(map(str, words)) + "\n")
+
+        """#
 }

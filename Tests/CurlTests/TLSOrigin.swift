@@ -76,7 +76,7 @@ final class TLSOrigin: Sendable {
             context.verify_mode = ssl.CERT_REQUIRED
         context.post_handshake_auth = demand == "later"
         listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        print("port", listener.getsockname()[1])
+        tell("port", listener.getsockname()[1])
 
         def client(connection):
             certificate = connection.getpeercert()
@@ -106,7 +106,7 @@ final class TLSOrigin: Sendable {
         def serve(plain, number):
             try:
                 if plain.recv(5, socket.MSG_PEEK) == b"MARK ":
-                    print(plain.makefile("rb").readline().decode().strip())
+                    tell(plain.makefile("rb").readline().decode().strip())
                     return
                 connection = context.wrap_socket(plain, server_side=True)
                 stream = connection.makefile("rb")
@@ -115,10 +115,10 @@ final class TLSOrigin: Sendable {
                     headers = []
                     while line := stream.readline().strip():
                         headers.append(line.decode())
-                    print("request", number, method, path)
+                    tell("request", number, method, path)
                     if tells:
                         for header in headers:
-                            print("header", header)
+                            tell("header", header)
                     if "Transfer-Encoding: chunked" in headers:
                         while stream.readline().strip() != b"0":
                             pass
@@ -135,7 +135,7 @@ final class TLSOrigin: Sendable {
                     connection.sendall(
                         b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
             except (OSError, ssl.SSLError) as error:
-                print("failed", number, repr(error))
+                tell("failed", number, repr(error))
             finally:
                 plain.close()
 
