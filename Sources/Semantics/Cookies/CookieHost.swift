@@ -12,6 +12,13 @@ public struct CookieHost: Hashable, Sendable {
 
     /// A host's text: a name or an address, in brackets or not, in whatever case.
     init(_ text: String) {
+        let isV6 = text.utf8.contains(UInt8(ascii: ":"))
+        // What ends in a number is meant as an address, or is nothing (WHATWG URL, "ends in a number").
+        guard isV6 || text.endsInNumber else {
+            self.name = text.asciiLowercased
+            self.isAddress = false
+            return
+        }
         var bare = text[...]
         if bare.utf8.first == UInt8(ascii: "["), bare.utf8.last == UInt8(ascii: "]") {
             bare = bare.dropFirst().dropLast()
@@ -19,25 +26,14 @@ public struct CookieHost: Hashable, Sendable {
         // A zone belongs to the address, as a name of this machine's: `fe80::1%eth0`.
         let end = bare.utf8.firstIndex(of: UInt8(ascii: "%")) ?? bare.endIndex
         let digits = String(bare[..<end]).droppingFinalDot
-        if let address = IPAddress(digits) ?? IPAddress(anySpelling: digits) {
-            self.name = address.description + bare[end...]
-            self.isAddress = true
-        } else {
-            self.name = text.asciiLowercased
-            // What ends in a number is meant as an address, or is nothing (WHATWG URL, "ends in a number").
-            self.isAddress = digits.utf8.split(separator: UInt8(ascii: ".")).last.map {
-                $0.allSatisfy(FieldSyntax.isDigit)
-            } ?? false
-        }
+        let address = IPAddress(digits) ?? IPAddress(anySpelling: digits)
+        self.name = address.map { $0.description + bare[end...] } ?? text.asciiLowercased
+        self.isAddress = true
     }
 
     /// Whether it is the domain, or a name below it (§5.1.3).
     public func isIn(_ domain: String) -> Bool {
-        if name.hasBytes(of: domain) { return true }
-        let above = name.utf8.count - domain.utf8.count - 1
-        guard !isAddress, !domain.isEmpty, above >= 0 else { return false }
-        let rest = name.utf8.dropFirst(above)
-        return rest.first == UInt8(ascii: ".") && rest.dropFirst().elementsEqual(domain.utf8)
+        name.hasBytes(of: domain) || !isAddress && name.isBelow(domain)
     }
 
     /// The part that one owner has registered, such as `example.co.uk`; addresses and public suffixes stand for
@@ -72,6 +68,25 @@ public struct CookieHost: Hashable, Sendable {
 }
 
 extension String {
+    /// Whether it is the domain with labels before it, whatever the labels are.
+    func isBelow(_ domain: String) -> Bool {
+        let above = utf8.count - domain.utf8.count - 1
+        guard !domain.isEmpty, above >= 0 else { return false }
+        let rest = utf8.dropFirst(above)
+        return rest.first == UInt8(ascii: ".") && rest.dropFirst().elementsEqual(domain.utf8)
+    }
+
+    /// Whether the last label begins with a digit and has only what numbers have, as in every spelling of an address of
+    /// version 4.
+    fileprivate var endsInNumber: Bool {
+        var label = utf8[...]
+        if label.last == UInt8(ascii: ".") { label.removeLast() }
+        if let dot = label.lastIndex(of: UInt8(ascii: ".")) { label = label[dot...].dropFirst() }
+        guard let first = label.first, FieldSyntax.isDigit(first) else { return false }
+        return label.allSatisfy(FieldSyntax.isDigit)
+            || IPAddress(anySpelling: String(Substring(label))) != nil
+    }
+
     /// The name without the dot of the root at its end.
     var droppingFinalDot: String {
         utf8.last == UInt8(ascii: ".") ? String(dropLast()) : self

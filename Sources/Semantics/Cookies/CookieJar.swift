@@ -226,7 +226,7 @@ public struct CookieJar: Sendable {
                 $0.isSecure && !$0.isExpired(at: now) && $0.name.hasBytes(of: cookie.name)
                     && CookiePath.isPath(cookie.path, in: $0.path)
             }
-            return isCovered && (host.isIn(domain) || CookieHost(domain).isIn(cookie.domain))
+            return isCovered && (host.isIn(domain) || domain.isBelow(cookie.domain))
         }
     }
 
@@ -236,22 +236,21 @@ public struct CookieJar: Sendable {
     /// was accessed the longest ago.
     private mutating func evictExcess(beside domain: String) -> CookieChanges {
         var changes = CookieChanges()
-        if let cookies = cookiesByDomain[domain], cookies.count > limits.perDomain,
-            let victim = cookies.filter({ !$0.isSecure }).leastRecent ?? cookies.leastRecent
-        {
-            changes.removed = evict(victim)
-        } else if count > limits.total,
-            let victim = cookiesByDomain.values.joined().leastRecent
-        {
-            changes.removed = evict(victim)
+        if let cookies = cookiesByDomain[domain], cookies.count > limits.perDomain {
+            let victim = cookies.leastRecent { !$0.isSecure } ?? cookies.leastRecent { _ in true }
+            changes.removed = victim.map { evict($0.place, of: domain) } ?? []
+        } else if count > limits.total {
+            let oldest = cookiesByDomain.compactMap { domain, cookies in
+                cookies.leastRecent { _ in true }.map { (domain: domain, victim: $0) }
+            }.min { $0.victim.access < $1.victim.access }
+            changes.removed = oldest.map { evict($0.victim.place, of: $0.domain) } ?? []
         }
         return changes
     }
 
-    private mutating func evict(_ victim: Cookie) -> [Cookie] {
-        guard let index = place(of: victim) else { return [] }
-        cookiesByDomain[victim.domain]?.remove(at: index)
-        if cookiesByDomain[victim.domain]?.isEmpty == true { cookiesByDomain[victim.domain] = nil }
+    private mutating func evict(_ place: Int, of domain: String) -> [Cookie] {
+        guard let victim = cookiesByDomain[domain]?.remove(at: place) else { return [] }
+        if cookiesByDomain[domain]?.isEmpty == true { cookiesByDomain[domain] = nil }
         count -= 1
         secureCount -= victim.isSecure ? 1 : 0
         return [victim]
@@ -265,12 +264,16 @@ extension Cookie {
     }
 }
 
-extension Sequence<Cookie> {
-    /// The one that was accessed the longest ago; among equals the first created.
-    fileprivate var leastRecent: Cookie? {
-        self.min {
-            ($0.lastAccessTime.milliseconds, $0.sequence)
-                < ($1.lastAccessTime.milliseconds, $1.sequence)
+extension [Cookie] {
+    /// Where the one is that was accessed the longest ago, among equals the first created, and when that was.
+    fileprivate func leastRecent(
+        where isEligible: (Cookie) -> Bool
+    ) -> (place: Int, access: (Int64, Int64))? {
+        var found: (place: Int, access: (Int64, Int64))?
+        for place in indices where isEligible(self[place]) {
+            let access = (self[place].lastAccessTime.milliseconds, self[place].sequence)
+            if found.map({ access < $0.access }) ?? true { found = (place, access) }
         }
+        return found
     }
 }
