@@ -31,7 +31,7 @@ public enum CacheDecision: Equatable, Sendable {
             self = .forward(Forwarding(request, .bypass))
         case .reloadIgnoringLocalAndRemoteCacheData:
             self = .forward(Forwarding(request.reloadingThroughCaches, .bypass))
-        case .returnCacheDataElseLoad: self = lookup.anyStored() ?? lookup.forwardedUnserved()
+        case .returnCacheDataElseLoad: self = lookup.anyStored() ?? lookup.unserved()
         case .returnCacheDataDontLoad: self = lookup.anyStored() ?? .fail(.resourceUnavailable)
         case .reloadRevalidatingCacheData: self = lookup.revalidated()
         }
@@ -55,26 +55,16 @@ private struct CacheLookup {
     }
 
     func byProtocol() -> CacheDecision {
-        if request.control.has("only-if-cached"), request.isAnswerable {
-            return storedOnly() ?? .serve(.gatewayTimeout)
-        }
-        guard !request.hasOriginCondition, let selected else { return forwardedUnserved() }
+        guard !request.hasOriginCondition, let selected else { return unserved() }
         let use = CacheUse(of: selected, for: request, at: now)
         let reason: ForwardReason = use == .expired ? .stale : .request
-        guard use.isUse else { return .forward(validation(of: selected, reason)) }
-        guard let answer = CachedAnswer(selected, to: request, at: now) else {
-            return .forward(Forwarding(request, .partial))
+        guard use.isUse else {
+            return isOnlyIfCached ? .serve(.gatewayTimeout) : validation(reason)
         }
+        guard let answer = CachedAnswer(selected, to: request, at: now) else { return unserved() }
         return use == .staleWhileRevalidating
             ? .serveWhileRevalidating(answer, Forwarding(revalidating: selected, for: request))
             : .serve(answer)
-    }
-
-    private func storedOnly() -> CacheDecision? {
-        guard !request.hasOriginCondition, let selected,
-            CacheUse(of: selected, for: request, at: now).isUse
-        else { return nil }
-        return CachedAnswer(selected, to: request, at: now).map(CacheDecision.serve)
     }
 
     func anyStored() -> CacheDecision? {
@@ -83,13 +73,18 @@ private struct CacheLookup {
     }
 
     func revalidated() -> CacheDecision {
-        guard !request.hasOriginCondition, let selected else { return forwardedUnserved() }
-        let isFresh = selected.remainingLifetime(at: now) > 0
-        return .forward(validation(of: selected, isFresh ? .request : .stale))
+        guard !request.hasOriginCondition, let selected else { return forwarded() }
+        return validation(selected.remainingLifetime(at: now) > 0 ? .request : .stale)
     }
 
-    /// Nothing of what is stored can be used, whatever its age.
-    func forwardedUnserved() -> CacheDecision {
+    /// Nothing of what is stored can be used, whatever its age, and the client may want nothing else.
+    func unserved() -> CacheDecision { isOnlyIfCached ? .serve(.gatewayTimeout) : forwarded() }
+
+    private var isOnlyIfCached: Bool {
+        request.isAnswerable && request.control.has("only-if-cached")
+    }
+
+    private func forwarded() -> CacheDecision {
         let reason: ForwardReason =
             if !request.isAnswerable {
                 .method
@@ -104,10 +99,11 @@ private struct CacheLookup {
     }
 
     /// No condition is sent about a content that could not answer the request even if it were confirmed.
-    private func validation(of entry: StoredResponse, _ reason: ForwardReason) -> Forwarding {
-        CachedAnswer(entry, to: request, at: now) == nil
-            ? Forwarding(request, .partial)
-            : Forwarding(validating: entry, for: request, reason)
+    private func validation(_ reason: ForwardReason) -> CacheDecision {
+        guard let selected, CachedAnswer(selected, to: request, at: now) != nil else {
+            return forwarded()
+        }
+        return .forward(Forwarding(validating: selected, for: request, reason))
     }
 }
 

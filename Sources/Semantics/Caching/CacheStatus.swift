@@ -39,6 +39,25 @@ public struct CacheStatus: Hashable, Sendable {
         self.init(.hit, ttl: entry.ttl(at: now))
     }
 
+    /// A request that went to the origin, and what its answer, whose head is there, makes of the cache.
+    ///
+    /// - Parameters:
+    ///   - forwarding: the request.
+    ///   - answer: nil where none came.
+    ///   - update: what `answer` does to the cache; nil where none came.
+    public init(forwarded forwarding: Forwarding, answer: OriginAnswer?, update: CacheUpdate?) {
+        self.init(.forward(forwarding.reason, status: answer?.status))
+        guard let answer, let update else { return }
+        switch update.storability {
+        case .storable: isStored = true
+        case .refused(let refusal): detail = refusal.rawValue
+        case nil:
+            let fresh = update.updated.first { $0.id == forwarding.selected?.id && !$0.isOutdated }
+            isStored = fresh != nil
+            ttl = fresh?.ttl(at: answer.responseTime)
+        }
+    }
+
     /// The header with this member at its end: caches nearer to the origin come first (§2).
     public func appended(to headers: HeaderList) -> HeaderList {
         var headers = headers

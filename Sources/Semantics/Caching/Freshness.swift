@@ -22,7 +22,7 @@ extension StoredResponse {
     /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another of its kind
     /// contradicts, is 0. `s-maxage` is for shared caches.
     public var freshnessLifetime: Int64 {
-        switch CacheControl(of: headers).seconds("max-age") {
+        switch control.seconds("max-age") {
         case .value(let seconds): return seconds
         case .invalid: return 0
         case .absent: break
@@ -41,14 +41,14 @@ extension StoredResponse {
 
     /// Whether it must be validated before each use, fresh or not: `no-cache` without names (§5.2.2.4).
     public var requiresValidation: Bool {
-        isOutdated || CacheControl(of: headers).isUnqualified("no-cache")
+        isOutdated || control.isUnqualified("no-cache")
     }
 
     /// Whether it must not be used while it is stale, whatever the client accepts (§4.2.4).
     ///
     /// `proxy-revalidate` and `s-maxage` are for shared caches.
     public var forbidsStaleUse: Bool {
-        requiresValidation || CacheControl(of: headers).has("must-revalidate")
+        requiresValidation || control.has("must-revalidate")
     }
 
     /// Whether it may be used for so many milliseconds after it went stale, by an extension of its own (RFC 5861).
@@ -59,7 +59,7 @@ extension StoredResponse {
     /// - Returns: whether it may; true also while it is fresh, if there is such a directive.
     func permitsStaleness(_ directive: String, at now: Timestamp) -> Bool {
         guard !forbidsStaleUse,
-            let seconds = CacheControl(of: headers).seconds(directive).number
+            let seconds = control.seconds(directive).number
         else { return false }
         return -remainingLifetime(at: now) <= seconds * 1000
     }
@@ -72,7 +72,6 @@ extension StoredResponse {
 
     /// §4.2.2: a tenth of the time since the last change, at most a day.
     private var heuristicLifetime: Int64 {
-        let control = CacheControl(of: headers)
         guard
             Storability.isHeuristicallyCacheable(status) || control.has("public")
                 || control.has("private"),

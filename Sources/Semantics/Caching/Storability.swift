@@ -7,7 +7,7 @@ public enum Storability: Hashable, Sendable {
     public enum Refusal: String, Hashable, Sendable {
         /// Neither GET nor a POST whose response says that it answers GET too.
         case method
-        /// Not final, partial, or about what is stored already.
+        /// Not final, partial, or the answer to one request alone and not the URL's.
         case status
         /// `no-store` of the request.
         case requestNoStore = "request-no-store"
@@ -43,16 +43,23 @@ public enum Storability: Hashable, Sendable {
         }
     }
 
-    /// Whether a response may be stored and be fresh without saying so (RFC 9110 §15.1).
+    /// Whether a response may be stored and be fresh without saying so (RFC 9110 §15.1, RFC 7725 §3).
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
-        [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 501].contains(status)
+        [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 451, 501].contains(status)
+    }
+
+    /// RFC 6585 forbids to store 428, 429, 431 and 511. A 401 or 407 asks for a proof, and would be the answer to it
+    /// too. A 412 or 416 judges the conditions or the ranges of its request, which are no part of the key.
+    private static func isAboutTheURL(_ status: Int) -> Bool {
+        (200...599).contains(status)
+            && ![206, 304, 401, 407, 412, 416, 428, 429, 431, 511].contains(status)
     }
 
     private static func refusal(
         _ request: CacheRequest, _ status: Int, _ headers: HeaderList, _ contentLocation: WebURL?
     ) -> Refusal? {
         let control = CacheControl(of: headers)
-        guard (200...599).contains(status), status != 206, status != 304 else { return .status }
+        guard isAboutTheURL(status) else { return .status }
         if let refusal = refusal(method: request, status, headers, contentLocation) {
             return refusal
         }
@@ -90,8 +97,7 @@ public enum Storability: Hashable, Sendable {
             || headers.contains("Expires")
     }
 
-    /// The final statuses of RFC 9110 §15 and RFC 6585, but for 206 and 304: none asks anything of a cache that this
-    /// one does not do.
+    /// The final statuses of RFC 9110 §15, and 451: none asks anything of a cache that this one does not do.
     private static let understood: Set<Int> = Set(200...205).union(300...303).union([305, 307, 308])
-        .union(400...417).union([421, 422, 426, 428, 429, 431]).union(500...505).union([511])
+        .union(400...417).union([421, 422, 426, 451]).union(500...505)
 }

@@ -11,7 +11,9 @@ public struct StoredResponse: Equatable, Sendable {
     /// `1.0`, `1.1`, `2`: how it came.
     public let httpVersion: String
     /// Without those that are not stored; there is always a `Date`.
-    public var headers: HeaderList
+    public var headers: HeaderList { didSet { control = CacheControl(of: headers) } }
+    /// What its `Cache-Control` says; read once, for every use asks it several times.
+    public private(set) var control: CacheControl
     /// When the request that it, or what last updated it, answered was sent (§4.2.3).
     public var requestTime: Timestamp
     /// When its head, or that of what last updated it, arrived (§4.2.3).
@@ -35,6 +37,7 @@ public struct StoredResponse: Equatable, Sendable {
         self.status = status
         self.httpVersion = httpVersion
         self.headers = headers
+        self.control = CacheControl(of: headers)
         self.requestTime = requestTime
         self.responseTime = responseTime
         self.length = length

@@ -190,6 +190,28 @@ struct CacheDecisionTests {
         #expect(try word([:], response, after: 60, status: status) == "stale?")
     }
 
+    @Test(
+        arguments: [
+            (.useProtocolCachePolicy, "504"), (.returnCacheDataElseLoad, "504"),
+            (.returnCacheDataDontLoad, "-1008"), (.reloadIgnoringLocalCacheData, "bypass"),
+            (.reloadRevalidatingCacheData, "uri-miss"),
+        ] as [(RequestCachePolicy, String)])
+    func `S-15: a policy that loads in any case loads, whatever only-if-cached says`(
+        policy: RequestCachePolicy, expected: String
+    ) {
+        let request = CacheRequest.make(["Cache-Control": "only-if-cached"], policy: policy)
+        #expect(CacheDecision(request, candidates: [], at: .arrival).word == expected)
+    }
+
+    @Test(
+        arguments: [
+            ["If-Match": "\"a\""], ["Range": "bytes=0-1,4-5"], ["If-Unmodified-Since": "x"],
+        ] as [HeaderList])
+    func `RFC 9111 5.2.1.7: only-if-cached never goes to the origin`(headers: HeaderList) throws {
+        let request = headers.merging(additional: ["Cache-Control": "only-if-cached"])
+        #expect(try word(request, ["Cache-Control": "max-age=60"], after: 1) == "504")
+    }
+
     @Test func `RFC 9111 5.2.1.7: only-if-cached gets 504 where nothing is stored`() {
         let decision = CacheDecision(
             .make(["Cache-Control": "only-if-cached"]), candidates: [], at: .arrival)

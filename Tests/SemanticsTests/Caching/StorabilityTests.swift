@@ -47,6 +47,14 @@ struct StorabilityTests {
         #expect(refusal(status, headers) == expected)
     }
 
+    @Test(arguments: [206, 304, 401, 407, 412, 416, 428, 429, 431, 511])
+    func `RFC 6585: what is about one request, and not about the URL, is never stored`(status: Int)
+    {
+        for control in ["max-age=60", "public", "must-understand, max-age=60"] {
+            #expect(refusal(status, ["Cache-Control": control]) == .status)
+        }
+    }
+
     @Test(
         arguments: [
             (200, "must-understand, no-store", nil), (200, "must-understand, max-age=1", nil),
