@@ -134,3 +134,28 @@ class AccessLog:
         """The requests, once there are so many: servers write after they have answered."""
         eventually(lambda: len(self.requests(marker)) >= count, f"{count} requests for {marker}")
         return self.requests(marker)
+
+
+class SilentServer:
+    """Takes what comes to a port of 127.0.0.1, by UDP and TCP, and never answers."""
+
+    def __enter__(self):
+        self._stack = contextlib.ExitStack()
+        while True:
+            self._datagrams = self._stack.enter_context(socket.socket(type=socket.SOCK_DGRAM))
+            self._datagrams.bind(("127.0.0.1", 0))
+            self.port = self._datagrams.getsockname()[1]
+            listener = self._stack.enter_context(socket.socket())
+            with contextlib.suppress(OSError):  # the port may be another's by TCP
+                listener.bind(("127.0.0.1", self.port))
+                listener.listen(16)
+                self._datagrams.setblocking(False)
+                return self
+
+    def __exit__(self, *_):
+        self._stack.close()
+
+    def was_asked(self):
+        """Whether something has come by UDP since the last look."""
+        with contextlib.suppress(BlockingIOError):
+            return bool(self._datagrams.recv(65536))

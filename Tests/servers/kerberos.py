@@ -48,17 +48,22 @@ class Kerberos(Daemon):
             "KRB5_KDC_PROFILE": str(self.write("kdc.conf", SERVER % words)),
         }
         self.service_keys = self.folder / "service.keytab"
-        user_keys = self.folder / "user.keytab"
-        self.tickets = f"FILE:{self.folder}/tickets"
+        self._user_keys = self.folder / "user.keytab"
         self._run("kdb5_util", "create", "-s", "-r", REALM, "-P", "a secret of no use")
-        for name, keys in [(USER, user_keys), ("HTTP/localhost", self.service_keys)]:
+        for name, keys in [(USER, self._user_keys), ("HTTP/localhost", self.service_keys)]:
             self._run("kadmin.local", "addprinc", "-randkey", name)
             self._run("kadmin.local", "ktadd", "-k", str(keys), name)
         self.start("krb5kdc", "-n", "-P", "kdc.pid", ports=[port], **self.environment)
-        self._run("kinit", "-k", "-t", str(user_keys), "-c", self.tickets, USER)
+        self.tickets = self.tickets_of_user("tickets")
 
     def _run(self, *command):
         return run(*command, **self.environment)
+
+    def tickets_of_user(self, name):
+        """A new ticket cache, with nothing but the user's ticket for tickets."""
+        cache = f"FILE:{self.folder}/{name}"
+        self._run("kinit", "-k", "-t", str(self._user_keys), "-c", cache, USER)
+        return cache
 
     def client_environment(self):
         """What makes a program a client of the realm, with the user's tickets."""

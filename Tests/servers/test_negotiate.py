@@ -3,8 +3,10 @@
 import pytest
 
 import apache as apache_module
+from daemon import SilentServer, eventually
 from delegate import REJECT, Delegate, script, use
 from gateway import Gateway
+from kerberos import CLIENT, REALM
 
 
 @pytest.fixture(scope="module")
@@ -80,3 +82,20 @@ def test_a_listed_host_that_there_is_no_ticket_for(kerberos, apache):
         with Delegate(gateway, script(REJECT)) as delegate:
             assert delegate.fetch(url).status == 401
             assert [each.method for each in delegate.questions()] == ["Negotiate"]
+
+
+def test_a_kdc_that_does_not_answer_holds_nobody_up(kerberos, apache, nginx):
+    """While tickets are asked for everything goes on, and the task can be cancelled."""
+    with SilentServer() as silent:
+        realm = kerberos.write("silent.conf", CLIENT % dict(realm=REALM, port=silent.port))
+        # Tickets for the realm, but none for the service.
+        tickets = kerberos.tickets_of_user("silent")
+        environment = {"KRB5_CONFIG": str(realm), "KRB5CCNAME": tickets}
+        with Gateway("--negotiate-host", "localhost", **environment) as gateway:
+            with Delegate(gateway, handles=None) as delegate:
+                task = delegate.start(apache.url("/kerberos", "localhost"))
+                eventually(silent.was_asked, "the KDC to be asked")
+                gateway.client.timeout = 5
+                assert delegate.fetch(nginx.url("open")).status == 200
+                gateway.post(f"/v1/tasks/{task}/cancel", 200)
+                assert delegate.finish(task).error == -999
