@@ -109,6 +109,17 @@ def test_a_credential_for_the_session_opens_the_proxy_for_all(gateway, squid, ng
 
 
 @pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])
+@pytest.mark.parametrize("scheme", METHODS)
+def test_many_tasks_go_through_the_proxy_at_once(gateway, squid, nginx, scheme, server):
+    """Those of HTTP/2 meet on connections that others have made."""
+    answer = lambda event: trust(event) if event.method == "ServerTrust" else CAROL
+    with Delegate(gateway, answer, **through(squid, scheme)) as delegate:
+        tasks = [delegate.start(nginx.url(server)) for _ in range(40)]
+        results = [delegate.finish(task) for task in tasks]
+        assert {(each.status, each.error) for each in results} == {(200, None)}
+
+
+@pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])
 def test_a_proxy_is_a_destination_that_the_operator_may_deny(squid, nginx, server):
     """S-23, X-1: denied before a byte is sent, whatever lies behind it."""
     with Gateway(allowed=f"127.0.0.1/32:{nginx.ports[server]}") as narrow:
