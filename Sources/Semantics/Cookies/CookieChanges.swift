@@ -1,22 +1,30 @@
-/// What an operation did to a jar, for whom keeps the jar elsewhere too.
+/// What an operation did to a jar, for whom keeps the jar elsewhere too: take out `removed`, then put `stored` in.
 public struct CookieChanges: Equatable, Sendable {
-    /// Now in the jar, as they are there; what they have overwritten is not among `removed`.
-    public internal(set) var stored: [Cookie] = []
-    /// No longer in the jar: ended, deleted, or given up for the limits.
-    public internal(set) var removed: [Cookie] = []
+    /// No longer in the jar: ended, deleted, or given up for the limits. What was only overwritten is not among them.
+    public private(set) var removed: [Cookie] = []
+    /// By their sequences, which an identity keeps while it is in the jar.
+    private var storedBySequence: [Int64: Cookie] = [:]
+
+    /// Now in the jar, as they are there, in the order of creation.
+    public var stored: [Cookie] {
+        storedBySequence.values.sorted { $0.isOlder(than: $1) }
+    }
+
+    /// Whether the jar is as it was.
+    public var isEmpty: Bool { removed.isEmpty && storedBySequence.isEmpty }
 
     /// No changes.
     public init() {}
 
-    /// Whether the jar is as it was.
-    public var isEmpty: Bool { stored.isEmpty && removed.isEmpty }
+    init(removed: [Cookie]) { self.removed = removed }
 
-    /// Adds what came afterwards; a cookie that was stored and is gone again was never there.
+    init(stored cookie: Cookie) { self.storedBySequence = [cookie.sequence: cookie] }
+
+    /// Adds what came afterwards; what was stored and is gone again is not in `stored`.
     mutating func append(_ later: CookieChanges) {
+        for cookie in later.removed { storedBySequence[cookie.sequence] = nil }
         removed += later.removed
-        let gone = later.removed + later.stored
-        stored.removeAll { cookie in gone.contains { $0.hasIdentity(of: cookie) } }
-        stored += later.stored
+        storedBySequence.merge(later.storedBySequence) { _, new in new }
     }
 }
 

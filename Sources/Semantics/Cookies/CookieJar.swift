@@ -36,6 +36,7 @@ public struct CookieJar: Sendable {
             }
             _ = insert(cookie, at: now)
         }
+        _ = evictExcess()
     }
 
     // MARK: Setting
@@ -57,13 +58,14 @@ public struct CookieJar: Sendable {
         reception.changes = evictExpired(at: now)
         for (place, field) in fields.enumerated() {
             do throws(CookieRejection) {
-                let changes = try set(
+                let changes = try admit(
                     field, from: url, mainDocument: mainDocument, policy: policy, at: now)
                 reception.changes.append(changes)
             } catch {
                 reception.rejections[place] = error
             }
         }
+        reception.changes.append(evictExcess())
         return reception
     }
 
@@ -76,14 +78,9 @@ public struct CookieJar: Sendable {
         _ field: String, from url: WebURL, mainDocument: WebURL, policy: CookiePolicy,
         at now: Timestamp
     ) throws(CookieRejection) -> CookieChanges {
-        if let refusal = policy.refusal(of: url, mainDocument: mainDocument) { throw refusal }
-        let cookie = try Cookie(
-            SetCookie(parsing: field), from: url, isPublicSuffix: policy.isPublicSuffix, at: now)
-        guard cookie.isSecure || url.isSecure || !coversSecure(cookie, at: now) else {
-            throw .coversSecure
-        }
-        var changes = evictExpired(at: now)
-        changes.append(insert(cookie, at: now))
+        var changes = try admit(
+            field, from: url, mainDocument: mainDocument, policy: policy, at: now)
+        changes.append(evictExcess())
         return changes
     }
 
@@ -95,23 +92,42 @@ public struct CookieJar: Sendable {
     public mutating func store(
         _ cookie: Cookie, policy: CookiePolicy, at now: Timestamp
     ) throws(CookieRejection) -> CookieChanges {
-        try cookie.check(isPublicSuffix: policy.isPublicSuffix)
-        var changes = evictExpired(at: now)
-        changes.append(insert(cookie, at: now))
+        var changes = try insertChecked(cookie, policy: policy, at: now)
+        changes.append(evictExcess())
         return changes
+    }
+
+    /// Stores the cookies of a file, in its order; those whose time is over delete.
+    ///
+    /// - Returns: the changes, and the faults of all lines that brought nothing, in their order.
+    public mutating func store(
+        _ file: NetscapeCookieFile, policy: CookiePolicy, at now: Timestamp
+    ) -> (changes: CookieChanges, faults: [NetscapeCookieFile.Fault]) {
+        var changes = CookieChanges()
+        var faults = file.faults
+        for entry in file.entries {
+            do throws(CookieRejection) {
+                changes.append(try insertChecked(entry.cookie, policy: policy, at: now))
+            } catch {
+                faults.append(.init(line: entry.line, reason: .cookie(error)))
+            }
+        }
+        changes.append(evictExcess())
+        return (changes, faults.sorted { $0.line < $1.line })
     }
 
     // MARK: Removing
 
-    /// Removes all cookies of which the predicate is true, and tells which.
+    /// Removes all cookies of which the predicate is true, and tells which, in the order of their creation.
+    ///
+    /// The predicate is asked twice about some.
     public mutating func remove(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
         var removed: [Cookie] = []
-        for (domain, cookies) in cookiesByDomain {
+        for (domain, cookies) in cookiesByDomain where cookies.contains(where: isUnwanted) {
             var kept: [Cookie] = []
             for cookie in cookies {
                 if isUnwanted(cookie) { removed.append(cookie) } else { kept.append(cookie) }
             }
-            guard kept.count < cookies.count else { continue }
             cookiesByDomain[domain] = kept.isEmpty ? nil : kept
         }
         count -= removed.count
@@ -126,18 +142,15 @@ public struct CookieJar: Sendable {
 
     /// Removes what is over; costs nothing while nothing is.
     public mutating func evictExpired(at now: Timestamp) -> CookieChanges {
-        var changes = CookieChanges()
-        guard let expiry = nextExpiry, expiry <= now else { return changes }
-        changes.removed = remove { $0.isExpired(at: now) }
+        guard let expiry = nextExpiry, expiry <= now else { return CookieChanges() }
+        let removed = remove { $0.isExpired(at: now) }
         nextExpiry = cookiesByDomain.values.joined().compactMap(\.expires).min()
-        return changes
+        return CookieChanges(removed: removed)
     }
 
     /// Removes what ends with the session (§5.7, the persistent-flag).
     public mutating func endSession() -> CookieChanges {
-        var changes = CookieChanges()
-        changes.removed = remove { !$0.isPersistent }
-        return changes
+        CookieChanges(removed: remove { !$0.isPersistent })
     }
 
     // MARK: Looking up
@@ -189,14 +202,36 @@ public struct CookieJar: Sendable {
         cookiesByDomain[cookie.domain]?.firstIndex { $0.hasIdentity(of: cookie) }
     }
 
-    /// §5.7 steps 23 and 24, and the limits.
+    /// §5.7 for one field; the jar may be too full afterwards.
+    private mutating func admit(
+        _ field: String, from url: WebURL, mainDocument: WebURL, policy: CookiePolicy,
+        at now: Timestamp
+    ) throws(CookieRejection) -> CookieChanges {
+        if let refusal = policy.refusal(of: url, mainDocument: mainDocument) { throw refusal }
+        let cookie = try Cookie(
+            SetCookie(parsing: field), from: url, isPublicSuffix: policy.isPublicSuffix, at: now)
+        guard cookie.isSecure || url.isSecure || !coversSecure(cookie, at: now) else {
+            throw .coversSecure
+        }
+        return insert(cookie, at: now)
+    }
+
+    /// A client's cookie; the jar may be too full afterwards.
+    private mutating func insertChecked(
+        _ cookie: Cookie, policy: CookiePolicy, at now: Timestamp
+    ) throws(CookieRejection) -> CookieChanges {
+        try cookie.check(isPublicSuffix: policy.isPublicSuffix)
+        return insert(cookie, at: now)
+    }
+
+    /// §5.7 steps 23 and 24, and the limit of the domain; the jar may be too full afterwards.
     private mutating func insert(_ new: Cookie, at now: Timestamp) -> CookieChanges {
-        var changes = CookieChanges()
+        var changes = evictExpired(at: now)
         var cookie = new
         if let expires = cookie.expires { cookie.expires = min(expires, now.latestCookieExpiry) }
         if let index = place(of: cookie), let old = cookiesByDomain[cookie.domain]?[index] {
             guard !cookie.isExpired(at: now) else {
-                changes.removed = remove { $0.hasIdentity(of: cookie) }
+                changes.append(evict(index, of: cookie.domain))
                 return changes
             }
             cookie.creationTime = old.creationTime
@@ -212,8 +247,8 @@ public struct CookieJar: Sendable {
             secureCount += cookie.isSecure ? 1 : 0
         }
         if let expires = cookie.expires { nextExpiry = min(nextExpiry ?? expires, expires) }
-        changes.stored = [cookie]
-        changes.append(evictExcess(beside: cookie.domain))
+        changes.append(CookieChanges(stored: cookie))
+        changes.append(evictExcess(of: cookie.domain))
         return changes
     }
 
@@ -230,30 +265,36 @@ public struct CookieJar: Sendable {
         }
     }
 
-    /// Gives up what is too much after one insertion: in the domain first, then anywhere (§5.7).
-    ///
-    /// Expired ones are gone already. In a domain, those go first that are not Secure; elsewhere, and among equals, what
-    /// was accessed the longest ago.
-    private mutating func evictExcess(beside domain: String) -> CookieChanges {
-        var changes = CookieChanges()
-        if let cookies = cookiesByDomain[domain], cookies.count > limits.perDomain {
-            let victim = cookies.leastRecent { !$0.isSecure } ?? cookies.leastRecent { _ in true }
-            changes.removed = victim.map { evict($0.place, of: domain) } ?? []
-        } else if count > limits.total {
-            let oldest = cookiesByDomain.compactMap { domain, cookies in
-                cookies.leastRecent { _ in true }.map { (domain: domain, victim: $0) }
-            }.min { $0.victim.access < $1.victim.access }
-            changes.removed = oldest.map { evict($0.victim.place, of: $0.domain) } ?? []
-        }
-        return changes
+    /// Gives up what is too much in a domain after one insertion (§5.7): what is not Secure first, and of that what was
+    /// accessed the longest ago.
+    private mutating func evictExcess(of domain: String) -> CookieChanges {
+        guard let cookies = cookiesByDomain[domain], cookies.count > limits.perDomain,
+            let place = cookies.leastRecent(where: { !$0.isSecure })
+                ?? cookies.leastRecent(where: { _ in true })
+        else { return CookieChanges() }
+        return evict(place, of: domain)
     }
 
-    private mutating func evict(_ place: Int, of domain: String) -> [Cookie] {
-        guard let victim = cookiesByDomain[domain]?.remove(at: place) else { return [] }
+    /// Gives up what is too much in the jar (§5.7): what was accessed the longest ago, wherever it is.
+    ///
+    /// Nothing has ended and no domain is too full when this is called. Once for many insertions, since it looks at all.
+    private mutating func evictExcess() -> CookieChanges {
+        let excess = count - limits.total
+        guard excess > 0 else { return CookieChanges() }
+        let accesses = cookiesByDomain.values.joined().lazy.map(\.access)
+        let oldest = excess == 1 ? accesses.min(by: <) : accesses.sorted(by: <)[excess - 1]
+        guard let last = oldest else { return CookieChanges() }
+        return CookieChanges(removed: remove { $0.access <= last })
+    }
+
+    private mutating func evict(_ place: Int, of domain: String) -> CookieChanges {
+        guard let victim = cookiesByDomain[domain]?.remove(at: place) else {
+            return CookieChanges()
+        }
         if cookiesByDomain[domain]?.isEmpty == true { cookiesByDomain[domain] = nil }
         count -= 1
         secureCount -= victim.isSecure ? 1 : 0
-        return [victim]
+        return CookieChanges(removed: [victim])
     }
 }
 
@@ -262,17 +303,17 @@ extension Cookie {
     fileprivate func goes(to url: WebURL, at now: Timestamp) -> Bool {
         !isExpired(at: now) && (!isSecure || url.isSecure) && CookiePath.isPath(url.path, in: path)
     }
+
+    /// When it was accessed; different for every cookie of a jar.
+    fileprivate var access: (Int64, Int64) { (lastAccessTime.milliseconds, sequence) }
 }
 
 extension [Cookie] {
-    /// Where the one is that was accessed the longest ago, among equals the first created, and when that was.
-    fileprivate func leastRecent(
-        where isEligible: (Cookie) -> Bool
-    ) -> (place: Int, access: (Int64, Int64))? {
-        var found: (place: Int, access: (Int64, Int64))?
+    /// Where the one is that was accessed the longest ago; among equals the first created.
+    fileprivate func leastRecent(where isEligible: (Cookie) -> Bool) -> Int? {
+        var found: Int?
         for place in indices where isEligible(self[place]) {
-            let access = (self[place].lastAccessTime.milliseconds, self[place].sequence)
-            if found.map({ access < $0.access }) ?? true { found = (place, access) }
+            if found.map({ self[place].access < self[$0].access }) ?? true { found = place }
         }
         return found
     }

@@ -152,23 +152,3 @@ extension NetscapeCookieFile {
         return (cookie.isHTTPOnly ? httpOnlyMark : "") + columns.joined(separator: "\t")
     }
 }
-
-extension CookieJar {
-    /// Stores the cookies of a file, in its order; those whose time is over delete.
-    ///
-    /// - Returns: the changes, and the faults of all lines that brought nothing, in their order.
-    public mutating func store(
-        _ file: NetscapeCookieFile, policy: CookiePolicy, at now: Timestamp
-    ) -> (changes: CookieChanges, faults: [NetscapeCookieFile.Fault]) {
-        var changes = CookieChanges()
-        var faults = file.faults
-        for entry in file.entries {
-            do throws(CookieRejection) {
-                changes.append(try store(entry.cookie, policy: policy, at: now))
-            } catch {
-                faults.append(.init(line: entry.line, reason: .cookie(error)))
-            }
-        }
-        return (changes, faults.sorted { $0.line < $1.line })
-    }
-}

@@ -119,6 +119,18 @@ struct CookieJarTests {
         #expect(trial.jar.count == 0 && trial.jar.all(at: trial.now).isEmpty)
     }
 
+    @Test func `a cookie that is deleted and set at once is told as both`() {
+        var trial = CookieTrial()
+        let url = CookieTrial.url("http://example.org/")
+        trial.answer(["a=1"], from: "http://example.org/")
+        let reception = trial.jar.receive(
+            ["a=; Max-Age=0", "a=2", "b=3", "b=; Max-Age=0"], from: url, mainDocument: url,
+            policy: trial.policy, at: trial.now)
+        #expect(reception.changes.removed.map(\.value) == ["1", "3"])
+        #expect(reception.changes.stored.map(\.value) == ["2"] && !reception.changes.isEmpty)
+        #expect(CookieChanges().isEmpty)
+    }
+
     @Test func `a deleted Secure cookie guards nothing any more`() {
         var trial = CookieTrial()
         trial.answer(["a=1; Secure", "b=2; Secure"], from: "https://example.org/")

@@ -114,6 +114,18 @@ struct NetscapeCookieFileTests {
         #expect(trial.field(for: "http://h.example/") == "b=2")
     }
 
+    @Test func `of a file that is too long the last lines stay, and only they are told`() {
+        var trial = CookieTrial(limits: CookieLimits(perDomain: 2, total: 5))
+        trial.answer(["old=1"], from: "http://old.example/")
+        trial.pass(seconds: 1)
+        let lines = (0..<9).map { "h\($0).example\tFALSE\t/\tFALSE\t0\tn\($0)\tv\n" }.joined()
+        let file = NetscapeCookieFile(parsing: lines, at: trial.now)
+        let changes = trial.jar.store(file, policy: trial.policy, at: trial.now).changes
+        #expect(trial.jar.all(at: trial.now).map(\.name) == ["n4", "n5", "n6", "n7", "n8"])
+        #expect(changes.stored == trial.jar.all(at: trial.now) && trial.jar.count == 5)
+        #expect(changes.removed.map(\.name) == ["old", "n0", "n1", "n2", "n3"])
+    }
+
     @Test func `a jar is written as curl reads it`() {
         var trial = CookieTrial()
         trial.answer(
