@@ -112,6 +112,28 @@ struct CacheUpdateTests {
         #expect(update.updated.map(\.selecting) == stored.prefix(2).map(\.selecting))
     }
 
+    @Test func `RFC 9111 4.3.4: a date confirms the response that was asked about, and no other`()
+        throws
+    {
+        let vary: HeaderList = ["Last-Modified": "m", "Vary": "A"]
+        let stored = [
+            try StoredResponse.make(vary, id: 1, to: .make(["A": "1"])),
+            try StoredResponse.make(vary, id: 2, to: .make(["A": "2"])),
+        ]
+        let update = try update(.make(304, ["Last-Modified": "m"]), to: .make(["A": "1"]), stored)
+        #expect(update.updated.map(\.id) == [1])
+    }
+
+    @Test func `RFC 9111 4.3.5: what HEAD made stale is fresh again once the origin confirms it`()
+        throws
+    {
+        var outdated = try StoredResponse.make(stale)
+        outdated.isOutdated = true
+        let update = try update(.make(304), [outdated])
+        let fresh = try #require(update.updated.first)
+        #expect(CacheDecision(.make(), candidates: [fresh], at: .later(101)).word == "hit")
+    }
+
     @Test func `RFC 9111 4.1: a 304 with another Vary selects by it from now on`() throws {
         let request = CacheRequest.make(["A": "1", "B": "2"])
         let entry = try StoredResponse.make(["ETag": "\"a\"", "Vary": "A"], to: request)
@@ -175,186 +197,5 @@ struct CacheUpdateTests {
         #expect(update.removed == removed)
         #expect(update.replaced == replaced)
         #expect((update.storability == .storable) == !replaced.isEmpty)
-    }
-}
-
-struct HeadUpdateTests {
-    private let stored: HeaderList = [
-        "Date": Timestamp.field(0), "ETag": "\"a\"", "Last-Modified": "m", "Content-Length": "10",
-        "Cache-Control": "max-age=10",
-    ]
-
-    private func head(
-        _ status: Int = 200, _ headers: HeaderList, stored: HeaderList? = nil
-    ) throws -> CacheUpdate {
-        let entries = [
-            try StoredResponse.make(stored ?? self.stored),
-            try StoredResponse.make(["Vary": "A"], id: 2, to: .make(["A": "2"])),
-        ]
-        let forwarding = try #require(
-            CacheDecision(.make(method: "HEAD"), candidates: entries, at: .later(100)).forwarding)
-        return CacheUpdate(.make(status, headers), to: forwarding, candidates: entries)
-    }
-
-    @Test(
-        arguments: [
-            ([:], true), (["ETag": "\"a\""], true), (["ETag": "\"b\""], false),
-            (["ETag": "W/\"a\""], false), (["Last-Modified": "m"], true),
-            (["Last-Modified": "n"], false), (["ETag": "\"a\"", "Last-Modified": "n"], false),
-            (["Content-Length": "10"], true), (["Content-Length": "11"], false),
-            (["ETag": "\"a\"", "Content-Length": "9"], false),
-        ] as [(HeaderList, Bool)])
-    func `RFC 9111 4.3.5: HEAD's 200 updates what it agrees with, and makes stale what it does not`(
-        headers: HeaderList, isSame: Bool
-    ) throws {
-        let update = try head(
-            200, headers.merging(additional: ["X": "new", "Cache-Control": "max-age=60"]))
-        #expect(update.delivery == .origin)
-        #expect(update.storability == nil)
-        let entry = try #require(update.updated.first)
-        #expect(update.updated.map(\.id) == [1])
-        #expect(entry.isOutdated == !isSame)
-        #expect(entry.headers.first("X") == (isSame ? "new" : nil))
-        let next = CacheDecision(.make(), candidates: [entry], at: .later(101))
-        #expect(next.word == (isSame ? "hit" : "stale?"))
-    }
-
-    @Test(arguments: [("10", nil, true), ("11", nil, false), ("11", "gzip", true)])
-    func `RFC 9111 4.3.5: without a length of its own, a response has that of its bytes`(
-        length: String, coding: String?, isSame: Bool
-    ) throws {
-        let coded = HeaderList(coding.map { [HeaderField("Content-Encoding", $0)] } ?? [])
-        let update = try head(200, ["Content-Length": length], stored: coded)
-        #expect(update.updated.first?.isOutdated == !isSame)
-    }
-
-    @Test(arguments: [204, 206, 301, 304, 404, 410, 500, 503])
-    func `RFC 9111 4.3.5: other answers to HEAD change nothing`(status: Int) throws {
-        let update = try head(status, ["ETag": "\"c\""])
-        #expect(update.updated.isEmpty && update.removed.isEmpty && update.replaced.isEmpty)
-        #expect(update.storability == nil)
-    }
-
-    @Test func `RFC 9111 4.2.4: what HEAD has shown to be outdated is not used stale either`()
-        throws
-    {
-        let control = "max-age=60, stale-while-revalidate=600, stale-if-error=600"
-        var entry = try StoredResponse.make(["ETag": "\"a\"", "Cache-Control": control])
-        entry.isOutdated = true
-        let request = CacheRequest.make(["Cache-Control": "max-stale"])
-        let decision = CacheDecision(request, candidates: [entry], at: .later(1))
-        #expect(decision.word == "stale?")
-        #expect(decision.forwarding?.answerInPlaceOfError(at: .later(1)) == nil)
-    }
-}
-
-struct StaleIfErrorTests {
-    private func forwarding(
-        _ response: String, _ request: HeaderList = [:],
-        policy: RequestCachePolicy = .useProtocolCachePolicy, after seconds: Double = 20
-    ) throws -> (Forwarding, StoredResponse) {
-        let entry = try StoredResponse.make(["Cache-Control": response, "Date": Timestamp.field(0)])
-        let decision = CacheDecision(
-            .make(request, policy: policy), candidates: [entry], at: .later(seconds))
-        return (try #require(decision.forwarding), entry)
-    }
-
-    @Test(
-        arguments: [
-            ("max-age=10, stale-if-error=60", [:], true),
-            ("max-age=10, STALE-IF-ERROR=60", [:], true),
-            ("max-age=10, stale-if-error=10", [:], true),
-            ("max-age=10, stale-if-error=9", [:], false), ("max-age=10", [:], false),
-            ("max-age=10, stale-if-error=x", [:], false),
-            ("max-age=10, stale-if-error", [:], false),
-            ("max-age=10, stale-if-error=60, must-revalidate", [:], false),
-            ("max-age=10, stale-if-error=60, no-cache", [:], false),
-            ("max-age=10", ["Cache-Control": "stale-if-error=60"], true),
-            ("max-age=10", ["Cache-Control": "stale-if-error=9"], false),
-            ("max-age=10, must-revalidate", ["Cache-Control": "stale-if-error=60"], false),
-            ("max-age=10, stale-if-error=60", ["Cache-Control": "no-cache"], false),
-            ("max-age=10, stale-if-error=60", ["Pragma": "no-cache"], false),
-        ] as [(String, HeaderList, Bool)])
-    func `RFC 5861 4: stale-if-error hides an error as long as it says`(
-        response: String, request: HeaderList, isHidden: Bool
-    ) throws {
-        let (forwarding, entry) = try forwarding(response, request)
-        for status in [500, 502, 503, 504] {
-            let answer = OriginAnswer.make(status, after: 20)
-            let update = CacheUpdate(answer, to: forwarding, candidates: [entry])
-            if case .stale(let stale) = update.delivery {
-                #expect(isHidden)
-                #expect(stale.status == 200)
-                #expect(stale.headers.first("Age") == "20")
-                #expect(update.storability == nil)
-            } else {
-                #expect(!isHidden)
-                #expect(update.delivery == .origin)
-            }
-            #expect(update.removed.isEmpty)
-        }
-        #expect((forwarding.answerInPlaceOfError(at: .later(20)) != nil) == isHidden)
-    }
-
-    @Test(arguments: [200, 400, 403, 404, 429, 501, 505, 599])
-    func `RFC 5861 4: other statuses are no errors to hide`(status: Int) throws {
-        let (forwarding, entry) = try forwarding("max-age=10, stale-if-error=60")
-        let update = CacheUpdate(.make(status, after: 20), to: forwarding, candidates: [entry])
-        #expect(update.delivery == .origin)
-    }
-
-    @Test(
-        arguments: [RequestCachePolicy.reloadIgnoringLocalCacheData, .reloadRevalidatingCacheData])
-    func `S-15: who wants the origin asked gets its error`(policy: RequestCachePolicy) throws {
-        let (forwarding, _) = try forwarding("max-age=10, stale-if-error=60", policy: policy)
-        #expect(forwarding.answerInPlaceOfError(at: .later(20)) == nil)
-    }
-}
-
-struct InvalidationTests {
-    private func keys(
-        _ method: String, _ status: Int = 200, location: WebURL? = nil,
-        contentLocation: WebURL? = nil
-    ) throws -> [String] {
-        let request = CacheRequest.make(method: method)
-        let forwarding = try #require(
-            CacheDecision(request, candidates: [], at: .arrival).forwarding)
-        let answer = OriginAnswer.make(
-            status, location: location, contentLocation: contentLocation)
-        return CacheUpdate(answer, to: forwarding, candidates: []).invalidated.map(\.url)
-    }
-
-    @Test(arguments: ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH", "XYZ", "get"])
-    func `RFC 9111 4.4: an unsafe or unknown method invalidates its URL unless it fails`(
-        method: String
-    ) throws {
-        for status in [200, 201, 204, 299, 301, 303, 307, 399] {
-            #expect(try keys(method, status) == ["http://example.com/a"])
-        }
-        for status in [400, 404, 409, 412, 500, 503, 599] {
-            #expect(try keys(method, status).isEmpty)
-        }
-    }
-
-    @Test(arguments: ["GET", "HEAD", "OPTIONS", "PROPFIND", "QUERY"])
-    func `RFC 9111 4.4: a safe method invalidates nothing`(method: String) throws {
-        #expect(try keys(method, location: .make("/b"), contentLocation: .make("/c")).isEmpty)
-    }
-
-    @Test func `RFC 9111 4.4: Location and Content-Location count on the same origin only`() throws
-    {
-        #expect(
-            try keys("POST", location: .make("/b"), contentLocation: .make("/c"))
-                == ["http://example.com/a", "http://example.com/b", "http://example.com/c"])
-        #expect(
-            try keys("POST", location: .make("/a"), contentLocation: .make("/b"))
-                == ["http://example.com/a", "http://example.com/b"])
-        #expect(
-            try keys(
-                "POST", location: .make("/b", host: "other.example"),
-                contentLocation: .make("/b", port: 81)) == ["http://example.com/a"])
-        #expect(
-            try keys("POST", location: .make("/b", host: "EXAMPLE.com")).count == 2)
-        #expect(try keys("POST", 500, location: .make("/b")).isEmpty)
     }
 }
