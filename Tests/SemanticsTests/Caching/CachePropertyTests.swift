@@ -22,8 +22,8 @@ struct CachePropertyTests {
     ]
     private static let requestFields = [
         HeaderField("A", "1"), HeaderField("Range", "bytes=2-5"), HeaderField("Pragma", "no-cache"),
-        HeaderField("Range", "bytes=50-"), HeaderField("If-None-Match", "\"a\""),
-        HeaderField("If-Match", "\"a\""), HeaderField("If-Range", "\"a\""),
+        HeaderField("If-None-Match", "\"a\""),
+        HeaderField("If-Range", "\"a\""),
         HeaderField("If-Modified-Since", Timestamp.field(0)),
     ]
 
@@ -33,7 +33,7 @@ struct CachePropertyTests {
         mutating func headers(_ controls: [String], _ fields: [HeaderField]) -> HeaderList {
             var list = HeaderList(
                 fields.filter { _ in Int.random(in: 0..<4, using: &generator) == 0 })
-            let control = controls.filter { _ in Int.random(in: 0..<6, using: &generator) == 0 }
+            let control = controls.filter { _ in Int.random(in: 0..<8, using: &generator) == 0 }
             if !control.isEmpty {
                 list.append("Cache-Control", control.joined(separator: ", "))
             }
@@ -42,19 +42,26 @@ struct CachePropertyTests {
 
         mutating func request() throws -> CacheRequest {
             .make(
-                headers(requestControls, requestFields),
+                Int.random(in: 0..<4, using: &generator) == 0
+                    ? ["Range": "bytes=2-5"] : headers(requestControls, requestFields),
                 method: try #require(
-                    ["GET", "GET", "GET", "HEAD", "POST"].randomElement(using: &generator)),
-                policy: try #require(RequestCachePolicy.allCases.randomElement(using: &generator)),
+                    ["GET", "GET", "GET", "GET", "GET", "HEAD", "POST"].randomElement(
+                        using: &generator)),
+                policy: Bool.random(using: &generator)
+                    ? .useProtocolCachePolicy
+                    : try #require(RequestCachePolicy.allCases.randomElement(using: &generator)),
                 decodes: Bool.random(using: &generator))
         }
 
         mutating func candidates() throws -> [StoredResponse] {
             try (0..<Int64.random(in: 0..<4, using: &generator)).map { id in
                 try .make(
-                    headers(responseControls, responseFields), id: id,
+                    Int.random(in: 0..<3, using: &generator) == 0
+                        ? ["Cache-Control": "max-age=60, stale-while-revalidate=9"]
+                        : headers(responseControls, responseFields),
+                    id: id,
                     to: .make(["A": String(id)], decodes: Bool.random(using: &generator)),
-                    status: Bool.random(using: &generator) ? 200 : 404)
+                    status: Int.random(in: 0..<4, using: &generator) == 0 ? 404 : 200)
             }
         }
     }
@@ -62,7 +69,7 @@ struct CachePropertyTests {
     private func forEachCase(
         _ check: (inout SeededGenerator, CacheRequest, [StoredResponse], Timestamp) throws -> Void
     ) throws {
-        for seed in 0..<1500 as Range<UInt64> {
+        for seed in 0..<700 as Range<UInt64> {
             var one = Case(generator: SeededGenerator(seed))
             let request = try one.request()
             let candidates = try one.candidates()
@@ -94,7 +101,7 @@ struct CachePropertyTests {
                         || CacheControl(of: entry.headers).has("stale-while-revalidate"))
             }
         }
-        #expect(hits > 50)
+        #expect(hits > 100)
     }
 
     @Test func `S-15: the order of what is stored changes no decision`() throws {
@@ -135,7 +142,7 @@ struct CachePropertyTests {
             }
             if answer.status == 304 || request.method == "HEAD" { #expect(answer.content.isEmpty) }
         }
-        #expect(parts > 3)
+        #expect(parts > 10)
     }
 
     @Test func `RFC 9111 3.2, 4.3: an answer touches only what is there, once, and loops never`()
@@ -176,7 +183,7 @@ struct CachePropertyTests {
                 #expect(!second.isConditional)
             }
         }
-        #expect(validated > 3)
+        #expect(validated > 5)
     }
 
     @Test func `RFC 9111 5.2: no bytes of a Cache-Control trap or hang its reader`() {
