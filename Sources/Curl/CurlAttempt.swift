@@ -237,6 +237,11 @@ final class CurlAttempt: Attempt {
     /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that was kept.
     func mayRequest(address: String, port: Int) -> Bool {
         guard observer != nil, !isEnding else { return false }
+        guard !address.isEmpty else {
+            // libcurl 7.88 does not say where a connection leads that others of HTTP/2 share behind a tunnel (measured).
+            needsFreshConnection = true
+            return false
+        }
         wasDenied = !gate.mayRequest(address: address, port: port)
         guard !wasDenied, mayUseConnection() else { return false }
         guard conversation.begin() else {

@@ -10,6 +10,7 @@ public import Semantics
 public final class CurlTransport: Transport {
     private let settings: CurlSettings
     private lazy var share = FairShare()
+    private lazy var identityThread = FileThreads(count: 1)
     private lazy var tickets = Tickets()
 
     /// Prepares libcurl and the process for it.
@@ -39,10 +40,16 @@ public final class CurlTransport: Transport {
         try URLReader.resolve(reference, against: base)
     }
 
-    /// Reads certificate and key as they are read for a connection, at most 256 KiB each. About 1 ms; may be called on
-    /// any thread.
-    public nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection) {
-        try IdentityCheck.check(identity)
+    /// Reads certificate and key as they are read for a connection, at most 256 KiB each, on a thread of its own: a
+    /// PKCS #12 file may ask for any number of rounds of its key derivation (RFC 7292 appendix B).
+    public func prepare(
+        _ identity: ClientIdentity
+    ) async throws(IdentityRejection) -> ClientIdentity {
+        let outcome = try? await identityThread.run {
+            Result { () throws(IdentityRejection) in try IdentityReader.read(identity) }
+        }
+        guard let outcome else { return identity }  // the work above throws nothing
+        return try outcome.get()
     }
 
     /// Makes a pool. It costs nothing until its first attempt.

@@ -1,4 +1,5 @@
 internal import CGSSAPI
+internal import COpenSSL
 internal import Engine
 internal import Glibc
 internal import Loop
@@ -41,24 +42,12 @@ final class Tickets {
         return "Negotiate " + base64(UnsafeRawBufferPointer(start: bytes, count: count))
     }
 
-    /// RFC 4648 §4.
     private nonisolated static func base64(_ bytes: UnsafeRawBufferPointer) -> String {
-        let alphabet = Array(
-            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let number = (0..<3).reduce(0) { number, offset in
-                number << 8 | (offset < group.count ? Int(group[start + offset]) : 0)
-            }
-            for place in 0..<4 {
-                let isText = place <= group.count
-                text.append(
-                    isText ? alphabet[number >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        // Room for the NUL that OpenSSL writes behind the text.
+        var text = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
+        let count = EVP_EncodeBlock(
+            &text, bytes.bindMemory(to: UInt8.self).baseAddress, CInt(bytes.count))
+        return String(decoding: text[..<Int(count)], as: UTF8.self)
     }
 }
 

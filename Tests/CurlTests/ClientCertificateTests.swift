@@ -93,11 +93,14 @@ import Testing
         let network = scene.network
         let leaf = try await SharedForge.clients.leaf()
         let identity = try await isPEM ? .pem(leaf) : ClientIdentity.pkcs12(leaf, "päss wörd")
-        try network.transport.check(identity)
-        let probe = try await network.run(scene.origin.url()) {
-            $0.identity = .certificate(identity)
+        let prepared = try await network.transport.prepare(identity)
+        if isPEM { #expect(prepared == identity) }
+        for form in [identity, prepared] {
+            let probe = try await network.run(scene.origin.url()) {
+                $0.identity = .certificate(form)
+            }
+            #expect(probe.error == nil && probe.text == "localhost")
         }
-        #expect(probe.error == nil && probe.text == "localhost")
         let again = try await network.run(scene.origin.url()) {
             $0.identity = .certificate(identity)
         }
@@ -135,7 +138,7 @@ import Testing
         let identity =
             try await isExpired ? scene.identity(.expired) : scene.identity(.selfSigned)
         // Expired is for the server to say.
-        try scene.network.transport.check(identity)
+        _ = try await scene.network.transport.prepare(identity)
         let probe = try await scene.network.run(scene.origin.url()) {
             $0.identity = .certificate(identity)
         }
@@ -220,12 +223,14 @@ import Testing
             ),
         ]
         for (identity, sentence) in cases {
-            #expect(throws: IdentityRejection(sentence)) { try transport.check(identity) }
+            await #expect(throws: IdentityRejection(sentence)) {
+                try await transport.prepare(identity)
+            }
         }
-        #expect(throws: Never.self) {
-            try transport.check(.pem(certificate: mineText.certificate, key: mineText.key))
-            try transport.check(.pkcs12(bytes: file, passphrase: "right"))
-        }
+        let pem = ClientIdentity.pem(certificate: mineText.certificate, key: mineText.key)
+        #expect(try await transport.prepare(pem) == pem)
+        let opened = try await transport.prepare(.pkcs12(bytes: file, passphrase: "right"))
+        #expect(try await transport.prepare(opened) == opened)
     }
 }
 

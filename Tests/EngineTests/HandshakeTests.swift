@@ -196,11 +196,12 @@ struct HandshakeTests {
             Issue.record("a foreign key is taken")
             return
         }
+        let file = ClientIdentity.pkcs12(bytes: Array("c".utf8), passphrase: "k")
         let identity = ClientIdentity.pem(certificate: "c", key: "k")
         try await house.answer(
             decision,
             .challenge(
-                .useCredential(Credential(.identity(identity), persistence: .forSession))))
+                .useCredential(Credential(.identity(file), persistence: .forSession))))
         let second = try await house.network.attempt(1)
         #expect(second.request.identity == .certificate(identity))
         second.answer(302, ["Location": "https://other.test/"])

@@ -27,7 +27,7 @@ extension EasyHandle {
         if case .certificate(let identity) = request.identity { try setIdentity(identity) }
     }
 
-    /// S-63: what `IdentityCheck` has taken.
+    /// S-63: what `IdentityReader` has taken.
     private func setIdentity(_ identity: ClientIdentity) throws(CurlFailure) {
         switch identity {
         case .pem(let certificate, let key):

@@ -137,7 +137,7 @@ enum CertificateReader {
     }
 
     /// What `write` writes, which is ASCII; nil where it fails with a number below 0.
-    private static func text(_ write: (OpaquePointer) -> CInt) -> String? {
+    static func text(_ write: (OpaquePointer) -> CInt) -> String? {
         guard let bio = BIO_new(BIO_s_mem()) else { return nil }
         defer { BIO_free(bio) }
         guard write(bio) >= 0 else { return nil }

@@ -45,6 +45,7 @@ extension Gateway {
     public func answer(
         _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
     ) async throws(GatewayError) {
+        let answer = try await prepared(answer)
         if let runner = services.decisions.runner(of: id), runner.record.tenant == tenant {
             try runner.answer(id, with: answer)
             let journal = runner.session.journal
@@ -58,6 +59,19 @@ extension Gateway {
         case .expired: throw .decisionOver(.expired)
         case .withdrawn: throw .decisionOver(.withdrawn)
         }
+    }
+
+    /// The answer with the certificate in it made ready, if there is one.
+    private func prepared(_ answer: DecisionAnswer) async throws(GatewayError) -> DecisionAnswer {
+        guard case .challenge(.useCredential(var credential?)) = answer,
+            case .identity(let identity) = credential.proof
+        else { return answer }
+        do throws(IdentityRejection) {
+            credential.proof = .identity(try await parts.transport.prepare(identity))
+        } catch {
+            throw .credentialNotUsable(error.sentence)
+        }
+        return .challenge(.useCredential(credential))
     }
 
     /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with the whole time (S-56).

@@ -10,9 +10,11 @@ public protocol Transport: AnyObject {
     /// Resolves a reference, such as a Location, against the URL that it came from (RFC 3986 §5).
     nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection)
         -> WebURL
-    /// Whether a certificate can be presented: it is one, and the key is its own.
+    /// Makes ready what a client presents: it is a certificate, and the key is its own. Opening a PKCS #12 file may take
+    /// seconds, of a thread that nothing else waits for.
+    /// - Returns: the same in PEM.
     /// - Throws: `IdentityRejection`, in words that hold nothing of the key or the passphrase.
-    nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection)
+    func prepare(_ identity: ClientIdentity) async throws(IdentityRejection) -> ClientIdentity
     /// Connections that are shared by the attempts of one session and nobody else.
     func makePool(_ settings: PoolSettings) -> any ConnectionPool
 }
@@ -83,7 +85,7 @@ public struct AttemptRequest: Sendable {
     /// last one all of it.
     public var connectTimeout: Double?
     /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
-    /// that cannot. The connection is kept for others afterwards.
+    /// that cannot. The connection is kept for others afterwards, but for one of Digest or NTLM.
     public var usesFreshConnection = false
     /// The proxy that is asked in place of the server; nil to go there directly. For https it makes a tunnel.
     public var proxy: ProxyAddress?
@@ -127,7 +129,7 @@ public enum IdentityPolicy: Hashable, Sendable {
     case without
     /// The attempt ends with `HandshakeQuestion.clientCertificate`, before a byte of the request is sent.
     case ask
-    /// Checked by `Transport.check`. Connections with it are not shared with attempts without it.
+    /// Made ready by `Transport.prepare`. Connections with it are not shared with attempts without it.
     case certificate(ClientIdentity)
 }
 

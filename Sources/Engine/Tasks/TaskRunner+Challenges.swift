@@ -198,17 +198,9 @@ extension TaskRunner {
             throw .credentialNotUsable(
                 "A credential of this kind does not answer \(challenge.space.method.name).")
         }
-        switch credential.proof {
-        case .password: break
-        case .serverTrust(let leaf):
+        if case .serverTrust(let leaf) = credential.proof {
             guard leaf == challenge.serverTrust?.leaf else {
                 throw .credentialNotUsable("The fingerprint is not that of the server's leaf.")
-            }
-        case .identity(let identity):
-            do {
-                try services.transport.check(identity)
-            } catch {
-                throw .credentialNotUsable(error.sentence)
             }
         }
     }

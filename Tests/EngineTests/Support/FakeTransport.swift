@@ -40,9 +40,13 @@ final class FakeTransport: Transport {
         return try parse(url.absoluteString)
     }
 
-    nonisolated func check(_ identity: ClientIdentity) throws(IdentityRejection) {
-        if case .pem(_, "wrong") = identity {
+    func prepare(_ identity: ClientIdentity) async throws(IdentityRejection) -> ClientIdentity {
+        switch identity {
+        case .pem(_, "wrong"):
             throw IdentityRejection("The private key does not belong to the certificate.")
+        case .pem: return identity
+        case .pkcs12(let bytes, let passphrase):
+            return .pem(certificate: String(decoding: bytes, as: UTF8.self), key: passphrase)
         }
     }
 

@@ -2,18 +2,23 @@ internal import COpenSSL
 internal import Engine
 internal import Semantics
 
-/// Whether a client's certificate can be presented (S-63), by the functions that libcurl reads it with.
+/// What a client presents (S-63), read by the functions that libcurl reads it with.
 ///
 /// A certificate that has expired is fine: that is for the server to say. Sentences hold nothing of key and passphrase.
-enum IdentityCheck {
+enum IdentityReader {
     private static let byteLimit = 256 * 1024
+    /// Further certificates of a PKCS #12 file.
+    private static let chainLimit: CInt = 16
 
-    static func check(_ identity: ClientIdentity) throws(IdentityRejection) {
+    /// The certificate, its chain and its key in PEM. Blocks as long as a PKCS #12 file wants.
+    static func read(_ identity: ClientIdentity) throws(IdentityRejection) -> ClientIdentity {
         // What OpenSSL notes of a failure would be taken for that of a connection of this thread.
         defer { ERR_clear_error() }
         switch identity {
-        case .pem(let certificate, let key): try check(certificate: certificate, key: key)
-        case .pkcs12(let bytes, let passphrase): try check(bytes, passphrase)
+        case .pem(let certificate, let key):
+            try check(certificate: certificate, key: key)
+            return identity
+        case .pkcs12(let bytes, let passphrase): return try open(bytes, passphrase)
         }
     }
 
@@ -39,7 +44,9 @@ enum IdentityCheck {
         try check(x509, pkey)
     }
 
-    private static func check(_ bytes: [UInt8], _ passphrase: String) throws(IdentityRejection) {
+    private static func open(
+        _ bytes: [UInt8], _ passphrase: String
+    ) throws(IdentityRejection) -> ClientIdentity {
         guard bytes.count <= byteLimit else { throw tooLong }
         let file = read(bytes) { d2i_PKCS12_bio($0, nil) }
         defer { PKCS12_free(file) }
@@ -65,6 +72,19 @@ enum IdentityCheck {
         }
         guard let pkey else { throw IdentityRejection("The PKCS #12 file has no private key.") }
         try check(x509, pkey)
+        var certificates = CertificateReader.text { PEM_write_bio_X509($0, x509) - 1 }
+        for index in 0..<min(copenssl_certificate_count(others), chainLimit) {
+            guard let other = copenssl_certificate(others, index) else { break }
+            let text = CertificateReader.text { PEM_write_bio_X509($0, other) - 1 }
+            certificates = text.flatMap { text in certificates.map { $0 + text } }
+        }
+        let key = CertificateReader.text {
+            PEM_write_bio_PrivateKey($0, pkey, nil, nil, 0, nil, nil) - 1
+        }
+        guard let certificates, let key else {
+            throw IdentityRejection("There is no memory to look at the certificate.")
+        }
+        return .pem(certificate: certificates, key: key)
     }
 
     private static func check(
