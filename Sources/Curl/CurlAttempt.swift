@@ -288,11 +288,6 @@ final class CurlAttempt: Attempt {
         LoopActor.later { [self] in finish(error) }
     }
 
-    /// The connection is not kept for another attempt.
-    func closeConnectionAtEnd() {
-        keepConnectionAtEnd(false)
-    }
-
     /// Whether the connection is kept for another attempt. May be called from inside libcurl.
     func keepConnectionAtEnd(_ isKept: Bool) {
         guard let easy else { return }

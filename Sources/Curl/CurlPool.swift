@@ -82,7 +82,7 @@ final class CurlPool: ConnectionPool {
     func close() {
         precondition(multi?.isActing != true, "a pool is closed from inside libcurl")
         isClosed = true
-        for attempt in attempts.values { attempt.closeConnectionAtEnd() }
+        for attempt in attempts.values { attempt.keepConnectionAtEnd(false) }
         closeIfUnused()
     }
 
@@ -112,7 +112,7 @@ final class CurlPool: ConnectionPool {
         multi?.remove(easy)
         try pool.begin(attempt, fresh)
         attemptLeft()
-        if isClosed { attempt.closeConnectionAtEnd() }
+        if isClosed { attempt.keepConnectionAtEnd(false) }
     }
 
     /// Ends the transfer of an attempt and forgets it.

@@ -77,7 +77,7 @@ struct AuthenticateField {
         skipSpace()
         let value: String?
         if rest.first == UInt8(ascii: "\"") {
-            value = takeQuoted()
+            value = FieldSyntax.takeQuoted(from: &rest)
         } else {
             let text = take { $0 != UInt8(ascii: ",") && $0 != UInt8(ascii: "\"") }
             value = String(Substring(text).trimmingFieldSpace)
@@ -92,7 +92,7 @@ struct AuthenticateField {
     private mutating func skipElement() {
         while let byte = rest.first, byte != UInt8(ascii: ",") {
             if byte == UInt8(ascii: "\"") {
-                _ = takeQuoted()
+                _ = FieldSyntax.takeQuoted(from: &rest)
             } else {
                 rest.removeFirst()
             }
@@ -106,20 +106,6 @@ struct AuthenticateField {
         let taken = rest.prefix(while: isWanted)
         rest = rest[taken.endIndex...]
         return taken
-    }
-
-    /// RFC 9110 §5.6.4, from the opening quote on; nil, at the end of the value, without a closing one.
-    private mutating func takeQuoted() -> String? {
-        rest.removeFirst()
-        var bytes: [UInt8] = []
-        while let byte = rest.popFirst() {
-            switch byte {
-            case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
-            case UInt8(ascii: "\\"): rest.popFirst().map { bytes.append($0) }
-            default: bytes.append(byte)
-            }
-        }
-        return nil
     }
 
     /// RFC 9110 §11.2: `token68`, before the `=` at its end.

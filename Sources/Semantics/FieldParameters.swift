@@ -34,27 +34,13 @@ struct FieldParameters {
                 let value = take { $0 != UInt8(ascii: ";") }
                 return (name.asciiLowercased, String(value.trimmingFieldSpace))
             }
-            rest.removeFirst()
-            return quoted().map { (name.asciiLowercased, $0) }
+            return FieldSyntax.takeQuoted(from: &rest).map { (name.asciiLowercased, $0) }
         }
 
         private mutating func take(while isWanted: (UInt8) -> Bool) -> String {
             let taken = rest.prefix(while: isWanted)
             rest = rest[taken.endIndex...]
             return String(Substring(taken))
-        }
-
-        /// RFC 9110 §5.6.4, behind the opening quote; nil without a closing one.
-        private mutating func quoted() -> String? {
-            var bytes: [UInt8] = []
-            while let byte = rest.popFirst() {
-                switch byte {
-                case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
-                case UInt8(ascii: "\\"): rest.popFirst().map { bytes.append($0) }
-                default: bytes.append(byte)
-                }
-            }
-            return nil
         }
     }
 }

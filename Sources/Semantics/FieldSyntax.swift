@@ -50,6 +50,22 @@ enum FieldSyntax {
         }
     }
 
+    /// Takes a quoted string (RFC 9110 §5.6.4), from its opening quote on.
+    ///
+    /// - Returns: what it stands for; nil without a closing quote, and then nothing is left.
+    static func takeQuoted(from rest: inout Substring.UTF8View) -> String? {
+        rest.removeFirst()
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
+            case UInt8(ascii: "\\"): rest.popFirst().map { bytes.append($0) }
+            default: bytes.append(byte)
+            }
+        }
+        return nil
+    }
+
     /// The text with `%XX` replaced by the bytes that they stand for; nil where `%` starts no pair.
     static func percentDecoded(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []

@@ -101,7 +101,9 @@ public struct CacheControl: Hashable, Sendable {
             rest.removeFirst()
             let isQuoted = rest.first == UInt8(ascii: "\"")
             let argument: String? =
-                isQuoted ? quoted() : String(take { $0 != UInt8(ascii: ",") }.trimmingFieldSpace)
+                isQuoted
+                ? FieldSyntax.takeQuoted(from: &rest)
+                : String(take { $0 != UInt8(ascii: ",") }.trimmingFieldSpace)
             let hasMore = !skipToComma()
             return Directive(
                 name: name, argument: argument ?? "",
@@ -114,26 +116,12 @@ public struct CacheControl: Hashable, Sendable {
             return String(Substring(taken))
         }
 
-        /// RFC 9110 §5.6.4, from the opening quote on; nil without a closing one, with the rest used up.
-        private mutating func quoted() -> String? {
-            rest.removeFirst()
-            var bytes: [UInt8] = []
-            while let byte = rest.popFirst() {
-                switch byte {
-                case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
-                case UInt8(ascii: "\\"): rest.popFirst().map { bytes.append($0) }
-                default: bytes.append(byte)
-                }
-            }
-            return nil
-        }
-
         /// True where there was only white space before the comma or the end.
         private mutating func skipToComma() -> Bool {
             var isClean = true
             while let byte = rest.first, byte != UInt8(ascii: ",") {
                 if byte == UInt8(ascii: "\"") {
-                    _ = quoted()
+                    _ = FieldSyntax.takeQuoted(from: &rest)
                     isClean = false
                 } else {
                     isClean = isClean && FieldSyntax.isSpace(byte)
