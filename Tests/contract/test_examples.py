@@ -125,12 +125,17 @@ def run(command, folder, typed="", **environment):
 
 def sessions():
     """The sessions that are not over."""
-    request = urllib.request.Request(
-        os.environ["FERRY_URL"] + "/v1/sessions",
-        headers={"Authorization": "Bearer " + os.environ["FERRY_TOKEN"]},
-    )
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        return {s["id"] for s in json.load(answer)["sessions"] if s["state"] == "active"}
+    active, cursor = set(), ""
+    while cursor is not None:
+        request = urllib.request.Request(
+            f"{os.environ['FERRY_URL']}/v1/sessions?limit=500{cursor}",
+            headers={"Authorization": "Bearer " + os.environ["FERRY_TOKEN"]},
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            page = json.load(answer)
+        active |= {s["id"] for s in page["sessions"] if s["state"] == "active"}
+        cursor = page["nextCursor"] and "&cursor=" + page["nextCursor"]
+    return active
 
 
 def assert_came_back(proxy):
@@ -154,7 +159,7 @@ def test_python_answers_from_the_command_line_and_leaves_the_file(origin, tmp_pa
     assert done.stdout == "report.bin\n"
     assert (tmp_path / "report.bin").read_bytes() == CONTENT
     assert f"{len(CONTENT)} of {len(CONTENT)} bytes" in done.stderr
-    assert sessions() == before
+    assert sessions() <= before
 
 
 def test_python_asks_until_the_password_is_right(origin, tmp_path):
@@ -171,7 +176,7 @@ def test_python_tells_when_the_password_is_wrong(origin, tmp_path):
     assert done.returncode == 1
     assert done.stderr.endswith("the server answered 401\n")
     assert list(tmp_path.iterdir()) == []
-    assert sessions() == before
+    assert sessions() <= before
 
 
 def test_python_misses_nothing_when_its_events_are_cut(origin, tmp_path, cutting_proxy):
@@ -237,7 +242,7 @@ def test_javascript_asks_until_the_password_is_right(origin, tmp_path):
     assert told["asked"] == [["Staff", 0], ["Staff", 1]]
     assert told["progress"][-1] == [len(CONTENT), len(CONTENT)]
     assert (tmp_path / "report.bin").read_bytes() == CONTENT
-    assert sessions() == before
+    assert sessions() <= before
 
 
 def test_javascript_goes_on_without_a_password_to_the_401(origin, tmp_path):
