@@ -78,19 +78,19 @@ enum Callbacks {
         _ body: @LoopActor (CurlAttempt, Argument) -> Answer
     ) -> Answer? {
         guard let context else { return nil }
-        // Safe: both are used before this call returns, and on the loop's thread, which `assumeIsolated` checks.
-        nonisolated(unsafe) let (pointer, argument) = (context, argument)
-        return LoopActor.assumeIsolated {
-            body(Unmanaged<CurlAttempt>.fromOpaque(pointer).takeUnretainedValue(), argument)
+        return LoopActor.enter(with: (context, argument)) { context, argument in
+            body(Unmanaged<CurlAttempt>.fromOpaque(context).takeUnretainedValue(), argument)
         }
     }
 
     // MARK: Of a multi handle
 
     static let socket: curl_socket_callback = { easy, socket, what, context, _ in
-        // Safe: it is only compared, on this thread.
-        nonisolated(unsafe) let easy = easy
-        LoopActor.enter(context, as: MultiHandle.self) { $0.watch(socket, for: what, by: easy) }
+        guard let context else { return 0 }
+        LoopActor.enter(with: (context, easy)) { context, easy in
+            Unmanaged<MultiHandle>.fromOpaque(context).takeUnretainedValue()
+                .watch(socket, for: what, by: easy)
+        }
         return 0
     }
 

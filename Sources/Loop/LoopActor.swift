@@ -44,6 +44,19 @@ public actor LoopActor {
         }
     }
 
+    /// The door for a C callback whose arguments no other thread has: hands them into the loop's isolation.
+    ///
+    /// - Precondition: Called on the loop's thread.
+    public nonisolated static func enter<Argument, Answer: Sendable>(
+        with argument: Argument, _ body: @LoopActor (Argument) -> Answer
+    ) -> Answer {
+        precondition(loop.isCurrent, "not on the event loop's thread")
+        return withoutActuallyEscaping(body) { body in
+            // Safe for the reason given in `assumeIsolated`.
+            unsafeBitCast(body, to: ((Argument) -> Answer).self)(argument)
+        }
+    }
+
     /// Runs `body` on the loop, soon, in the order of the calls of one thread.
     ///
     /// Callable from any thread and cheap: one lock, and one write to the eventfd when nothing else

@@ -146,6 +146,30 @@ struct HandshakeTests {
     }
 
     @Test @LoopActor
+    func `a server with two leaves is asked about twice, and nobody waits for ever (S-75)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        var tasks: [TaskID] = []
+        for (number, leaf) in [1, 1, 2, 2].enumerated() {
+            tasks.append(try await house.create(try secure(house), in: session))
+            try await house.network.attempt(number).ask(
+                .serverTrust(HandshakeTests.trust(UInt8(leaf), verifies: false)))
+            try await eventually("the wait of task \(number)") {
+                house.gateway.runners[tasks[number]]?.waitReason == .decision
+            }
+        }
+        let waiting = try house.gateway.decisions(of: session, of: house.tenant)
+        #expect(waiting.map(\.task) == [tasks[0], tasks[2]])
+        for (decision, leaf) in zip(waiting, [UInt8(1), 2]) {
+            try await house.answer(decision, HandshakeTests.accept(leaf))
+        }
+        for number in 4..<8 { try await house.network.attempt(number).answer() }
+        for task in tasks { #expect(try await house.finished(task).error == nil) }
+    }
+
+    @Test @LoopActor
     func `what is trusted is remembered over a crash, and so is the question (S-56, S-75)`()
         async throws
     {

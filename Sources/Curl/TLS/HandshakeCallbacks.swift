@@ -41,12 +41,10 @@ enum HandshakeCallbacks {
     private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = {
         context, object in
         guard let context, let object else { return 0 }
-        // Safe: used before this call returns, on the loop's thread, which `assumeIsolated` checks.
-        nonisolated(unsafe) let (verification, handshake) = (context, object)
         // What is found wrong is told by the verification's result, not by OpenSSL's list of errors.
         ERR_set_mark()
         defer { ERR_pop_to_mark() }
-        let isAccepted = LoopActor.assumeIsolated {
+        let isAccepted = LoopActor.enter(with: (context, object)) { verification, handshake in
             Unmanaged<Handshake>.fromOpaque(handshake).takeUnretainedValue()
                 .accepts(verification)
         }
@@ -60,9 +58,8 @@ enum HandshakeCallbacks {
             UnsafeMutablePointer<OpaquePointer?>?
         ) -> CInt = { connection, _, _ in
             guard let connection else { return -1 }
-            nonisolated(unsafe) let ssl = connection
-            let goesOn = LoopActor.assumeIsolated {
-                handshake(of: ssl)?.goesOnWithoutIdentity(ssl) ?? false
+            let goesOn = LoopActor.enter(with: connection) { connection in
+                handshake(of: connection)?.goesOnWithoutIdentity(connection) ?? false
             }
             return goesOn ? 0 : -1
         }
@@ -70,9 +67,8 @@ enum HandshakeCallbacks {
     private static let info: @convention(c) (OpaquePointer?, CInt, CInt) -> Void = {
         connection, place, value in
         guard let connection, copenssl_is_received_alert(place) != 0 else { return }
-        nonisolated(unsafe) let ssl = connection
-        LoopActor.assumeIsolated {
-            handshake(of: ssl)?.receive(alert: Int(copenssl_alert(value)))
+        LoopActor.enter(with: connection) { connection in
+            handshake(of: connection)?.receive(alert: Int(copenssl_alert(value)))
         }
     }
 }

@@ -276,7 +276,7 @@ extension TaskRunner {
         case .useCredential(.some): isAccepted = true
         case .useCredential(nil), .performDefaultHandling: isAccepted = false
         case .cancelAuthenticationChallenge, .rejectProtectionSpace:
-            let together = [self] + session.trust.close(at: space, by: self)
+            let together = [self] + session.trust.close(about: trust, at: space, by: self)
             for runner in together { runner.fail(trust.error) }
             return
         }
@@ -284,7 +284,7 @@ extension TaskRunner {
             KnownLeaf(
                 host: space.host, port: space.port, fingerprint: trust.leaf,
                 mustVerify: !isAccepted))
-        let together = [self] + session.trust.close(at: space, by: self)
+        let together = [self] + session.trust.close(about: trust, at: space, by: self)
         for runner in together {
             if isAccepted || trust.isTrusted {
                 runner.goOnAsDecided()
@@ -297,8 +297,10 @@ extension TaskRunner {
     /// The task has ended while it asked: those that waited with it go on, and one of them asks.
     func leaveTrustLine() {
         guard case .didReceiveChallenge(let challenge, _)? = decision?.record.question,
-            challenge.serverTrust != nil
+            let trust = challenge.serverTrust
         else { return }
-        for runner in session.trust.close(at: challenge.space, by: self) { runner.goOnAsDecided() }
+        for runner in session.trust.close(about: trust, at: challenge.space, by: self) {
+            runner.goOnAsDecided()
+        }
     }
 }
