@@ -42,6 +42,8 @@ public enum EventBody: Equatable, Sendable {
     case didResumeAtOffset(fileOffset: Int64, expectedTotalBytes: Int64)
     /// The attempt has failed, and `attempt` (2, 3, …) follows after `delay` seconds.
     case willRetry(attempt: Int, delay: Double, reason: String)
+    /// S-26: there is no route, and the task waits for one; at most once.
+    case isWaitingForConnectivity
     /// S-70: carries a decision only where the session makes it.
     case didReceiveResponse(ResponseRecord, decision: DecisionNotice? = nil)
     /// S-63, S-64: of the session where `decision.kind` says so.
@@ -51,7 +53,7 @@ public enum EventBody: Equatable, Sendable {
         ResponseRecord, request: RequestRecord, decision: DecisionNotice)
     /// S-70: the data task's last; the download goes on with its transfer.
     case didBecomeDownloadTask(TaskID)
-    /// S-71.
+    /// S-71: the response as it would be stored, by `CacheStoragePolicy.allowed`.
     case willCacheResponse(ResponseRecord, decision: DecisionNotice)
     /// S-72.
     case willBeginDelayedRequest(RequestRecord, decision: DecisionNotice)
@@ -66,6 +68,8 @@ public enum EventBody: Equatable, Sendable {
     case didFinishCollectingMetrics(TaskMetrics)
     /// The task's last (S-57).
     case didComplete(TransferError?)
+    /// S-67: what the session remembers of credentials is not what it was. Tells nothing of it.
+    case didChangeCredentialStorage
     /// The session's last (S-9).
     case didBecomeInvalid(TransferError?)
 
@@ -77,6 +81,7 @@ public enum EventBody: Equatable, Sendable {
         case .needNewBodyStream: "task.needNewBodyStream"
         case .didResumeAtOffset: "download.didResumeAtOffset"
         case .willRetry: "task.willRetry"
+        case .isWaitingForConnectivity: "task.isWaitingForConnectivity"
         case .didReceiveResponse: "task.didReceiveResponse"
         case .didReceiveChallenge(_, let decision):
             decision.kind == .sessionChallenge
@@ -91,6 +96,7 @@ public enum EventBody: Equatable, Sendable {
         case .didFinishDownloading: "download.didFinishDownloading"
         case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
         case .didComplete: "task.didComplete"
+        case .didChangeCredentialStorage: "session.didChangeCredentialStorage"
         case .didBecomeInvalid: "session.didBecomeInvalid"
         }
     }

@@ -89,6 +89,16 @@ public struct DecisionID: Identifier {
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// Names a stored response, and the file that its content may lie in: `cch_…`. Clients never see it.
+public struct CacheEntryID: Identifier {
+    /// `cch_`.
+    public static var prefix: String { "cch_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
+    public let rawValue: Int64
+    /// The stored response of this number, whether it exists or not.
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Names a tenant. Part of every key; never shown.
 public struct TenantID: RawRepresentable, Hashable, Sendable {
     /// 1 and more; no tenant has the number 0.

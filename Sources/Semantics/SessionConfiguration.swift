@@ -19,8 +19,6 @@ public struct SessionConfiguration: Equatable, Sendable {
     /// S-23: nil goes everywhere directly.
     public var connectionProxyDictionary: ProxyConfiguration?
 
-    // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
-
     /// S-15: for requests that have no policy of their own.
     public var requestCachePolicy = RequestCachePolicy.useProtocolCachePolicy
     /// S-24: how much of what was fetched is kept.
@@ -29,8 +27,15 @@ public struct SessionConfiguration: Equatable, Sendable {
     public var httpCookieAcceptPolicy = CookieAcceptPolicy.onlyFromMainDocumentDomain
     /// S-21: whether the jar's cookies are sent.
     public var httpShouldSetCookies = true
+    /// S-25: whether there is a jar: without one, nothing is taken and nothing is sent.
+    public var hasCookieStorage = true
+    /// S-25: whether credentials are remembered: without it, each is for the task that was given it.
+    public var hasCredentialStorage = true
     /// S-26: whether a task without a route waits for one instead of failing.
     public var waitsForConnectivity = false
+
+    // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
+
     /// S-27: whether a task may be put off to a quiet time.
     public var isDiscretionary = false
 
@@ -61,10 +66,7 @@ public struct SessionConfiguration: Equatable, Sendable {
         ] + notYetInForce
 
     /// The properties that are accepted at their default only.
-    public static let notYetInForce = [
-        "requestCachePolicy", "urlCache", "httpCookieAcceptPolicy", "httpShouldSetCookies",
-        "httpCookieStorage", "urlCredentialStorage", "waitsForConnectivity", "isDiscretionary",
-    ]
+    public static let notYetInForce = ["isDiscretionary"]
 }
 
 /// A version of TLS that a session may ask for; the raw value is the wire's.
@@ -101,4 +103,7 @@ public struct CacheCapacity: Equatable, Sendable {
 
     /// Foundation's default capacities.
     public init() {}
+
+    /// Whether anything is kept.
+    public var isEmpty: Bool { memoryCapacity <= 0 && diskCapacity <= 0 }
 }

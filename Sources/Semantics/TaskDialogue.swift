@@ -31,6 +31,12 @@ public struct TaskDialogue: Equatable, Sendable {
         set { change { $0.hasPassedBeginDate = newValue } }
     }
 
+    /// S-26: whether the client has been told that the task waits for a route.
+    public var hasToldOfWaiting: Bool {
+        get { parts.hasToldOfWaiting }
+        set { change { $0.hasToldOfWaiting = newValue } }
+    }
+
     private var box: Box?
 
     /// Nothing was said.
@@ -42,6 +48,7 @@ public struct TaskDialogue: Equatable, Sendable {
         var becameTask: TaskID?
         var replacementRequest: RequestRecord?
         var hasPassedBeginDate = false
+        var hasToldOfWaiting = false
     }
 
     private indirect enum Box: Equatable, Sendable {

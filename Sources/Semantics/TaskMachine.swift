@@ -21,6 +21,8 @@ public struct TaskMachine: Equatable, Sendable {
         case held
         /// Resumed, between an attempt that failed and one that shall do better.
         case waitingForRetry
+        /// Resumed, until there is a way to the server (S-26).
+        case waitingForConnectivity
         /// The answer is whole; its content is being put in its place.
         case finishing
         /// The end: nothing leaves it (S-31).
@@ -46,6 +48,10 @@ public struct TaskMachine: Equatable, Sendable {
         /// The attempt has failed, and another one follows later.
         case retry
         case retryDue
+        /// The attempt has found no way to the server, and the task waits for one (S-26).
+        case cutOff
+        /// There may be a way again.
+        case reconnected
         /// There is a whole answer: the attempt has ended with it, or a decision has let one through that was held.
         case answered
         /// The attempt, or a timer, has ended the task.
@@ -61,6 +67,7 @@ public struct TaskMachine: Equatable, Sendable {
         case waitForBeginDate, stopWaitingForBeginDate
         case askForBody
         case waitForRetry, stopWaitingForRetry
+        case waitForConnectivity, stopWaitingForConnectivity
         case enterQueue, leaveQueue
         case startAttempt, holdAttempt, releaseAttempt
         /// Ends the attempt that is on the wire.
@@ -103,7 +110,7 @@ public struct TaskMachine: Equatable, Sendable {
         switch phase {
         case .suspended, .held: .suspended
         case .waitingForBeginDate, .waitingForDecision, .waitingForBody, .waitingForSlot,
-            .attempting, .waitingForRetry, .finishing:
+            .attempting, .waitingForRetry, .waitingForConnectivity, .finishing:
             .running
         case .completed: .completed
         }
@@ -114,7 +121,7 @@ public struct TaskMachine: Equatable, Sendable {
         switch phase {
         case .attempting, .held, .finishing: true
         case .suspended, .waitingForBeginDate, .waitingForDecision, .waitingForBody,
-            .waitingForSlot, .waitingForRetry, .completed:
+            .waitingForSlot, .waitingForRetry, .waitingForConnectivity, .completed:
             false
         }
     }
@@ -126,6 +133,7 @@ public struct TaskMachine: Equatable, Sendable {
         case .waitingForDecision: .decision
         case .waitingForBody: .bodyStream
         case .waitingForSlot: .slot
+        case .waitingForConnectivity: .connectivity
         default: nil
         }
     }
@@ -143,7 +151,7 @@ public struct TaskMachine: Equatable, Sendable {
         }
         switch (phase, input) {
         case (.waitingForBeginDate, .beginDateReached), (.waitingForRetry, .retryDue),
-            (.waitingForDecision, .decided):
+            (.waitingForDecision, .decided), (.waitingForConnectivity, .reconnected):
             return prepare()
         case (.waitingForBody, .bodyGiven):
             return go(to: .waitingForSlot, .enterQueue)
@@ -154,7 +162,9 @@ public struct TaskMachine: Equatable, Sendable {
             return [.freeSlot] + prepare()
         case (.attempting, .retry):
             return go(to: .waitingForRetry, .freeSlot, .save, .waitForRetry)
-        case (.held, .again), (.held, .retry):
+        case (.attempting, .cutOff):
+            return go(to: .waitingForConnectivity, .freeSlot, .save, .waitForConnectivity)
+        case (.held, .again), (.held, .retry), (.held, .cutOff):
             return go(to: .suspended, .freeSlot, .save)
         case (.held, .detach):
             return go(to: .suspended, .stopAttempt, .freeSlot, .save)
@@ -190,6 +200,8 @@ public struct TaskMachine: Equatable, Sendable {
         case .waitingForDecision, .waitingForBody: return go(to: .suspended, .save)
         case .waitingForSlot: return go(to: .suspended, .leaveQueue, .save)
         case .waitingForRetry: return go(to: .suspended, .stopWaitingForRetry, .save)
+        case .waitingForConnectivity:
+            return go(to: .suspended, .stopWaitingForConnectivity, .save)
         case .attempting: return go(to: .held, .holdAttempt, .save)
         case .suspended, .held, .finishing, .completed: return []
         }
@@ -224,6 +236,7 @@ public struct TaskMachine: Equatable, Sendable {
         case .waitingForBeginDate: orders = [.stopWaitingForBeginDate]
         case .waitingForSlot: orders = [.leaveQueue]
         case .waitingForRetry: orders = [.stopWaitingForRetry]
+        case .waitingForConnectivity: orders = [.stopWaitingForConnectivity]
         case .attempting, .held: orders = [.stopAttempt, .freeSlot]
         }
         phase = .completed

@@ -32,6 +32,9 @@ public struct TransactionMetrics: Equatable, Sendable {
     public var method = ""
     /// The status of the final response; nil where none came.
     public var status: Int?
+    /// Where what was delivered came from. What came from the cache has no phase but `fetchStart`, `responseStart` and
+    /// `responseEnd`.
+    public var resourceFetchType = ResourceFetchType.networkLoad
     /// When the attempt was handed to the network, before look-up and connect.
     public var fetchStart: Int64 = 0
     /// Nil also where the host is an address, which needs no look-up.

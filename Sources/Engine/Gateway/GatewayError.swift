@@ -51,6 +51,10 @@ public enum GatewayError: Error, Equatable, Sendable {
     case answerNotPossible(String)
     /// A credential that does not fit the protection space, or cannot be read; one sentence.
     case credentialNotUsable(String)
+    /// What a client has given is no cookie that a jar takes.
+    case cookieRefused(CookieRejection)
+    /// The session was told to have no storage of this kind (S-25).
+    case noStorage
     /// The key of an earlier request that asked for something else.
     case keyReused
     /// No new work is taken until there is room again.

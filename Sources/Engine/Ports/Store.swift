@@ -26,6 +26,14 @@ public protocol Store: Sendable {
     /// One decision, or nil where the tenant has none of that id.
     func decision(_ id: DecisionID, of tenant: TenantID) async throws(StoreError)
         -> DecisionRecord?
+    /// What a session's cache has on disk under a key's `fingerprint`, with the contents whose place is `.store`.
+    func cacheEntries(
+        of session: SessionID, under fingerprint: Int64
+    ) async throws(StoreError) -> [KeptResponse]
+    /// Everything that a session's cache has on disk, what was not used for the longest time first.
+    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow]
+    /// Whether there is a stored response of that id, whosever it is: for housekeeping.
+    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool
     /// Numbered events in their order.
     func events(_ query: EventQuery) async throws(StoreError) -> [Event]
     /// The position from which on the stream can be replayed whole: 1 until something of it has
@@ -79,6 +87,18 @@ public struct StoreBatch: Sendable {
     public var removedFiles: [FileID] = []
     /// Keys of requests whose creations are in this batch. A key is never written twice.
     public var creations: [IdempotencyRecord] = []
+    /// What has changed in the jars of sessions, numbered by `Cookie.sequence`; in this order.
+    public var cookies: [SessionChange<Cookie>] = []
+    /// What has changed of the credentials that sessions keep for good; in this order.
+    public var credentials: [SessionChange<StoredCredential>] = []
+    /// Sessions whose caches are emptied, before anything else of this batch is done to them.
+    public var emptiedCaches: [SessionID] = []
+    /// Stored responses to forget. None of them is in `cacheEntries`.
+    public var removedCacheEntries: [CacheEntryID] = []
+    /// Stored responses of a place on disk, new or changed.
+    public var cacheEntries: [KeptResponse] = []
+    /// When stored responses were used last, of those that the store still has.
+    public var cacheUses: [CacheEntryID: Timestamp] = [:]
     /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it is.
     public var gatewayLimit: Int64??
 
@@ -91,6 +111,62 @@ public struct StoreBatch: Sendable {
             && removedTasks.isEmpty && contents.isEmpty && removedContents.isEmpty
             && decisions.isEmpty && events.isEmpty && tenantSequences.isEmpty
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
+            && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
+            && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
+    }
+}
+
+/// A change of what a session remembers: everything goes if `removesAll`, then `removed`, then comes `stored`.
+public struct SessionChange<Item: Sendable>: Sendable {
+    /// Whose memory it is.
+    public let session: SessionID
+    /// Whose session that is.
+    public let tenant: TenantID
+    /// Whether nothing stays of what was there.
+    public var removesAll = false
+    /// The numbers of what goes.
+    public var removed: [Int64] = []
+    /// What comes, or takes the place of what has its number. Numbers are unique in the session.
+    public var stored: [Int64: Item] = [:]
+
+    /// A change of nothing.
+    public init(session: SessionID, tenant: TenantID) {
+        self.session = session
+        self.tenant = tenant
+    }
+}
+
+/// A stored response, and its content where that is kept with it.
+public struct KeptResponse: Equatable, Sendable {
+    /// All but the content.
+    public var entry: CachedEntry
+    /// The content where its place is `.store`; nil in a batch leaves it as it is.
+    public var content: [UInt8]?
+
+    /// A response from its parts.
+    public init(_ entry: CachedEntry, content: [UInt8]? = nil) {
+        self.entry = entry
+        self.content = content
+    }
+}
+
+/// What a cache knows of everything that it has on disk.
+public struct CacheIndexRow: Equatable, Sendable {
+    /// Its name.
+    public let id: CacheEntryID
+    /// What its key has in common with itself, see `CacheKey.fingerprint`.
+    public let fingerprint: Int64
+    /// What it counts against the capacity, in bytes.
+    public let size: Int64
+    /// Whether its content lies in a file of its own.
+    public let isFile: Bool
+
+    /// A row from its parts.
+    public init(id: CacheEntryID, fingerprint: Int64, size: Int64, isFile: Bool) {
+        self.id = id
+        self.fingerprint = fingerprint
+        self.size = size
+        self.isFile = isFile
     }
 }
 
@@ -109,6 +185,10 @@ public struct StoreContents: Sendable {
     public var tenantSequences: [TenantID: Int64] = [:]
     /// Every staged file, in the order of creation.
     public var files: [StagedFile] = []
+    /// The cookies of each session that has any, in no order.
+    public var cookies: [SessionID: [Cookie]] = [:]
+    /// The credentials that each session keeps for good, by their numbers.
+    public var credentials: [SessionID: [Int64: StoredCredential]] = [:]
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
 
