@@ -11,7 +11,7 @@ public final class MemoryStore: Store {
     /// How many events of one session are kept.
     public static let eventLimit = 100_000
 
-    private let state = Mutex(State())
+    private let state = Mutex(MemoryState())
 
     /// An empty store.
     public init() {}
@@ -70,6 +70,23 @@ public final class MemoryStore: Store {
         }
     }
 
+    /// Looks at every stored response of the session.
+    public func cacheEntries(
+        of session: SessionID, under fingerprint: Int64
+    ) async throws(StoreError) -> [KeptResponse] {
+        state.withLock { $0.memories.responses(of: session, under: fingerprint) }
+    }
+
+    /// Sorts every stored response of the session.
+    public func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
+        state.withLock { $0.memories.index(of: session) }
+    }
+
+    /// One look-up.
+    public func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
+        state.withLock { $0.memories.knows(id) }
+    }
+
     /// A task's stream is searched in its session's from the task's first event on.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         state.withLock { $0.events(query) }
@@ -86,7 +103,8 @@ public final class MemoryStore: Store {
     }
 }
 
-private struct State {
+/// All that a store in memory holds.
+struct MemoryState {
     /// A session with what belongs to it.
     struct Kept {
         var record: SessionRecord?
@@ -116,6 +134,7 @@ private struct State {
     var decisionsOfTask: [TaskID: [DecisionID]] = [:]
     var files: [FileID: StagedFile] = [:]
     var creations: [CreationKey: IdempotencyRecord] = [:]
+    var memories = SessionMemories()
     var gatewayLimit: Int64?
     var lastIdentifier: Int64 = 0
 
@@ -134,6 +153,8 @@ private struct State {
         contents.lastIdentifier = lastIdentifier
         contents.tenantSequences = tenants.mapValues(\.lastSequence)
         contents.files = files.values.sorted { $0.id < $1.id }
+        contents.cookies = memories.cookies
+        contents.credentials = memories.credentials
         contents.gatewayLimit = gatewayLimit
         return contents
     }
@@ -141,7 +162,7 @@ private struct State {
 
 // MARK: - Writing
 
-extension State {
+extension MemoryState {
     mutating func apply(_ batch: StoreBatch) {
         for (tenant, sequence) in batch.tenantSequences { note(sequence, of: tenant) }
         for session in batch.sessions {
@@ -168,6 +189,8 @@ extension State {
             lastIdentifier = max(lastIdentifier, file.id.rawValue)
         }
         for file in batch.removedFiles { files[file] = nil }
+        memories.apply(batch) { sessions[$0]?.record != nil }
+        for response in batch.cacheEntries { lastIdentifier.raise(to: response.entry.id.rawValue) }
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }
@@ -245,6 +268,7 @@ extension State {
     }
 
     private mutating func remove(_ session: SessionID) {
+        memories.remove(session)
         guard let kept = sessions.removeValue(forKey: session) else { return }
         for task in kept.tasks {
             tasks[task] = nil
@@ -280,101 +304,9 @@ extension State {
     }
 }
 
-// MARK: - Reading
-
-extension State {
-    func tasks(_ query: TaskQuery) -> [TaskRecord] {
-        if let session = query.session { return sessions[session].map { page($0, query) } ?? [] }
-        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap {
-            page($0, query)
-        }
-        return Array(pages.sorted { $0.id < $1.id }.prefix(query.limit))
-    }
-
-    private func page(_ kept: Kept, _ query: TaskQuery) -> [TaskRecord] {
-        let start = query.after.map { after in kept.tasks.partitioningIndex { $0 > after } } ?? 0
-        var page: [TaskRecord] = []
-        for id in kept.tasks[start...] {
-            guard page.count < query.limit else { break }
-            guard let task = tasks[id], task.tenant == query.tenant,
-                query.states.contains(task.state), query.types?.contains(task.type) ?? true
-            else { continue }
-            page.append(task)
-        }
-        return page
-    }
-
-    func counts(of session: SessionID) -> [TaskState: Int] {
-        sessions[session]?.counts.filter { $0.value > 0 } ?? [:]
-    }
-
-    func events(_ query: EventQuery) -> [Event] {
-        switch query.stream {
-        case .session(let session):
-            let events = sessions[session]?.events ?? []
-            let start = events.partitioningIndex { $0.sequence > query.after }
-            return Array(events[start...].prefix(query.limit))
-        case .task(let task, let session):
-            let events = sessions[session]?.events ?? []
-            let first = max(query.after, (firstEvents[task] ?? .max) - 1)
-            let start = events.partitioningIndex { $0.sequence > first }
-            return Array(events[start...].lazy.filter { $0.task == task }.prefix(query.limit))
-        case .tenant(let tenant): return merged(tenant, after: query.after, limit: query.limit)
-        }
-    }
-
-    /// The events of all of a tenant's sessions, each of which is ascending.
-    private func merged(_ tenant: TenantID, after: Int64, limit: Int) -> [Event] {
-        var queues: [Deque<Event>.SubSequence] = sessions.values.compactMap { kept in
-            guard kept.events.first?.tenant == tenant else { return nil }
-            let start = kept.events.partitioningIndex { $0.tenantSequence > after }
-            return start < kept.events.endIndex ? kept.events[start...] : nil
-        }
-        var page: [Event] = []
-        while page.count < limit {
-            var next: (queue: Int, event: Event)?
-            for (index, queue) in queues.enumerated() {
-                guard let event = queue.first else { continue }
-                if next.map({ event.tenantSequence < $0.event.tenantSequence }) ?? true {
-                    next = (index, event)
-                }
-            }
-            guard let next else { break }
-            page.append(next.event)
-            queues[next.queue].removeFirst()
-        }
-        return page
-    }
-
-    func oldest(of stream: EventStreamKey) -> Int64? {
-        switch stream {
-        case .session(let session): sessions[session].map { $0.forgotten + 1 }
-        case .task(let task, let session):
-            sessions[session].flatMap { kept in
-                firstEvents[task].map { $0 > kept.forgotten ? 1 : kept.forgotten + 1 }
-            }
-        case .tenant(let tenant): tenants[tenant].map { $0.forgotten + 1 }
-        }
-    }
-}
-
 extension Int64 {
     /// Sets the greater of both.
     fileprivate mutating func raise(to other: Int64) {
         self = Swift.max(self, other)
-    }
-}
-
-extension RandomAccessCollection where Index == Int {
-    /// The first index from which on the predicate holds, where it holds for no element before one
-    /// for which it does not.
-    fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
-        var low = startIndex
-        var high = endIndex
-        while low < high {
-            let middle = low + (high - low) / 2
-            if predicate(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }

@@ -1,0 +1,92 @@
+internal import DequeModule
+internal import Semantics
+
+extension MemoryState {
+    func tasks(_ query: TaskQuery) -> [TaskRecord] {
+        if let session = query.session { return sessions[session].map { page($0, query) } ?? [] }
+        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap {
+            page($0, query)
+        }
+        return Array(pages.sorted { $0.id < $1.id }.prefix(query.limit))
+    }
+
+    private func page(_ kept: Kept, _ query: TaskQuery) -> [TaskRecord] {
+        let start = query.after.map { after in kept.tasks.partitioningIndex { $0 > after } } ?? 0
+        var page: [TaskRecord] = []
+        for id in kept.tasks[start...] {
+            guard page.count < query.limit else { break }
+            guard let task = tasks[id], task.tenant == query.tenant,
+                query.states.contains(task.state), query.types?.contains(task.type) ?? true
+            else { continue }
+            page.append(task)
+        }
+        return page
+    }
+
+    func counts(of session: SessionID) -> [TaskState: Int] {
+        sessions[session]?.counts.filter { $0.value > 0 } ?? [:]
+    }
+
+    func events(_ query: EventQuery) -> [Event] {
+        switch query.stream {
+        case .session(let session):
+            let events = sessions[session]?.events ?? []
+            let start = events.partitioningIndex { $0.sequence > query.after }
+            return Array(events[start...].prefix(query.limit))
+        case .task(let task, let session):
+            let events = sessions[session]?.events ?? []
+            let first = max(query.after, (firstEvents[task] ?? .max) - 1)
+            let start = events.partitioningIndex { $0.sequence > first }
+            return Array(events[start...].lazy.filter { $0.task == task }.prefix(query.limit))
+        case .tenant(let tenant): return merged(tenant, after: query.after, limit: query.limit)
+        }
+    }
+
+    /// The events of all of a tenant's sessions, each of which is ascending.
+    private func merged(_ tenant: TenantID, after: Int64, limit: Int) -> [Event] {
+        var queues: [Deque<Event>.SubSequence] = sessions.values.compactMap { kept in
+            guard kept.events.first?.tenant == tenant else { return nil }
+            let start = kept.events.partitioningIndex { $0.tenantSequence > after }
+            return start < kept.events.endIndex ? kept.events[start...] : nil
+        }
+        var page: [Event] = []
+        while page.count < limit {
+            var next: (queue: Int, event: Event)?
+            for (index, queue) in queues.enumerated() {
+                guard let event = queue.first else { continue }
+                if next.map({ event.tenantSequence < $0.event.tenantSequence }) ?? true {
+                    next = (index, event)
+                }
+            }
+            guard let next else { break }
+            page.append(next.event)
+            queues[next.queue].removeFirst()
+        }
+        return page
+    }
+
+    func oldest(of stream: EventStreamKey) -> Int64? {
+        switch stream {
+        case .session(let session): sessions[session].map { $0.forgotten + 1 }
+        case .task(let task, let session):
+            sessions[session].flatMap { kept in
+                firstEvents[task].map { $0 > kept.forgotten ? 1 : kept.forgotten + 1 }
+            }
+        case .tenant(let tenant): tenants[tenant].map { $0.forgotten + 1 }
+        }
+    }
+}
+
+extension RandomAccessCollection where Index == Int {
+    /// The first index from which on the predicate holds, where it holds for no element before one
+    /// for which it does not.
+    fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
+        var low = startIndex
+        var high = endIndex
+        while low < high {
+            let middle = low + (high - low) / 2
+            if predicate(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+}
