@@ -47,6 +47,7 @@ let package = Package(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+        .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
 
         room("Diagnostics", [logging]),
         room("Semantics"),
@@ -55,6 +56,7 @@ let package = Package(
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
         room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
         room("Curl", ["Engine", "Semantics", "Loop", "CCurl", "COpenSSL", "CGSSAPI"]),
+        room("PSL", ["Engine", "CPSL"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         room("Sealing", ["Engine", "Semantics", crypto]),
         .target(name: "CAssets"),
@@ -63,8 +65,8 @@ let package = Package(
         .executableTarget(
             name: "ferry",
             dependencies: [
-                "REST", "HTTP", "Engine", "Semantics", "Curl", "SQLiteStore", "Sealing", "Client",
-                "Loop", "Diagnostics", argumentParser,
+                "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore", "Sealing",
+                "Client", "Loop", "Diagnostics", argumentParser,
             ],
             swiftSettings: strict),
 
@@ -76,6 +78,7 @@ let package = Package(
         proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
         proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),
         proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
+        proof("PSLTests", ["PSL", "Engine"]),
         proof(
             "StoreTests",
             ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport", grdb]),
