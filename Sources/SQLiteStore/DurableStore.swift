@@ -17,6 +17,9 @@ public final class DurableStore: Store {
 
     let pool: DatabasePool
     let sealer: any Sealer
+    let fingerprints: FingerprintCipher
+    /// Stored responses that could not be read: they go with the next commit.
+    let damagedEntries = Mutex<Set<CacheEntryID>>([])
     private let checkpointer = Checkpointer()
     /// Set by the first failure of the disk: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
@@ -42,7 +45,10 @@ public final class DurableStore: Store {
                 try database.execute(sql: "PRAGMA cache_size = -8192")
             }
             try Schema.migrate(pool)
-            try pool.write { try KeyCheck.make($0, sealer: sealer) }
+            fingerprints = try pool.write { database in
+                try KeyCheck.make(database, sealer: sealer)
+                return try FingerprintCipher.open(database, sealer: sealer)
+            }
         } catch {
             throw StoreError(error)
         }
@@ -81,13 +87,19 @@ public final class DurableStore: Store {
     ///   `failed` for good: it is told to every later commit.
     public func commit(_ batch: StoreBatch) async throws(StoreError) {
         guard !batch.isEmpty else { return }
-        let sealer = sealer
+        let (sealer, fingerprints) = (sealer, fingerprints)
+        let damaged = damagedEntries.withLock { entries in
+            defer { entries = [] }
+            return Array(entries)
+        }
         try await writing { database in
-            try BatchWriter(database, sealer: sealer).write(batch)
+            try BatchWriter(database, sealer: sealer, fingerprints: fingerprints)
+                .write(batch, damaged: damaged)
         }
     }
 
-    /// Reads sessions, active tasks, pending decisions and staged files only, so that a start does not wait for history.
+    /// Reads sessions with their cookies and credentials, active tasks, pending decisions and staged files only, so that a
+    /// start does not wait for history.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
         return try await reading { try Loading(database: $0, sealer: sealer).contents() }

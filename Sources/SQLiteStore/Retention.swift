@@ -3,7 +3,7 @@ internal import GRDB
 public import Semantics
 
 extension DurableStore {
-    /// How many tasks, packs or keys one transaction forgets: commits wait for it, so it is short (about
+    /// How many tasks, packs, keys or rows of emptied caches one transaction forgets: commits wait for it, so it is short (about
     /// 20 ms).
     private static let stepSize = 1000
 
@@ -18,7 +18,14 @@ extension DurableStore {
         let sealer = sealer
         try await writing { try Retention(database: $0).removeSessions(limits, sealer: sealer) }
         try await purgeCreations(limits)
+        try await purgeCacheRemains()
         return files
+    }
+
+    private func purgeCacheRemains() async throws(StoreError) {
+        while try await writing({ database in
+            try CacheRemoval(database: database).removeRemains(limit: Self.stepSize)
+        }) {}
     }
 
     private func purgeCreations(_ limits: RetentionLimits) async throws(StoreError) {

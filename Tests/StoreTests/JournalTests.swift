@@ -207,6 +207,18 @@ private final class GatedStore: Store {
         try await memory.decision(id, of: tenant)
     }
 
+    func cacheEntries(
+        of session: SessionID, under fingerprint: Int64
+    ) async throws(StoreError) -> [KeptResponse] {
+        try await memory.cacheEntries(of: session, under: fingerprint)
+    }
+
+    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
+        try await memory.cacheIndex(of: session)
+    }
+
+    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool { try await memory.knows(id) }
+
     func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         try await memory.events(query)
     }

@@ -28,6 +28,9 @@ enum Schema {
         migrator.registerMigration("3 decisions") { database in
             try database.execute(sql: third)
         }
+        migrator.registerMigration("4 cookies, credentials, caches") { database in
+            try database.execute(sql: fourth)
+        }
         return migrator
     }
 
@@ -164,5 +167,57 @@ enum Schema {
         CREATE INDEX decision_pending ON decision (id) WHERE state = 2;
         -- Server certificates that a session's client has decided about; NULL for none.
         ALTER TABLE session ADD COLUMN knownLeaves BLOB;
+        """
+
+    private static let fourth = """
+        -- Sealed whole: a cookie, and a credential with its secret, by its number in the session.
+        CREATE TABLE cookie (
+            session INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            tenant INTEGER NOT NULL,
+            sealed BLOB NOT NULL,
+            PRIMARY KEY (session, number)
+        ) WITHOUT ROWID;
+        CREATE TABLE credential (
+            session INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            tenant INTEGER NOT NULL,
+            sealed BLOB NOT NULL,
+            PRIMARY KEY (session, number)
+        ) WITHOUT ROWID;
+        -- Stored responses. mark: the fingerprint of the URL, see FingerprintCipher. cache: entries
+        -- whose number is not their session's are gone for everybody. Short, because usedAt is
+        -- written with every use: what is long is in tables of its own.
+        CREATE TABLE cache_entry (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            session INTEGER NOT NULL,
+            cache INTEGER NOT NULL,
+            mark INTEGER NOT NULL,
+            size INTEGER NOT NULL,
+            isFile INTEGER NOT NULL,
+            usedAt INTEGER NOT NULL
+        );
+        CREATE INDEX cache_entry_by_mark ON cache_entry (session, cache, mark);
+        -- Sealed: URL, header fields, selecting fields, user info, times.
+        CREATE TABLE cache_metadata (
+            entry INTEGER PRIMARY KEY,
+            metadata BLOB NOT NULL
+        );
+        -- Sealed: the contents that have no files.
+        CREATE TABLE cache_content (
+            entry INTEGER PRIMARY KEY,
+            bytes BLOB NOT NULL
+        );
+        -- Caches that are gone for everybody, but not from the disk.
+        CREATE TABLE cache_remains (
+            session INTEGER NOT NULL,
+            cache INTEGER NOT NULL,
+            PRIMARY KEY (session, cache)
+        ) WITHOUT ROWID;
+        -- The number of the session's cache; another one makes it empty at once.
+        ALTER TABLE session ADD COLUMN cache INTEGER NOT NULL DEFAULT 0;
+        -- Sealed: what marks are made with.
+        ALTER TABLE gateway ADD COLUMN fingerprintKey BLOB;
         """
 }

@@ -67,7 +67,9 @@ enum EventCoding {
             parts.clear.put(Field.length, length)
         case .didFinishCollectingMetrics(let metrics): metrics.write(to: &parts.clear, base: "")
         case .didComplete(let error), .didBecomeInvalid(let error): error?.write(to: &parts.clear)
-        case .didCreate, .didFinishDownloading, .didWriteData, .didSendBodyData: break
+        case .didCreate, .didFinishDownloading, .isWaitingForConnectivity,
+            .didChangeCredentialStorage, .didWriteData, .didSendBodyData:
+            break
         }
     }
 
@@ -77,6 +79,8 @@ enum EventCoding {
         return switch kind {
         case .didCreate: .didCreate
         case .didFinishDownloading: .didFinishDownloading
+        case .isWaitingForConnectivity: .isWaitingForConnectivity
+        case .didChangeCredentialStorage: .didChangeCredentialStorage
         case .didReceiveInformationalResponse: try informationalResponse(reader)
         case .needNewBodyStream: try needNewBodyStream(reader)
         case .didResumeAtOffset: try didResumeAtOffset(reader)

@@ -110,6 +110,8 @@ enum EventKind: UInt8 {
     case didBecomeDownloadTask = 14
     case willCacheResponse = 15
     case willBeginDelayedRequest = 16
+    case isWaitingForConnectivity = 17
+    case didChangeCredentialStorage = 18
 
     init(_ body: EventBody) {
         self =
@@ -130,6 +132,8 @@ enum EventKind: UInt8 {
             case .didBecomeDownloadTask: .didBecomeDownloadTask
             case .willCacheResponse: .willCacheResponse
             case .willBeginDelayedRequest: .willBeginDelayedRequest
+            case .isWaitingForConnectivity: .isWaitingForConnectivity
+            case .didChangeCredentialStorage: .didChangeCredentialStorage
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")
             }

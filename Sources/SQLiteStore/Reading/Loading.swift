@@ -19,6 +19,11 @@ struct Loading {
             return true
         }
         contents.files = try FileTable(database: database).all()
+        contents.cookies = try RememberedTable<Cookie>(database: database, sealer: sealer).all()
+            .mapValues { Array($0.values) }
+        contents.credentials = try RememberedTable<StoredCredential>(
+            database: database, sealer: sealer
+        ).all()
         contents.gatewayLimit = try GatewayRow(database: database).limit()
         return contents
     }

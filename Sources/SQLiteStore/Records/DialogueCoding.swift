@@ -8,6 +8,7 @@ extension TaskDialogue {
         static let becameTask: UInt8 = 3
         static let replacementRequest: UInt8 = 4
         static let hasPassedBeginDate: UInt8 = 5
+        static let hasToldOfWaiting: UInt8 = 6
     }
 
     /// Writes what was said. Every byte of the authentication is secret.
@@ -25,6 +26,7 @@ extension TaskDialogue {
                 record: { replacementRequest.write(to: &$0, original: original) })
         }
         parts.clear.put(Field.hasPassedBeginDate, hasPassedBeginDate)
+        parts.clear.put(Field.hasToldOfWaiting, hasToldOfWaiting)
     }
 
     /// Reads what `write` has written.
@@ -44,6 +46,7 @@ extension TaskDialogue {
                 case Field.becameTask: becameTask = TaskID(rawValue: try reader.int64())
                 case Field.replacementRequest: replacementRequest.take(try reader.record())
                 case Field.hasPassedBeginDate: hasPassedBeginDate = try reader.bool()
+                case Field.hasToldOfWaiting: hasToldOfWaiting = try reader.bool()
                 default: try reader.skip()
                 }
             }

@@ -60,6 +60,7 @@ extension TransactionMetrics {
         static let requestEnd: UInt8 = 23
         static let responseStart: UInt8 = 24
         static let responseEnd: UInt8 = 25
+        static let resourceFetchType: UInt8 = 26
     }
 
     fileprivate func write(to writer: inout RecordWriter, base: String) {
@@ -88,6 +89,9 @@ extension TransactionMetrics {
         writer.put(Field.requestEnd, requestEnd.map { $0 &- fetchStart })
         writer.put(Field.responseStart, responseStart.map { $0 &- fetchStart })
         writer.put(Field.responseEnd, responseEnd.map { $0 &- fetchStart })
+        if resourceFetchType != .networkLoad {
+            writer.put(Field.resourceFetchType, resourceFetchType.rawValue)
+        }
     }
 
     fileprivate init(_ reader: RecordReader, base: String) throws(StoreError) {
@@ -123,6 +127,7 @@ extension TransactionMetrics {
             case Field.requestEnd: requestEnd = fetchStart &+ (try reader.int64())
             case Field.responseStart: responseStart = fetchStart &+ (try reader.int64())
             case Field.responseEnd: responseEnd = fetchStart &+ (try reader.int64())
+            case Field.resourceFetchType: resourceFetchType = try reader.raw()
             default: try reader.skip()
             }
         }

@@ -32,6 +32,33 @@ extension SealContext {
         SealContext(tenant: tenant, owner: decision.rawValue, field: "question")
     }
 
+    /// A cookie or a credential, by the name of its table.
+    static func item(
+        _ number: Int64, in table: String, of session: SessionID, tenant: TenantID
+    ) -> SealContext {
+        SealContext(tenant: tenant, owner: session.rawValue, field: "\(table) \(number)")
+    }
+
+    /// What is known of a stored response beside its content.
+    static func metadata(
+        of entry: CacheEntryID, in session: SessionID, tenant: TenantID
+    ) -> SealContext {
+        SealContext(
+            tenant: tenant, owner: session.rawValue, field: "cache metadata \(entry.rawValue)")
+    }
+
+    /// The content of a stored response.
+    static func content(
+        of entry: CacheEntryID, in session: SessionID, tenant: TenantID
+    ) -> SealContext {
+        SealContext(
+            tenant: tenant, owner: session.rawValue, field: "cache content \(entry.rawValue)")
+    }
+
+    /// What the marks of stored responses are made with.
+    static let fingerprintKey = SealContext(
+        tenant: TenantID(rawValue: 0), owner: 0, field: "fingerprint key")
+
     /// The fingerprint of a request with an idempotency key.
     static func creation(_ key: String, of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "creation \(key)")

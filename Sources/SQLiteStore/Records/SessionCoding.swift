@@ -59,10 +59,12 @@ extension SessionConfiguration {
         static let multipathServiceType: UInt8 = 18
         static let networkServiceType: UInt8 = 19
         static let connectionProxyDictionary: UInt8 = 20
+        static let hasNoCookieStorage: UInt8 = 21
+        static let hasNoCredentialStorage: UInt8 = 22
     }
 
-    /// Writes every property, so that a default may change in a later version and a session does
-    /// not (S-5). The additional headers are secret when one of them is sensitive.
+    /// Writes every property, or of a switch that only later versions have its other position, so
+    /// that a default may change in a later version and a session does not (S-5). The additional headers are secret when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
         if httpAdditionalHeaders.fields.contains(where: {
             HeaderRules.isSensitive($0.name, marked: [])
@@ -98,6 +100,8 @@ extension SessionConfiguration {
         ] {
             parts.clear.put(field, value ? 1 : 0)
         }
+        parts.clear.put(Field.hasNoCookieStorage, !hasCookieStorage)
+        parts.clear.put(Field.hasNoCredentialStorage, !hasCredentialStorage)
     }
 
     /// Reads one part of what `write` has written.
@@ -129,6 +133,8 @@ extension SessionConfiguration {
             case Field.networkServiceType: networkServiceType = try reader.string()
             case Field.connectionProxyDictionary:
                 connectionProxyDictionary = try ProxyConfiguration(try reader.record())
+            case Field.hasNoCookieStorage: hasCookieStorage = try !reader.bool()
+            case Field.hasNoCredentialStorage: hasCredentialStorage = try !reader.bool()
             default: try reader.skip()
             }
         }

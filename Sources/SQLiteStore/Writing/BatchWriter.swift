@@ -7,17 +7,24 @@ internal import Semantics
 /// Costs about a microsecond a row. Events are encoded first, because a task's row names its
 /// events.
 struct BatchWriter {
+    /// How many rows of emptied caches a commit takes along: some 2 ms.
+    private static let remainsLimit = 250
+
     private let database: Database
     private let sealer: any Sealer
+    private let cache: CacheTable
     private let parts: TaskWriter
 
-    init(_ database: Database, sealer: any Sealer) throws {
+    init(_ database: Database, sealer: any Sealer, fingerprints: FingerprintCipher) throws {
         self.database = database
         self.sealer = sealer
+        self.cache = CacheTable(
+            database: database, sealer: sealer, fingerprints: fingerprints)
         self.parts = try TaskWriter(database, sealer: sealer)
     }
 
-    func write(_ batch: StoreBatch) throws {
+    /// `damaged` are stored responses that cannot be read, and go first.
+    func write(_ batch: StoreBatch, damaged: [CacheEntryID] = []) throws {
         var packer = EventPacker(batch, sealer: sealer)
         try packer.pack(batch.events)
         packer.completeMarks(from: batch.sessions)
@@ -40,12 +47,17 @@ struct BatchWriter {
         let files = FileTable(database: database)
         try files.save(batch.files)
         try files.remove(batch.removedFiles)
+        try RememberedTable(database: database, sealer: sealer).apply(batch.cookies)
+        try RememberedTable(database: database, sealer: sealer).apply(batch.credentials)
+        try CacheRemoval(database: database).remove(damaged)
+        try cache.apply(batch)
         let gateway = GatewayRow(database: database)
         if let limit = batch.gatewayLimit { try gateway.set(limit: limit) }
         if packer.newestDecision > 0 { try gateway.note(packer.newestDecision) }
         let removal = try Removal(database, sealer: sealer)
         for task in batch.removedTasks { _ = try removal.forget(task) }
         for session in batch.removedSessions { try removal.forget(session) }
+        _ = try CacheRemoval(database: database).removeRemains(limit: Self.remainsLimit)
     }
 
     private func writeTenants(_ batch: StoreBatch, _ packer: EventPacker) throws {

@@ -85,8 +85,10 @@ struct Removal {
                 (SELECT max(tenantThrough) FROM event_pack WHERE session = ?1), 0))
             WHERE id = (SELECT tenant FROM session WHERE id = ?1)
             """, session.rawValue)
+        try CacheRemoval(database: database).abandon(session)
         for sql in [
             "DELETE FROM task WHERE session = ?1", "DELETE FROM event_pack WHERE session = ?1",
+            "DELETE FROM cookie WHERE session = ?1", "DELETE FROM credential WHERE session = ?1",
             "DELETE FROM session WHERE id = ?1",
         ] {
             try run(sql, session.rawValue)

@@ -1,0 +1,106 @@
+internal import Diagnostics
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Reads stored responses from one state of the database.
+struct CacheReader {
+    private let database: Database
+    private let sealer: any Sealer
+    private let fingerprints: FingerprintCipher
+    private let log = Log("store.cache")
+
+    init(_ database: Database, sealer: any Sealer, fingerprints: FingerprintCipher) {
+        self.database = database
+        self.sealer = sealer
+        self.fingerprints = fingerprints
+    }
+
+    /// What is found, and what of it cannot be read.
+    struct Found: Sendable {
+        var responses: [KeptResponse] = []
+        var damaged: [CacheEntryID] = []
+    }
+
+    /// A session's stored responses under a fingerprint, in the order of their ids.
+    ///
+    /// A damaged one is as good as none: the origin has it.
+    func responses(of session: SessionID, under fingerprint: Int64) throws -> Found {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT cache_entry.id, cache_entry.tenant, isFile, usedAt, metadata, bytes
+            FROM cache_entry JOIN session
+                ON session.id = cache_entry.session AND session.cache = cache_entry.cache
+            LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id
+            LEFT JOIN cache_content ON cache_content.entry = cache_entry.id
+            WHERE cache_entry.session = ?1 AND mark = ?2 ORDER BY cache_entry.id
+            """)
+        statement.bind(1, session.rawValue)
+        statement.bind(2, fingerprints.marks(of: session).mark(fingerprint))
+        var found = Found()
+        try statement.forEachRow { row throws(StoreError) in
+            let columns = CacheRow(
+                id: CacheEntryID(rawValue: row.int64(0)),
+                tenant: TenantID(rawValue: row.int64(1)), session: session,
+                isFile: row.bool(2), usedAt: Timestamp(milliseconds: row.int64(3)))
+            do throws(StoreError) {
+                found.responses.append(
+                    try response(columns, metadata: row.bytes(4), content: row.bytesOrNil(5)))
+            } catch StoreError.damaged(let words) {
+                log.write(
+                    .error, "a damaged stored response was forgotten",
+                    ["entry": .name(columns.id.description), "error": .words(words)])
+                found.damaged.append(columns.id)
+            }
+            return true
+        }
+        return found
+    }
+
+    private func response(
+        _ columns: CacheRow, metadata: [UInt8], content: [UInt8]?
+    ) throws(StoreError) -> KeptResponse {
+        let record = try sealer.openIfPresent(
+            metadata, for: .metadata(of: columns.id, in: columns.session, tenant: columns.tenant))
+        let entry = try CachedEntry(metadata: RecordReader(record ?? []), columns: columns)
+        let content = try sealer.openIfPresent(
+            content, for: .content(of: columns.id, in: columns.session, tenant: columns.tenant))
+        guard columns.isFile || Int64(content?.count ?? 0) == entry.response.length else {
+            throw .damaged("A stored response has lost its content.")
+        }
+        return KeptResponse(entry, content: content)
+    }
+
+    /// All of a session's stored responses, what was not used for the longest time first.
+    func index(of session: SessionID) throws -> [CacheIndexRow] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id, mark, size, isFile FROM cache_entry
+            WHERE session = ?1 AND cache = (SELECT cache FROM session WHERE id = ?1)
+            ORDER BY usedAt, id
+            """)
+        statement.bind(1, session.rawValue)
+        let marks = fingerprints.marks(of: session)
+        return try statement.all { row in
+            CacheIndexRow(
+                id: CacheEntryID(rawValue: row.int64(0)),
+                fingerprint: marks.fingerprint(row.int64(1)), size: row.int64(2),
+                isFile: row.bool(3))
+        }
+    }
+
+    /// Whether there is a stored response of that id.
+    func knows(_ id: CacheEntryID) throws -> Bool {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT 1 FROM cache_entry JOIN session
+                ON session.id = cache_entry.session AND session.cache = cache_entry.cache
+            WHERE cache_entry.id = ?1
+            """)
+        statement.bind(1, id.rawValue)
+        return try statement.first { _ in true } ?? false
+    }
+}

@@ -1,0 +1,103 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// What a session remembers under numbers of its own, each sealed whole.
+protocol RememberedItem: Sendable {
+    /// The table that has these, and nothing else.
+    static var table: String { get }
+    /// Writes the item. The record is sealed.
+    func write(to writer: inout RecordWriter)
+    /// Reads what `write` has written.
+    init(_ reader: RecordReader, number: Int64) throws(StoreError)
+}
+
+extension Cookie: RememberedItem {
+    static let table = "cookie"
+
+    init(_ reader: RecordReader, number: Int64) throws(StoreError) {
+        try self.init(reader, sequence: number)
+    }
+}
+
+extension StoredCredential: RememberedItem {
+    static let table = "credential"
+
+    init(_ reader: RecordReader, number: Int64) throws(StoreError) { try self.init(reader) }
+}
+
+/// The rows of one kind of items.
+struct RememberedTable<Item: RememberedItem> {
+    let database: Database
+    let sealer: any Sealer
+
+    /// Writes what has changed, in its order. A session that is not there remembers nothing.
+    func apply(_ changes: [SessionChange<Item>]) throws {
+        guard !changes.isEmpty else { return }
+        let session = try PreparedStatement(database, "SELECT 1 FROM session WHERE id = ?1")
+        for change in changes {
+            session.bind(1, change.session.rawValue)
+            guard try session.first({ _ in true }) ?? false else { continue }
+            if change.removesAll { try removeAll(of: change.session) }
+            try remove(change.removed, of: change.session)
+            try store(change)
+        }
+    }
+
+    /// Forgets all that a session remembers.
+    func removeAll(of session: SessionID) throws {
+        let delete = try PreparedStatement(
+            database, "DELETE FROM \(Item.table) WHERE session = ?1")
+        delete.bind(1, session.rawValue)
+        try delete.run()
+    }
+
+    private func remove(_ numbers: [Int64], of session: SessionID) throws {
+        guard !numbers.isEmpty else { return }
+        let delete = try PreparedStatement(
+            database, "DELETE FROM \(Item.table) WHERE session = ?1 AND number = ?2")
+        delete.bind(1, session.rawValue)
+        for number in numbers {
+            delete.bind(2, number)
+            try delete.run()
+        }
+    }
+
+    private func store(_ change: SessionChange<Item>) throws {
+        guard !change.stored.isEmpty else { return }
+        let insert = try PreparedStatement(
+            database,
+            """
+            INSERT OR REPLACE INTO \(Item.table) (session, number, tenant, sealed)
+            VALUES (?1, ?2, ?3, ?4)
+            """)
+        insert.bind(1, change.session.rawValue)
+        insert.bind(3, change.tenant.rawValue)
+        var writer = RecordWriter()
+        for (number, item) in change.stored {
+            writer.reset()
+            item.write(to: &writer)
+            insert.bind(2, number)
+            let context = SealContext.item(
+                number, in: Item.table, of: change.session, tenant: change.tenant)
+            try insert.run(4, try sealer.seal(writer.bytes, for: context))
+        }
+    }
+
+    /// Everything, by session and number.
+    func all() throws -> [SessionID: [Int64: Item]] {
+        let statement = try PreparedStatement(
+            database, "SELECT session, number, tenant, sealed FROM \(Item.table)")
+        var items: [SessionID: [Int64: Item]] = [:]
+        try statement.forEachRow { row throws(StoreError) in
+            let session = SessionID(rawValue: row.int64(0))
+            let number = row.int64(1)
+            let context = SealContext.item(
+                number, in: Item.table, of: session, tenant: TenantID(rawValue: row.int64(2)))
+            let record = try sealer.openIfPresent(row.bytes(3), for: context) ?? []
+            items[session, default: [:]][number] = try Item(RecordReader(record), number: number)
+            return true
+        }
+        return items
+    }
+}
