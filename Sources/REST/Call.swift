@@ -30,7 +30,9 @@ struct Call {
     /// The bytes of a JSON body; nil when there is no body at all.
     func jsonBytes() async throws -> [UInt8]? {
         if request.body.isEmpty { return nil }
-        guard isJSON else { throw ProblemCode.unsupportedMediaType.problem() }
+        guard bodyType?.mimeType == "application/json" else {
+            throw ProblemCode.unsupportedMediaType.problem()
+        }
         return try await request.body.collect(limit: 1 << 20)
     }
 
@@ -46,10 +48,8 @@ struct Call {
         }
     }
 
-    private var isJSON: Bool {
-        guard let type = request.header("content-type") else { return false }
-        return MediaType(parsing: type)?.mimeType == "application/json"
-    }
+    /// What the body is declared as; nil where it is not.
+    var bodyType: MediaType? { request.header("content-type").flatMap { MediaType(parsing: $0) } }
 
     // MARK: Preferences (RFC 7240)
 

@@ -24,9 +24,11 @@ enum ProblemCode: String, CaseIterable {
     case unknownDisposition = "unknown-disposition"
     case answerNotPossible = "answer-not-possible"
     case credentialNotUsable = "credential-not-usable"
+    case invalidCookie = "invalid-cookie"
     case idempotencyKeyReused = "idempotency-key-reused"
     case notFound = "not-found"
     case sessionImmutable = "session-immutable"
+    case noStorage = "no-storage"
     case sessionInvalidated = "session-invalidated"
     case creationForgotten = "creation-forgotten"
     case decisionAnswered = "decision-answered"
@@ -72,9 +74,11 @@ enum ProblemCode: String, CaseIterable {
         case .unknownDisposition: (422, "The decision has no such disposition")
         case .answerNotPossible: (422, "This answer is not possible here")
         case .credentialNotUsable: (422, "The credential cannot be used")
+        case .invalidCookie: (422, "No jar takes the cookie")
         case .idempotencyKeyReused: (422, "The key belongs to another request")
         case .notFound: (404, Problem.notFound.title)
         case .sessionImmutable: (409, "A session's configuration never changes")
+        case .noStorage: (409, "The session has no such storage")
         case .sessionInvalidated: (410, "The session has been invalidated")
         case .creationForgotten: (410, "What was created is gone")
         case .decisionAnswered: (409, "The decision has been answered")
@@ -113,7 +117,12 @@ enum ProblemCode: String, CaseIterable {
 
 /// The one table from what the rooms below throw to what a client is told.
 extension Problem {
-    init(_ error: GatewayError) {
+    /// What a client is told.
+    ///
+    /// - Parameters:
+    ///   - error: what was thrown.
+    ///   - pointer: where a credential stands in the body, if there is one.
+    init(_ error: GatewayError, credentialAt pointer: String = "/credential") {
         self =
             switch error {
             case .noSuchSession: ProblemCode.notFound.problem("There is no such session.")
@@ -165,7 +174,11 @@ extension Problem {
                 ProblemCode.decisionWithdrawn.problem("The task has ended, or asks no longer.")
             case .answerNotPossible(let sentence): ProblemCode.answerNotPossible.problem(sentence)
             case .credentialNotUsable(let sentence):
-                ProblemCode.credentialNotUsable.problem(sentence, at: "/credential")
+                ProblemCode.credentialNotUsable.problem(sentence, at: pointer)
+            case .cookieRefused(let rejection):
+                ProblemCode.invalidCookie.problem(rejection.sentence, at: rejection.pointer)
+            case .noStorage:
+                ProblemCode.noStorage.problem("The session was created without one.")
             case .keyReused:
                 ProblemCode.idempotencyKeyReused.problem(
                     "An earlier request with this Idempotency-Key asked for something else.")
@@ -193,7 +206,7 @@ extension Problem {
             at: error.kind == .malformed ? nil : prefix + error.pointer)
     }
 
-    init(_ error: URLRejection, at pointer: String) {
+    init(_ error: URLRejection, at pointer: String?) {
         self =
             switch error {
             case .malformed(let reason):

@@ -6,6 +6,11 @@ internal import Semantics
 /// What answers a decision (`DecisionAnswer` of openapi.yaml): its disposition, and what goes with that by the
 /// decision's kind.
 struct AnswerDraft {
+    /// The most members of `userInfo`.
+    fileprivate static let userInfoCountLimit = 64
+    /// The most bytes of its names and values together, as UTF-8.
+    fileprivate static let userInfoByteLimit = 4096
+
     private let bytes: [UInt8]
     private let disposition: String
 
@@ -33,15 +38,17 @@ struct AnswerDraft {
     ///
     /// - Parameters:
     ///   - decision: what is answered.
+    ///   - session: whose decision it is.
     ///   - parse: the one parser of URLs (X-4).
     /// - Returns: an answer of the decision's kind, with every member checked.
     /// - Throws: 422 for a disposition that the kind does not have, and for a member that is wrong, missing, or does
     ///   not go with the disposition.
     func answer(
-        to decision: DecisionRecord, parse: (String) throws(URLRejection) -> WebURL
+        to decision: DecisionRecord, in session: SessionRecord,
+        parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> DecisionAnswer {
         switch decision.kind {
-        case .sessionChallenge, .taskChallenge: .challenge(try challenge(decision))
+        case .sessionChallenge, .taskChallenge: .challenge(try challenge(decision, session))
         case .redirect: .redirect(try redirect(decision, parse))
         case .response: .response(try response())
         case .cache: .cache(try cache())
@@ -56,7 +63,7 @@ struct AnswerDraft {
     // MARK: Kinds
 
     private func challenge(
-        _ decision: DecisionRecord
+        _ decision: DecisionRecord, _ session: SessionRecord
     ) throws(Problem) -> ChallengeDisposition {
         switch disposition {
         case "useCredential":
@@ -69,7 +76,9 @@ struct AnswerDraft {
             }
             let draft = try Self.required(credential, at: "/credential")
             return .useCredential(
-                try draft?.credential(for: decision.question.space, at: "/credential"))
+                try draft?.credential(
+                    for: decision.question.space, in: session, persistence: .none,
+                    at: "/credential"))
         case "performDefaultHandling": return try alone(.performDefaultHandling)
         case "cancelAuthenticationChallenge": return try alone(.cancelAuthenticationChallenge)
         case "rejectProtectionSpace": return try alone(.rejectProtectionSpace)
@@ -105,12 +114,7 @@ struct AnswerDraft {
             try members { reader, name throws(JSONError) in
                 switch name {
                 case "storagePolicy": policy = try reader.choice()
-                case "userInfo":
-                    var entries: [String: String] = [:]
-                    try reader.object { reader, name throws(JSONError) in
-                        entries[name] = try reader.string()
-                    }
-                    userInfo = entries
+                case "userInfo": userInfo = try reader.userInfo()
                 default: return false
                 }
                 return true
@@ -189,6 +193,27 @@ struct AnswerDraft {
         ProblemCode.unknownDisposition.problem(
             "The value must be one of \(known.map { "\"\($0)\"" }.joined(separator: ", ")).",
             at: "/disposition")
+    }
+}
+
+extension JSONReader {
+    /// What a client keeps beside a cached response (S-71).
+    fileprivate mutating func userInfo() throws(JSONError) -> [String: String] {
+        var entries: [String: String] = [:]
+        var byteCount = 0
+        try object { reader, name throws(JSONError) in
+            let value = try reader.string()
+            byteCount += name.utf8.count + value.utf8.count
+            guard entries.count < AnswerDraft.userInfoCountLimit,
+                byteCount <= AnswerDraft.userInfoByteLimit
+            else {
+                throw reader.fail(
+                    "is too much: \(AnswerDraft.userInfoCountLimit) members and"
+                        + " \(AnswerDraft.userInfoByteLimit) bytes of names and values at most")
+            }
+            entries[name] = value
+        }
+        return entries
     }
 }
 

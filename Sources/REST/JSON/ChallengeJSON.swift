@@ -25,17 +25,24 @@ extension Challenge {
     /// NSURLProtectionSpace, which is also where Foundation keeps what the handshake has shown.
     private func writeSpace(to json: inout JSONWriter) {
         json.object { json in
-            json.member("host", space.host)
-            json.member("port", space.port)
-            json.member("protocol", space.scheme)
-            json.member("realm", space.realm)
-            json.member("authenticationMethod", space.method.name)
-            json.member("isProxy", space.isProxy)
+            space.writeMembers(to: &json)
             json.member("receivesCredentialSecurely", space.receivesCredentialSecurely)
             json.member("distinguishedNames", distinguishedNames)
             json.name("serverTrust")
             if let serverTrust { serverTrust.write(to: &json) } else { json.null() }
         }
+    }
+}
+
+extension ProtectionSpace {
+    /// What tells a space from others.
+    func writeMembers(to json: inout JSONWriter) {
+        json.member("host", host)
+        json.member("port", port)
+        json.member("protocol", scheme)
+        json.member("realm", realm)
+        json.member("authenticationMethod", method.name)
+        json.member("isProxy", isProxy)
     }
 }
 

@@ -3,11 +3,9 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// A configuration as a client gave it, with the members that are not what can be done yet.
+/// A configuration as a client gives it (`Configuration` of openapi.yaml), read but not judged.
 struct ConfigurationDraft {
     private var value = SessionConfiguration()
-    private var cookieStorage = "private"
-    private var credentialStorage = "private"
     private var proxies: ProxyDraft?
 
     init() {}
@@ -15,7 +13,7 @@ struct ConfigurationDraft {
     init(_ reader: inout JSONReader) throws(JSONError) {
         try reader.object { reader, name throws(JSONError) in
             if try readInForce(name, &reader) { return }
-            if try readNotYetInForce(name, &reader) { return }
+            if try readStores(name, &reader) { return }
             if try readWithoutEffect(name, &reader) { return }
             throw reader.unknownMember(name)
         }
@@ -41,23 +39,27 @@ struct ConfigurationDraft {
             value.tlsMaximumSupportedProtocolVersion = try reader.choice()
         case "connectionProxyDictionary":
             proxies = try reader.optional { r throws(JSONError) in try ProxyDraft(&r) }
+        case "waitsForConnectivity": value.waitsForConnectivity = try reader.bool()
+        // Not in force: `checked` takes the default only.
+        case "isDiscretionary": value.isDiscretionary = try reader.bool()
         default: return false
         }
         return true
     }
 
-    private mutating func readNotYetInForce(
+    /// What the session remembers.
+    private mutating func readStores(
         _ name: String, _ reader: inout JSONReader
     ) throws(JSONError) -> Bool {
         switch name {
         case "requestCachePolicy": value.requestCachePolicy = try reader.choice()
-        case "urlCache": value.urlCache = try CacheCapacity(json: &reader)
+        case "urlCache":
+            value.urlCache =
+                try reader.optional { r throws(JSONError) in try CacheCapacity(json: &r) } ?? .none
         case "httpCookieAcceptPolicy": value.httpCookieAcceptPolicy = try reader.choice()
         case "httpShouldSetCookies": value.httpShouldSetCookies = try reader.bool()
-        case "httpCookieStorage": cookieStorage = try reader.optionalString() ?? "null"
-        case "urlCredentialStorage": credentialStorage = try reader.optionalString() ?? "null"
-        case "waitsForConnectivity": value.waitsForConnectivity = try reader.bool()
-        case "isDiscretionary": value.isDiscretionary = try reader.bool()
+        case "httpCookieStorage": value.hasCookieStorage = try reader.hasPrivateStorage()
+        case "urlCredentialStorage": value.hasCredentialStorage = try reader.hasPrivateStorage()
         default: return false
         }
         return true
@@ -85,24 +87,10 @@ struct ConfigurationDraft {
     func checked(
         parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> SessionConfiguration {
-        let plain = SessionConfiguration()
-        let changed: [(String, Bool)] = [
-            ("requestCachePolicy", value.requestCachePolicy != plain.requestCachePolicy),
-            ("urlCache", value.urlCache != plain.urlCache),
-            (
-                "httpCookieAcceptPolicy",
-                value.httpCookieAcceptPolicy != plain.httpCookieAcceptPolicy
-            ),
-            ("httpShouldSetCookies", value.httpShouldSetCookies != plain.httpShouldSetCookies),
-            ("httpCookieStorage", cookieStorage != "private"),
-            ("urlCredentialStorage", credentialStorage != "private"),
-            ("waitsForConnectivity", value.waitsForConnectivity != plain.waitsForConnectivity),
-            ("isDiscretionary", value.isDiscretionary != plain.isDiscretionary),
-        ]
-        if let (name, _) = changed.first(where: \.1) {
+        if value.isDiscretionary != SessionConfiguration().isDiscretionary {
             throw ProblemCode.notYetSupported.problem(
                 "Only the default is accepted until this comes into force.",
-                at: "/configuration/\(name)")
+                at: "/configuration/isDiscretionary")
         }
         guard
             value.tlsMinimumSupportedProtocolVersion <= value.tlsMaximumSupportedProtocolVersion
@@ -134,8 +122,8 @@ extension SessionConfiguration {
         }
         json.member("httpCookieAcceptPolicy", httpCookieAcceptPolicy.rawValue)
         json.member("httpShouldSetCookies", httpShouldSetCookies)
-        json.member("httpCookieStorage", "private")
-        json.member("urlCredentialStorage", "private")
+        json.member("httpCookieStorage", hasCookieStorage ? privateStorage : nil)
+        json.member("urlCredentialStorage", hasCredentialStorage ? privateStorage : nil)
         json.member(
             "tlsMinimumSupportedProtocolVersion", tlsMinimumSupportedProtocolVersion.rawValue)
         json.member(
@@ -158,6 +146,14 @@ extension SessionConfiguration {
 }
 
 extension CacheCapacity {
+    /// What `urlCache: null` says: nothing is kept.
+    fileprivate static var none: CacheCapacity {
+        var capacity = CacheCapacity()
+        capacity.memoryCapacity = 0
+        capacity.diskCapacity = 0
+        return capacity
+    }
+
     fileprivate init(json reader: inout JSONReader) throws(JSONError) {
         self.init()
         try reader.object { reader, name throws(JSONError) in
@@ -178,6 +174,13 @@ extension JSONReader {
         return seconds
     }
 
+    /// S-25: the session's own storage, or null for none.
+    fileprivate mutating func hasPrivateStorage() throws(JSONError) -> Bool {
+        guard let name = try optionalString() else { return false }
+        guard name == privateStorage else { throw fail("must be \"\(privateStorage)\" or null") }
+        return true
+    }
+
     /// One of Foundation's names.
     fileprivate mutating func word(of words: [String]) throws(JSONError) -> String {
         let text = try string()
@@ -187,6 +190,9 @@ extension JSONReader {
         return text
     }
 }
+
+/// S-25: a storage that no other session has.
+private let privateStorage = "private"
 
 /// URLSessionConfiguration.MultipathServiceType.
 private let multipathServiceTypes = ["none", "handover", "interactive", "aggregate"]

@@ -5,52 +5,83 @@ internal import Semantics
 /// A credential as a client gives it (`Credential` of openapi.yaml), read but not judged.
 struct CredentialDraft {
     private let proof: Credential.Proof
-    private let persistence: CredentialPersistence
+    /// Nil where the client names none.
+    let persistence: CredentialPersistence?
 
-    init(_ reader: inout JSONReader) throws(JSONError) {
-        var user: String?
-        var password: String?
-        var identity: ClientIdentity?
-        var leaf: [UInt8]?
-        var persistence: CredentialPersistence?
-        try reader.object { reader, name throws(JSONError) in
+    /// The members of a credential, as far as they have been read.
+    struct Members {
+        private var user: String?
+        private var password: String?
+        private var identity: ClientIdentity?
+        private var leaf: [UInt8]?
+        fileprivate var persistence: CredentialPersistence?
+
+        /// Reads the member if it is one of a credential's, and answers whether it was.
+        mutating func read(
+            _ name: String, _ reader: inout JSONReader
+        ) throws(JSONError) -> Bool {
             switch name {
             case "user": user = try reader.string()
             case "password": password = try reader.string()
             case "certificate": identity = try ClientIdentity(json: &reader)
             case "serverTrust": leaf = try reader.leafFingerprint()
             case "persistence": persistence = try reader.choice()
-            default: throw reader.unknownMember(name)
+            default: return false
             }
+            return true
         }
-        let forms = [user != nil || password != nil, identity != nil, leaf != nil]
-        guard forms.count(where: \.self) == 1 else {
-            throw reader.fail("must have user and password, or certificate, or serverTrust")
-        }
-        if let identity {
-            proof = .identity(identity)
-        } else if let leaf {
-            guard persistence == nil else {
-                throw reader.fail("does not go with serverTrust", at: "persistence")
+
+        /// What is proved by; the reader stands behind the object.
+        fileprivate func proof(_ reader: JSONReader) throws(JSONError) -> Credential.Proof {
+            let forms = [user != nil || password != nil, identity != nil, leaf != nil]
+            guard forms.count(where: \.self) == 1 else {
+                throw reader.fail("must have user and password, or certificate, or serverTrust")
             }
-            proof = .serverTrust(leaf: leaf)
-        } else {
+            if let identity { return .identity(identity) }
+            if let leaf {
+                guard persistence == nil else {
+                    throw reader.fail("does not go with serverTrust", at: "persistence")
+                }
+                return .serverTrust(leaf: leaf)
+            }
             guard let user else { throw reader.fail("is missing", at: "user") }
             guard let password else { throw reader.fail("is missing", at: "password") }
-            proof = .password(user: user, password: password)
+            return .password(user: user, password: password)
         }
-        self.persistence = persistence ?? .none
+    }
+
+    /// Reads an object that is a credential.
+    init(_ reader: inout JSONReader) throws(JSONError) {
+        var members = Members()
+        try reader.object { reader, name throws(JSONError) in
+            guard try members.read(name, &reader) else { throw reader.unknownMember(name) }
+        }
+        try self.init(members, of: reader)
+    }
+
+    /// The credential of an object that the reader stands behind.
+    init(_ members: Members, of reader: JSONReader) throws(JSONError) {
+        proof = try members.proof(reader)
+        persistence = members.persistence
+    }
+
+    /// The user name; nil for what has none.
+    var user: String? {
+        if case .password(let user, _) = proof { user } else { nil }
     }
 
     /// The credential, checked member by member; whether it is one of the kind that is wanted is the engine's to say.
     ///
     /// - Parameters:
-    ///   - space: what it is for.
+    ///   - space: what it is for; nil for nothing that could be checked.
+    ///   - session: who is to remember it.
+    ///   - standard: the persistence where the client names none.
     ///   - pointer: where the credential stands.
     /// - Returns: what can be handed to the engine.
-    /// - Throws: the 422 of the member that is wrong or not supported yet.
+    /// - Throws: the 422 of the member that is wrong (X-7, S-67).
     func credential(
-        for space: ProtectionSpace?, at pointer: String
+        for space: ProtectionSpace?, in session: SessionRecord,
+        persistence standard: CredentialPersistence, at pointer: String
     ) throws(Problem) -> Credential {
         if case .password(let user, let password) = proof, let space {
             do throws(CredentialViolation) {
@@ -60,9 +91,10 @@ struct CredentialDraft {
                     error.sentence, at: "\(pointer)/\(error.subject.rawValue)")
             }
         }
-        guard persistence != .permanent else {
-            throw ProblemCode.notYetSupported.problem(
-                "Credentials are not kept on disk yet: use \"forSession\".",
+        let persistence = persistence ?? standard
+        guard persistence != .permanent || session.isPersistent else {
+            throw ProblemCode.credentialNotUsable.problem(
+                "The session leaves nothing on disk: use \"forSession\".",
                 at: pointer + "/persistence")
         }
         return Credential(proof, persistence: persistence)

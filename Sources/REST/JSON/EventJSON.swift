@@ -23,7 +23,7 @@ extension Event {
 
     private func write(_ body: EventBody, _ replayed: [UInt8]?, to json: inout JSONWriter) {
         switch body {
-        case .didCreate:
+        case .didCreate, .isWaitingForConnectivity, .didChangeCredentialStorage:
             break
         case .didReceiveInformationalResponse(let status, let headers):
             json.member("status", status)
@@ -58,6 +58,8 @@ extension Event {
         case .willCacheResponse(let response, let decision):
             json.name("response")
             response.write(to: &json)
+            json.member("storagePolicy", CacheStoragePolicy.allowed.rawValue)
+            json.object("userInfo") { _ in }
             decision.writeMember(to: &json)
         case .willBeginDelayedRequest(let request, let decision):
             json.name("request")

@@ -42,7 +42,7 @@ struct RequestDraft {
     ///   - defaultMethod: the method where the description names none.
     ///   - parse: the one parser of URLs.
     /// - Returns: the request, with every member checked.
-    /// - Throws: the 422 of the first member that is wrong or not supported yet.
+    /// - Throws: the 422 of the first member that is wrong.
     func record(
         at pointer: String, method defaultMethod: String,
         parse: (String) throws(URLRejection) -> WebURL
@@ -67,10 +67,6 @@ struct RequestDraft {
                 throw ProblemCode.invalidHeader.problem(
                     error.sentence, at: "\(pointer)/sensitiveHeaders/\(index)")
             }
-        }
-        if let cachePolicy, cachePolicy != .useProtocolCachePolicy {
-            throw ProblemCode.notYetSupported.problem(
-                "The cache comes later.", at: pointer + "/cachePolicy")
         }
         return RequestRecord(
             url: url, method: method, headers: headers, sensitiveHeaders: sensitiveHeaders,

@@ -10,7 +10,7 @@ extension RequestRecord {
             json.name("headers")
             headers.writeObject(to: &json, hiding: sensitiveHeaders)
             json.member("sensitiveHeaders", sensitiveHeaders)
-            json.member("cachePolicy", (cachePolicy ?? .useProtocolCachePolicy).rawValue)
+            json.member("cachePolicy", cachePolicy?.rawValue)
             json.member("timeoutInterval", timeoutInterval)
             json.name("body")
             if let body { body.write(to: &json) } else { json.null() }

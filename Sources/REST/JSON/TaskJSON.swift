@@ -151,7 +151,7 @@ extension TransactionMetrics {
             json.member("url", url)
             json.member("method", method)
             json.member("status", status)
-            json.member("resourceFetchType", "networkLoad")
+            json.member("resourceFetchType", resourceFetchType.rawValue)
             json.member("fetchStartDate", instant: fetchStart / 1000)
             json.phase("domainLookupStartDate", domainLookupStart)
             json.phase("domainLookupEndDate", domainLookupEnd)

@@ -32,7 +32,8 @@ extension Service {
         let record = try await gateway.decision(id, of: call.tenant)
         let draft = try AnswerDraft(parsing: await call.jsonBytes() ?? [])
         let transport = transport
-        let answer = try draft.answer(to: record) { text throws(URLRejection) in
+        let session = try gateway.sessionRecord(record.session, of: call.tenant)
+        let answer = try draft.answer(to: record, in: session) { text throws(URLRejection) in
             try transport.parse(text)
         }
         try await gateway.answer(id, of: call.tenant, with: answer)

@@ -120,10 +120,7 @@ struct ChallengeTests {
             (.password("a\r\nX: y", "b"), "credential-not-usable", "/credential/user"),
             (.password("a:b", "c"), "credential-not-usable", "/credential/user"),
             (.password("a", "b\u{0}"), "credential-not-usable", "/credential/password"),
-            (
-                .password("a", "b", persistence: "permanent"), "not-yet-supported",
-                "/credential/persistence"
-            ),
+            (.password("a", "b", persistence: "ever"), "invalid-value", "/credential/persistence"),
             (
                 [
                     "disposition": "useCredential",

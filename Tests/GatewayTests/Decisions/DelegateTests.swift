@@ -57,6 +57,26 @@ struct DelegateTests {
                     "HTTPSProxy": "127.0.0.1",
                 ], ["HTTPSEnable": true, "HTTPSProxy": "127.0.0.1", "HTTPSPort": 443]
             ),
+            (
+                ["SOCKSEnable": 1, "SOCKSProxy": "Socks.Example"],
+                [
+                    "SOCKSEnable": true, "SOCKSProxy": "socks.example", "SOCKSPort": 1080,
+                    "SOCKSVersion": "5h",
+                ]
+            ),
+            (
+                [
+                    "SOCKSEnable": true, "SOCKSProxy": "::1", "SOCKSPort": 9050,
+                    "SOCKSVersion": "4",
+                    "ExceptionsList": ["*.Local", "intranet", "10.0.0.0/8", "::1"],
+                ],
+                [
+                    "SOCKSEnable": true, "SOCKSProxy": "::1", "SOCKSPort": 9050,
+                    "SOCKSVersion": "4",
+                    "ExceptionsList": ["*.Local", "intranet", "10.0.0.0/8", "::1"],
+                ]
+            ),
+            (["ExceptionsList": ["*"], "SOCKSVersion": "5"], nil),
             (["HTTPEnable": 0, "HTTPProxy": "unused", "HTTPPort": 1], nil),
             (["HTTPProxy": "unused"], nil), ([:], nil), (nil, nil),
         ] as [(TestJSON, TestJSON)])
@@ -82,8 +102,18 @@ struct DelegateTests {
             (["HTTPPort": 0], "invalid-value", "HTTPPort"),
             (["HTTPSPort": 65_536], "invalid-value", "HTTPSPort"),
             (["HTTPProxy": nil], "invalid-value", "HTTPProxy"),
-            (["SOCKSEnable": false], "not-yet-supported", "SOCKSEnable"),
-            (["ExceptionsList": []], "not-yet-supported", "ExceptionsList"),
+            (["SOCKSEnable": true], "invalid-value", "SOCKSProxy"),
+            (["SOCKSPort": 0], "invalid-value", "SOCKSPort"),
+            (["SOCKSVersion": "http"], "invalid-value", "SOCKSVersion"),
+            (["SOCKSVersion": 5], "invalid-value", "SOCKSVersion"),
+            (["ExceptionsList": "*.local"], "invalid-value", "ExceptionsList"),
+            (["ExceptionsList": ["*.local", ""]], "invalid-value", "ExceptionsList/1"),
+            (["ExceptionsList": ["a b"]], "invalid-value", "ExceptionsList/0"),
+            (["ExceptionsList": ["10.0.0.0/33"]], "invalid-value", "ExceptionsList/0"),
+            (
+                ["ExceptionsList": .array(Array(repeating: "a", count: 1001))], "invalid-value",
+                "ExceptionsList/1000"
+            ),
             (["FTPEnable": true], "unknown-member", "FTPEnable"),
         ] as [(TestJSON, String, String)])
     func `proxies that cannot be are refused where they are wrong (S-23)`(
