@@ -23,8 +23,8 @@ final class Journal {
     /// Called when the store has failed for good: the process must end and recover from the store.
     var onFailure: (@LoopActor (StoreError) -> Void)?
 
-    private var gathered = Gathered()
-    private var inFlight: Gathered?
+    private var gathered = GatheredBatch()
+    private var inFlight: GatheredBatch?
     private var isScheduled = false
     private var waiters: [Waiter] = []
     private lazy var retry = LoopTimer { [unowned self] in commit() }
@@ -102,6 +102,37 @@ final class Journal {
         schedule()
     }
 
+    func save(_ change: SessionChange<Cookie>) {
+        gathered.batch.cookies.append(change)
+        schedule()
+    }
+
+    func save(_ change: SessionChange<StoredCredential>) {
+        gathered.batch.credentials.append(change)
+        schedule()
+    }
+
+    /// A stored response, new, or changed where `content` is nil.
+    func save(_ response: KeptResponse) {
+        gathered.save(response)
+        schedule()
+    }
+
+    func remove(_ response: CacheEntryID) {
+        gathered.remove(response)
+        schedule()
+    }
+
+    func emptyCache(of session: SessionID) {
+        gathered.emptyCache(of: session)
+        schedule()
+    }
+
+    func noteUse(of response: CacheEntryID, at now: Timestamp) {
+        gathered.batch.cacheUses[response] = now
+        schedule()
+    }
+
     /// Sets the gateway's own limit in bytes a second; nil takes it away.
     func setGatewayLimit(_ limit: Int64?) {
         gathered.batch.gatewayLimit = .some(limit)
@@ -127,6 +158,18 @@ final class Journal {
         return
             (gathered.batch.contents.last(where: isTask)
             ?? inFlight?.batch.contents.last(where: isTask))?.bytes
+    }
+
+    /// The stored responses of a session's cache that are on their way to the store, in their newest form.
+    func pendingResponses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
+        let older = inFlight?.responses(of: session, under: fingerprint) ?? []
+        return gathered.responses(of: session, under: fingerprint).reduce(into: older) { all, new in
+            if let index = all.firstIndex(where: { $0.entry.id == new.entry.id }) {
+                all[index] = new.completed(by: all[index])
+            } else {
+                all.append(new)
+            }
+        }
     }
 
     /// The newest form of a decision that is on its way to the store.
@@ -173,7 +216,7 @@ final class Journal {
     private func send() {
         guard inFlight == nil, !gathered.batch.isEmpty else { return }
         inFlight = gathered
-        gathered = Gathered()
+        gathered = GatheredBatch()
         generation += 1
         commit()
     }
@@ -225,103 +268,5 @@ final class Journal {
             onStall?()
         }
         retry.arm(after: .seconds(1))
-    }
-}
-
-/// A batch with an index of its records, so that one that changes often is written once.
-private struct Gathered {
-    private enum Place {
-        case created(Int)
-        case changed(Int)
-    }
-
-    var batch = StoreBatch()
-    private var tasks: [TaskID: Place] = [:]
-    private var sessions: [SessionID: Int] = [:]
-    private var files: [FileID: Int] = [:]
-    private var decisions: [DecisionID: Int] = [:]
-    private var creations: [CreationKey: Int] = [:]
-
-    mutating func save(_ session: SessionRecord) {
-        if let index = sessions[session.id] {
-            batch.sessions[index] = session
-        } else {
-            sessions[session.id] = batch.sessions.count
-            batch.sessions.append(session)
-        }
-    }
-
-    mutating func create(_ task: TaskRecord) {
-        tasks[task.id] = .created(batch.createdTasks.count)
-        batch.createdTasks.append(task)
-    }
-
-    mutating func save(_ task: TaskRecord) {
-        switch tasks[task.id] {
-        case .created(let index): batch.createdTasks[index] = task
-        case .changed(let index): batch.changedTasks[index] = task
-        case nil:
-            tasks[task.id] = .changed(batch.changedTasks.count)
-            batch.changedTasks.append(task)
-        }
-    }
-
-    mutating func save(_ file: StagedFile) {
-        if let index = files[file.id] {
-            batch.files[index] = file
-        } else {
-            files[file.id] = batch.files.count
-            batch.files.append(file)
-        }
-    }
-
-    mutating func save(_ decision: DecisionRecord) {
-        if let index = decisions[decision.id] {
-            batch.decisions[index] = decision
-        } else {
-            decisions[decision.id] = batch.decisions.count
-            batch.decisions.append(decision)
-        }
-    }
-
-    func decision(_ id: DecisionID) -> DecisionRecord? {
-        decisions[id].map { batch.decisions[$0] }
-    }
-
-    mutating func dropContent(of task: TaskID) {
-        batch.contents.removeAll { $0.task == task }
-        batch.removedContents.append(task)
-    }
-
-    mutating func record(_ creation: IdempotencyRecord) {
-        creations[CreationKey(creation)] = batch.creations.count
-        batch.creations.append(creation)
-    }
-
-    func creation(_ key: CreationKey) -> IdempotencyRecord? {
-        creations[key].map { batch.creations[$0] }
-    }
-
-    func task(_ id: TaskID) -> TaskRecord? {
-        switch tasks[id] {
-        case .created(let index): batch.createdTasks[index]
-        case .changed(let index): batch.changedTasks[index]
-        case nil: nil
-        }
-    }
-}
-
-/// What tells one creation from another: the key's bytes, as the client gave them.
-struct CreationKey: Hashable {
-    private let tenant: TenantID
-    private let key: [UInt8]
-
-    init(tenant: TenantID, key: String) {
-        self.tenant = tenant
-        self.key = Array(key.utf8)
-    }
-
-    init(_ creation: IdempotencyRecord) {
-        self.init(tenant: creation.tenant, key: creation.key)
     }
 }

@@ -42,9 +42,10 @@ final class BlockQueue {
 
     var isFull: Bool { flying.count >= BlockQueue.limit || failure != nil }
 
-    func send(_ block: FileBlock, at offset: Int64) {
+    /// A copy is of a block that will come whole: it is not digested.
+    func send(_ block: FileBlock, at offset: Int64, isCopy: Bool = false) {
         flying.append((block, offset))
-        submit(block, at: offset, isFirstTry: true)
+        submit(block, at: offset, digests: takesDigest && !isCopy)
     }
 
     /// Returns when nothing is on its way any more, or the disk has failed.
@@ -75,9 +76,9 @@ final class BlockQueue {
         flying.map { $0.offset..<$0.offset + Int64($0.block.count) }
     }
 
-    private func submit(_ block: FileBlock, at offset: Int64, isFirstTry: Bool) {
-        files.submit(on: lane) { [file, takesDigest] in
-            if isFirstTry, takesDigest { file.digest(block) }
+    private func submit(_ block: FileBlock, at offset: Int64, digests: Bool) {
+        files.submit(on: lane) { [file] in
+            if digests { file.digest(block) }
             try file.write(block, at: offset)
         } then: { [weak self] result in
             self?.written(block, at: offset, result)
@@ -113,7 +114,7 @@ final class BlockQueue {
         isWaitingForRoom = true
         let timer = LoopTimer { [weak self] in
             self?.retries.removeValue(forKey: offset)
-            self?.submit(block, at: offset, isFirstTry: false)
+            self?.submit(block, at: offset, digests: false)
         }
         retries[offset] = (timer, block, reason)
         timer.arm(after: .seconds(1))

@@ -19,6 +19,8 @@ final class BlockWriter {
     private let clock: any Clock
     private var block: (block: FileBlock, offset: Int64, begun: Duration)?
     private var nextCapacity = BlockWriter.smallestBlock
+    /// Up to here the file has, or will have, what is in the block too.
+    private var copiedTo: Int64 = 0
 
     /// A writer whose first byte goes to `offset`. What the file has in front of it, back to the last multiple of
     /// `FileBlock.alignment`, is in `head`: it is written again with the first block.
@@ -66,6 +68,15 @@ final class BlockWriter {
         queue.send(block, at: offset)
     }
 
+    /// Sends a copy of what has been gathered on its way, and goes on gathering: the whole block follows when it is full.
+    func sendCopy() {
+        guard let (block, offset, _) = block, copiedTo < self.offset else { return }
+        let copy = FileBlock(capacity: block.capacity)
+        _ = block.withBytes { copy.fill(from: $0) }
+        copiedTo = self.offset
+        queue.send(copy, at: offset, isCopy: true)
+    }
+
     func roomAgain() {
         guard hasRefused else { return }
         hasRefused = false
@@ -73,7 +84,7 @@ final class BlockWriter {
     }
 
     /// The part of the file that has not been sent on its way.
-    var gathered: Range<Int64> { (block?.offset ?? offset)..<offset }
+    var gathered: Range<Int64> { min(offset, max(block?.offset ?? offset, copiedTo))..<offset }
 
     /// The block that is being filled, if it has the byte at `offset`.
     func block(at offset: Int64) -> (block: FileBlock, offset: Int64)? {

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// Where contents and staged files lie: `<folder>/<two digits>/<id>`, `.part` behind it while they grow, and
+/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part` behind it while they grow, and
 /// `.kept` for the part of a download that resume data speaks of (S-34).
 ///
 /// Every call but `path`, `partPath` and `keptPath` blocks and belongs on a file thread.
@@ -20,11 +20,13 @@ public struct ContentFolder: Sendable {
     enum Owner: Hashable, Sendable {
         case task(TaskID)
         case file(FileID)
+        case entry(CacheEntryID)
 
         var id: any Identifier {
             switch self {
             case .task(let id): id
             case .file(let id): id
+            case .entry(let id): id
             }
         }
     }
@@ -92,6 +94,24 @@ public struct ContentFolder: Sendable {
         return Int64(status.st_size)
     }
 
+    /// Gives the whole content of a task a second name, which stays when the first one goes.
+    func link(_ task: TaskID, as response: CacheEntryID) throws {
+        guard Glibc.link(path(of: task), path(of: response)) == 0 else {
+            throw FileError("link", code: errno)
+        }
+    }
+
+    /// The content of a stored response; nil where it is gone, or has not the length that it should have.
+    func open(_ response: CacheEntryID, length: Int64) throws -> ContentFile? {
+        var status = stat()
+        guard stat(path(of: response), &status) == 0 else {
+            guard errno == ENOENT else { throw FileError("stat", code: errno) }
+            return nil
+        }
+        guard Int64(status.st_size) == length else { return nil }
+        return try ContentFile(reading: response, in: self)
+    }
+
     /// All files here.
     func entries() throws -> [Entry] {
         var found: [Entry] = []
@@ -112,14 +132,17 @@ public struct ContentFolder: Sendable {
     private static func entry(_ name: String, in parent: String) -> Entry? {
         let kind: Kind = name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
         let stem = String(name.dropLast(kind.rawValue.utf8.count))
-        guard let owner = TaskID(stem).map(Owner.task) ?? FileID(stem).map(Owner.file) else {
-            return nil
-        }
+        guard let owner = owner(stem) else { return nil }
         var status = stat()
         guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
         let modified =
             Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
         return Entry(owner: owner, kind: kind, modified: Timestamp(milliseconds: modified))
+    }
+
+    private static func owner(_ name: String) -> Owner? {
+        TaskID(name).map(Owner.task) ?? FileID(name).map(Owner.file)
+            ?? CacheEntryID(name).map(Owner.entry)
     }
 
     private func makeFolder(_ path: String) throws {

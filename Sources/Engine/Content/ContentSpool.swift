@@ -215,6 +215,15 @@ final class ContentSpool {
         try await files.run(on: lane) { try file.sync() }
     }
 
+    /// Returns when all that had come is on disk for good, or the disk has failed; more may come (S-13).
+    /// - Throws: `FileError`.
+    func flush() async throws {
+        moveToDisk()
+        for writer in writers { writer.sendCopy() }
+        try await sync()
+        if let failure = queue.failure { throw failure }
+    }
+
     /// Returns when all that has come is on disk for good; nothing may come afterwards.
     /// - Throws: `FileError`.
     func settle() async throws {

@@ -63,15 +63,20 @@ extension Gateway {
 
     /// The answer with the certificate in it made ready, if there is one.
     private func prepared(_ answer: DecisionAnswer) async throws(GatewayError) -> DecisionAnswer {
-        guard case .challenge(.useCredential(var credential?)) = answer,
-            case .identity(let identity) = credential.proof
-        else { return answer }
+        guard case .challenge(.useCredential(let credential?)) = answer else { return answer }
+        return .challenge(.useCredential(try await prepared(credential)))
+    }
+
+    /// The credential with its certificate made ready, if it is one.
+    func prepared(_ credential: Credential) async throws(GatewayError) -> Credential {
+        guard case .identity(let identity) = credential.proof else { return credential }
         do throws(IdentityRejection) {
-            credential.proof = .identity(try await parts.transport.prepare(identity))
+            return Credential(
+                .identity(try await parts.transport.prepare(identity)),
+                persistence: credential.persistence)
         } catch {
             throw .credentialNotUsable(error.sentence)
         }
-        return .challenge(.useCredential(credential))
     }
 
     /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with the whole time (S-56).

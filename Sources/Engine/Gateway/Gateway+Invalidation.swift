@@ -53,6 +53,7 @@ extension Gateway {
             }
             hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
             session.closeConnections()
+            await session.forgetEverything()  // nothing can use it any more
             if !session.record.isPersistent { forget(session, after: limits.ephemeralGrace) }
         }
     }

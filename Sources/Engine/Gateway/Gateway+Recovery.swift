@@ -7,7 +7,7 @@ extension Gateway {
     /// Takes in what the store holds. Nothing runs yet.
     func recall(_ contents: StoreContents) {
         for record in contents.sessions {
-            _ = admit(record)
+            _ = admit(record, recalling: contents)
             hub.recall(record)
             if record.type == .shared { sharedSessions[record.tenant] = record.id }
         }
@@ -51,6 +51,7 @@ extension Gateway {
         for task in settling { await task.value }
         for runner in live { runner.abandon() }
         await endUploads()
+        tidySessions()
         for session in sessions.values { session.closeConnections() }
         await durable.caughtUp()
     }
@@ -76,6 +77,7 @@ extension Gateway {
     /// Forgets what has outlived its time; removes files that belong to nobody.
     func keepHouse() async {
         let now = parts.clock.now
+        tidySessions()
         for session in sessions.values where isExpired(session.record, at: now) { forget(session) }
         do {
             let limits = RetentionLimits(
@@ -133,6 +135,11 @@ extension Gateway {
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
                 guard sweptFilesAt == nil, stagedFiles[file] == nil else { continue }
+            case .entry(let response):
+                guard sweptFilesAt == nil,
+                    !sessions.values.contains(where: { $0.cache?.contains(response) == true })
+                else { continue }
+                if try await durable.store.knows(response) { continue }
             }
             let (id, kind) = (entry.owner.id, entry.kind)
             parts.files.submit { try? folder.remove(id, kind) }  // or the next round does

@@ -48,14 +48,19 @@ public final class Gateway {
         let files: FileThreads
         let folder: ContentFolder
         let clock: any Clock
+        let publicSuffixes: any PublicSuffixes
+        /// Tells of changes of this machine's network; nil where nothing does (S-26).
+        public var connectivity: (any Connectivity)?
         /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
         public var ticketHosts: Set<String> = []
 
         /// The parts; the gateway closes none of them.
         public init(
             store: any Store, transport: any Transport, digests: any Digests, sealer: any Sealer,
-            files: FileThreads, folder: ContentFolder, clock: any Clock = SystemClock()
+            publicSuffixes: any PublicSuffixes, files: FileThreads, folder: ContentFolder,
+            clock: any Clock = SystemClock()
         ) {
+            self.publicSuffixes = publicSuffixes
             self.store = store
             self.transport = transport
             self.digests = digests
@@ -129,7 +134,8 @@ public final class Gateway {
         services = TaskServices(
             clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
             sealer: parts.sealer, transport: parts.transport, hub: hub,
-            ticketHosts: parts.ticketHosts, suspensionGrace: limits.suspensionGrace)
+            ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
+            suspensionGrace: limits.suspensionGrace)
         bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)
@@ -287,10 +293,17 @@ public final class Gateway {
         }
     }
 
-    func admit(_ record: SessionRecord) -> LiveSession {
+    /// Takes a session in, with what it remembers: what the store has of it, or nothing for a new one.
+    func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil) -> LiveSession {
         let session = LiveSession(
             record, journal: journal(of: record), transport: parts.transport, budget: budget,
-            bandwidth: Bandwidth(within: bandwidth))
+            bandwidth: Bandwidth(within: bandwidth), clock: parts.clock,
+            memory: memory(of: record, recalling: contents))
+        session.credentials?.onChange = { [unowned self, unowned session] in
+            if session.record.state != .invalid {
+                hub.publish(.didChangeCredentialStorage, of: nil, in: session)
+            }
+        }
         sessions[record.id] = session
         return session
     }

@@ -19,8 +19,13 @@ final class LiveSession {
     let bandwidth: Bandwidth
     /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
-    /// What the client has answered to challenges, as long as it is to be remembered (S-67).
-    var credentials = CredentialShelf()
+    /// Nil where the session has none (S-25).
+    let cookies: CookieStorage?
+    /// Nil where the session has none (S-25).
+    let credentials: CredentialStorage?
+    /// Nil where the session has none (S-24).
+    let cache: ResponseCache?
+    private let clock: any Clock
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
     /// Ends an ephemeral session for good.
@@ -30,8 +35,12 @@ final class LiveSession {
 
     init(
         _ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget,
-        bandwidth: Bandwidth
+        bandwidth: Bandwidth, clock: any Clock, memory: SessionMemory
     ) {
+        self.clock = clock
+        cookies = memory.cookies
+        credentials = memory.credentials
+        cache = memory.cache
         self.record = record
         self.journal = journal
         self.transport = transport
@@ -84,10 +93,25 @@ final class LiveSession {
         }
     }
 
+    /// The fields of a task's current request as they go to an origin: those of the client and the session, the content
+    /// coding, and the jar's cookies where the client has none of its own.
+    func outgoingHeaders(of task: TaskRecord) -> HeaderList {
+        var headers = task.headers(in: record)
+        if let accepted = ContentCoding(for: task.type, headers: headers).acceptEncoding {
+            headers.append("Accept-Encoding", accepted)
+        }
+        if record.configuration.httpShouldSetCookies, !headers.contains("Cookie"),
+            let field = cookies?.field(for: task.currentRequest.url, at: clock.now)
+        {
+            headers.append("Cookie", field)
+        }
+        return headers
+    }
+
     /// The client certificate that the session remembers for a server.
     func storedIdentity(for url: WebURL) -> ClientIdentity? {
         let space = ProtectionSpace(url.origin, method: .clientCertificate)
-        guard case .identity(let identity)? = credentials.credential(in: space)?.proof else {
+        guard case .identity(let identity)? = credentials?.credential(in: space)?.proof else {
             return nil
         }
         return identity
@@ -105,6 +129,7 @@ final class LiveSession {
         return keptParts.remove(at: index).file
     }
 
+    /// What is started from now on has sockets of its own; what is on its way keeps those that it has (S-12, S-13).
     func closeConnections() {
         connections?.close()
         connections = nil

@@ -25,6 +25,8 @@ struct Exchange {
     private(set) var origin: WebURL.Origin
     /// What follows when the attempt has ended, if not its answer.
     var sequel: Sequel?
+    /// Whether the jar and the cache have taken note of the head.
+    var isHeadNoted = false
     /// Bytes of a redirect's body that were thrown away.
     var discardedBytes = 0
     /// The body of a response that a decision is about, as far as it is kept.
@@ -41,6 +43,8 @@ struct Exchange {
         case authenticate
         /// The same is asked for in another way: by date in place of the tag, or from zero.
         case again(RangeRequest?)
+        /// What the cache has planned in place of the answer.
+        case replay
         /// Another source is asked.
         case turn(to: RequestRecord)
         case retry(after: Duration, reason: String)
@@ -62,6 +66,7 @@ struct Exchange {
         number += 1
         self.origin = origin
         sequel = nil
+        isHeadNoted = false
         discardedBytes = 0
         heldBody = []
         isOpen = true

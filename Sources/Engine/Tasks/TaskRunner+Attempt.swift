@@ -23,6 +23,8 @@ extension TaskRunner: AttemptObserver {
             take(response)
             return .proceed
         }
+        if let verdict = note(head) { return verdict }
+        let head = shown(head)
         switch redirection(for: head) {
         case .result: break
         case .follow(let next):
@@ -36,7 +38,7 @@ extension TaskRunner: AttemptObserver {
             exchange.sequel = .fail(error)
             return .stop
         }
-        if let sequel = challenge(by: head) ?? sequel(to: head) {
+        if caching?.isServing != true, let sequel = challenge(by: head) ?? sequel(to: head) {
             exchange.sequel = sequel
             return .proceed
         }
@@ -64,7 +66,9 @@ extension TaskRunner: AttemptObserver {
             updateIdleTimer()
             return .pause
         }
-        let allowed = isLimited ? meter.take(bytes.count) : bytes.count
+        // Limits are the network's.
+        let isFree = !isLimited || caching?.isServing == true
+        let allowed = isFree ? bytes.count : meter.take(bytes.count)
         if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
         guard allowed == bytes.count else {
             exchange.notePause(.rate)
@@ -103,7 +107,10 @@ extension TaskRunner: AttemptObserver {
             hold(response, end)
             if decision == nil { ask(question, after: response) }
             tryAgain()
-        case .authenticate: tryAgain()
+        case .authenticate:
+            caching?.keepDecision()
+            tryAgain()
+        case .replay: tryAgain()
         case .again(let request):
             plannedRange = request
             if request == nil { dropReceived() }

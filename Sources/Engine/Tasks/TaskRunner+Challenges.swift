@@ -74,7 +74,7 @@ extension TaskRunner {
         guard !offered.isEmpty else { return nil }
         var round = self[roundOf: isProxy]
         if let refused = round.refused(by: asker, offering: offered) {
-            session.credentials.drop(refused.use, in: refused.space)
+            session.credentials?.drop(refused.use, in: refused.space)
         }
         self[roundOf: isProxy] = round
         return next(of: offered, isProxy: isProxy)
@@ -111,7 +111,7 @@ extension TaskRunner {
 
     private func presentStored(in space: ProtectionSpace) -> Bool {
         guard storedPresentations < TaskRunner.storedPresentationLimit,
-            let stored = session.credentials.credential(in: space),
+            let stored = session.credentials?.credential(in: space),
             case .password(let user, let password) = stored.proof
         else { return false }
         storedPresentations += 1
@@ -141,7 +141,7 @@ extension TaskRunner {
     ) {
         let challenge = Challenge(
             space, previousFailureCount: self[roundOf: space.isProxy].failureCount,
-            proposedCredential: session.credentials.credential(in: space).map(
+            proposedCredential: session.credentials?.credential(in: space).map(
                 ShownCredential.init),
             failureResponse: response)
         ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
@@ -164,7 +164,7 @@ extension TaskRunner {
             }
             let challenge = Challenge(
                 space,
-                proposedCredential: session.credentials.credential(in: space).map(
+                proposedCredential: session.credentials?.credential(in: space).map(
                     ShownCredential.init),
                 distinguishedNames: names)
             ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
@@ -194,6 +194,7 @@ extension TaskRunner {
         _ disposition: ChallengeDisposition, of challenge: Challenge
     ) throws(GatewayError) {
         guard case .useCredential(let credential?) = disposition else { return }
+        try session.check(credential.persistence)
         guard credential.answers(challenge.space.method) else {
             throw .credentialNotUsable(
                 "A credential of this kind does not answer \(challenge.space.method.name).")
@@ -218,7 +219,7 @@ extension TaskRunner {
         switch disposition {
         case .useCredential(let credential?):
             guard case .password(let user, let password) = credential.proof else { return }
-            if credential.persistence != .none { session.credentials.put(credential, in: space) }
+            session.credentials?.put(credential, in: space, asDefault: true)
             self[roundOf: space.isProxy].present(
                 .password(user: user, password: password), in: space)
             authenticate()
@@ -251,7 +252,7 @@ extension TaskRunner {
         switch disposition {
         case .useCredential(let credential?):
             guard case .identity(let identity) = credential.proof else { return }
-            if credential.persistence != .none { session.credentials.put(credential, in: space) }
+            session.credentials?.put(credential, in: space, asDefault: true)
             choice = .certificate(identity)
         case .useCredential(nil), .rejectProtectionSpace: choice = .without
         case .performDefaultHandling:

@@ -144,7 +144,19 @@ extension TaskRunner {
             session.unnamedFiles[record.id] = spool.file
         }
         record.countOfBytesExpectedToReceive = spool.length
-        send(.contentKept)
+        if let new = storable(spool.length) {
+            let content: NewContent =
+                if let bytes {
+                    .bytes(bytes)
+                } else if session.record.isPersistent {
+                    .file(record.id)
+                } else {
+                    .unnamed(spool.file)
+                }
+            propose(new, content)
+        } else {
+            send(.contentKept)
+        }
         spool.close()
     }
 

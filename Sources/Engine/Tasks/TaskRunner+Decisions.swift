@@ -83,6 +83,8 @@ extension TaskRunner {
         case .willPerformHTTPRedirection: apply(.redirect(.follow(nil)), to: question)
         case .didReceiveResponse: apply(.response(.allow), to: question)
         case .willBeginDelayedRequest: apply(.delayedRequest(.continue), to: question)
+        case .willCacheResponse:
+            apply(.cache(.store(storagePolicy: nil, userInfo: nil)), to: question)
         case .needNewBodyStream:
             fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
         default: break
@@ -108,6 +110,7 @@ extension TaskRunner {
             apply(disposition, to: proposed)
         case (.response(let disposition), .didReceiveResponse): apply(disposition)
         case (.delayedRequest(let disposition), .willBeginDelayedRequest): apply(disposition)
+        case (.cache(let disposition), .willCacheResponse): apply(disposition)
         default: break  // an answer was held against its question's kind before
         }
     }
@@ -230,6 +233,7 @@ extension TaskRunner {
         guard let held = record.dialogue.held else {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
+            heir.caching = caching
             heir.inheritedResponse = heir.exchange.heldResponse == nil ? record.response : nil
             send(.handedOver)
             heir.deliverDecided()

@@ -42,6 +42,9 @@ extension TaskRunner {
     private func leave() {
         timeoutTimer.cancel()
         for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        stopWaitingForConnectivity()
+        caching = nil
+        proposedForCache = nil
         session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
         services.checkpoints.forget(self)

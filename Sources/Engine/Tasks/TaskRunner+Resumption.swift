@@ -238,6 +238,20 @@ extension TaskRunner {
 
     // MARK: Checkpoints
 
+    /// Brings what has come of a running download to the disk (S-13); one that has not begun has nothing to bring.
+    func flush() async {
+        guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,
+            machine.hasLiveAttempt, record.type == .download
+        else { return }
+        do {
+            try await spool.flush()
+        } catch {
+            send(.failed(.cannotWrite("\(error)")))
+            return
+        }
+        await checkpoint()
+    }
+
     /// Notes in the record what is on disk for good; called about once a second while bytes come.
     func checkpoint() async {
         guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,

@@ -21,6 +21,7 @@ extension TaskRunner {
 
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
+        if standsIn(for: error) || waitsForRoute(after: error) { return }
         if record.type == .download, canBeginAgain, SourceFailure.isFailure(error),
             let next = nextSource()
         {

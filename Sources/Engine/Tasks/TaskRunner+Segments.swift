@@ -10,7 +10,8 @@ extension TaskRunner: SegmentOwner {
     ///   - end: where it ends; nil for the end of the content.
     func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
         let connections = record.options.connections
-        guard record.type == .download, connections > 1 || scattered != nil, segments == nil,
+        guard caching?.isServing != true, record.type == .download,
+            connections > 1 || scattered != nil, segments == nil,
             case .spool(let spool) = sink, let entity, let total = entity.total
         else { return }
         let isWorthwhile = connections > 1 && total - start >= 2 * SegmentedTransfer.smallestSplit
@@ -29,6 +30,7 @@ extension TaskRunner: SegmentOwner {
             writer: writer, streamsToEnd: end ?? total == total, meter: makeMeter(), owner: self)
         segments = transfer
         scattered = nil
+        caching?.isPatched = true
         // Not here: the transport is telling of an answer, and may not be asked for anything.
         LoopActor.later { [self] in
             if segments === transfer { transfer.begin(connections: connections) }

@@ -75,6 +75,15 @@ final class TaskRunner {
     /// The response of another task whose transfer this one goes on with (S-70).
     var inheritedResponse: ResponseRecord?
 
+    // What the session remembers; see TaskRunner+Cache.
+
+    /// How the cache deals with the current request; nil where it does not.
+    var caching: TaskCaching?
+    /// Counts the look-ups in the cache.
+    var lookUpCount = 0
+    /// What the delegate is asked about: a response that the cache would store.
+    var proposedForCache: (NewResponse, NewContent)?
+
     // What the request sends; see TaskRunner+Body.
 
     /// What sends the body of the attempt.
@@ -99,6 +108,10 @@ final class TaskRunner {
     var beginTimer: LoopTimer?
     var graceTimer: LoopTimer?
     var retryTimer: LoopTimer?
+    /// What the task hears of routes by, while it waits for one (S-26).
+    var routeWatch: RouteWatch?
+    /// Attempts in a row that have found no way.
+    var routeTries = 0
     /// When the wait for the begin date is over, on the monotonic clock.
     var beginsAt = Duration.zero
 
@@ -198,6 +211,7 @@ final class TaskRunner {
     func abandon() {
         timeoutTimer.cancel()
         for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        stopWaitingForConnectivity()
         decision = nil
         _ = exchange.stop()
         _ = segments?.stop()
@@ -252,13 +266,15 @@ final class TaskRunner {
         case .askForBody: askForBody()
         case .waitForRetry: waitForRetry()
         case .stopWaitingForRetry: retryTimer = nil
-        case .enterQueue: session.queue.enter(self)
+        case .waitForConnectivity: waitForConnectivity()
+        case .stopWaitingForConnectivity: stopWaitingForConnectivity()
+        case .enterQueue: enterQueue()
         case .leaveQueue: session.queue.leave(self)
         case .startAttempt: startAttempt()
         case .holdAttempt: holdAttempt()
         case .releaseAttempt: releaseAttempt()
         case .stopAttempt: stopAttempt()
-        case .freeSlot: session.queue.free(exchange.origin)
+        case .freeSlot: freeSlot()
         case .keepContent: keepContent()
         case .dropContent: dropContent()
         case .save: save()
@@ -289,7 +305,13 @@ final class TaskRunner {
     private func startAttempt() {
         exchange.begin(to: record.currentRequest.url.origin)
         save()
-        if needsPreparation { openWhenPrepared() } else { openExchange() }
+        if caching?.planned != nil {
+            openReplay()
+        } else if needsPreparation {
+            openWhenPrepared()
+        } else {
+            openExchange()
+        }
     }
 
     /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice; a file
@@ -323,15 +345,26 @@ final class TaskRunner {
     private func openExchange() { openExchange(sending: inlineBody) }
 
     private func openExchange(sending body: AttemptBody?) {
+        beginExchange()
+        caching?.requestTime = services.clock.now
+        let request = AttemptRequest(
+            record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,
+            headers: forwardedHeaders)
+        exchange.opened(session.pool.start(request, observer: self))
+    }
+
+    private func openReplay() {
+        beginExchange()
+        if let replay = takeReplay() { exchange.opened(replay) }
+    }
+
+    private func beginExchange() {
         planAttempt()
         isResponseDecided = false
         record.countOfBytesSent = 0
         shown.sent = 0
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
-        let request = AttemptRequest(
-            record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited)
-        exchange.opened(session.pool.start(request, observer: self))
     }
 
     private func holdAttempt() {

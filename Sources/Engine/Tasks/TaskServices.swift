@@ -15,6 +15,7 @@ final class TaskServices {
     let progress = ProgressTicker()
     let checkpoints = CheckpointTicker()
     let decisions = DecisionDesk()
+    let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
     let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
@@ -35,8 +36,9 @@ final class TaskServices {
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
         sealer: any Sealer, transport: any Transport, hub: EventHub, ticketHosts: Set<String>,
-        suspensionGrace: Duration
+        connectivity: (any Connectivity)?, suspensionGrace: Duration
     ) {
+        self.routes = RouteBoard(connectivity)
         self.ticketHosts = ticketHosts
         self.clock = clock
         self.files = files

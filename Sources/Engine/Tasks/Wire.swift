@@ -11,16 +11,16 @@ extension AttemptRequest {
     ///   - range: what is asked for in place of the whole.
     ///   - body: what is sent.
     ///   - isLimited: whether a limit may hold the attempt up.
+    ///   - decided: all fields that are sent, where the cache has had its say about them.
     @LoopActor
     init(
         _ record: TaskRecord, in live: LiveSession, asking range: RangeRequest?,
-        sending body: AttemptBody?, isLimited: Bool
+        sending body: AttemptBody?, isLimited: Bool, headers decided: HeaderList? = nil
     ) {
         let session = live.record
         let request = record.currentRequest
-        var headers = record.headers(in: session)
-        let coding = ContentCoding(for: record.type, headers: headers)
-        if let accepted = coding.acceptEncoding { headers.append("Accept-Encoding", accepted) }
+        var headers = decided ?? live.outgoingHeaders(of: record)
+        let coding = ContentCoding(for: record.type, headers: record.headers(in: session))
         for field in range?.fields ?? [] { headers.append(field.name, field.value) }
         self.init(
             url: request.url, method: request.method, headers: headers, body: body,

@@ -1,0 +1,22 @@
+internal import Semantics
+
+/// The content of a stored response, held: it can be read to its end though the cache has given it up.
+enum CachedContent {
+    case bytes([UInt8])
+    case file(ContentFile)
+}
+
+/// A stored response that may answer a request, and its content where that is at hand.
+struct CacheCandidate {
+    var entry: CachedEntry
+    var content: CachedContent?
+}
+
+/// The content of a response that is to be stored.
+enum NewContent {
+    case bytes([UInt8])
+    /// The finished file of a task's content.
+    case file(TaskID)
+    /// A file without a name, as ephemeral sessions have them.
+    case unnamed(ContentFile)
+}

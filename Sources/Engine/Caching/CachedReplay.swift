@@ -1,0 +1,156 @@
+internal import Loop
+internal import Semantics
+
+/// A stored response on its way to the one who asked, told as an attempt on the wire is: so that all that may happen to a
+/// response, decisions, pauses, another observer, happens to this one too.
+@LoopActor
+final class CachedReplay: Attempt {
+    private static let pieceLength = 64 << 10
+    private static let readLength = 256 << 10
+
+    private let head: ResponseHead
+    private let content: CachedContent
+    private let files: FileThreads
+    private let clock: any Clock
+    private var observer: (any AttemptObserver)?
+    private var metrics: TransactionMetrics
+    private var isPaused = false
+    private var isHeadTaken = false
+    private var isRunning = false
+    /// What is delivered next, in the content.
+    private var offset: Int64
+    private let end: Int64
+    /// What was read of a file and not taken yet; it ends where `offset` and it together say.
+    private var block: ArraySlice<UInt8> = []
+
+    /// Begins on a later turn of the loop.
+    ///
+    /// - Parameters:
+    ///   - answer: the head, and which part of the content.
+    ///   - head: the answer's, as it is delivered.
+    ///   - content: the stored response's.
+    ///   - request: URL and method, for the metrics.
+    ///   - files: read a content that lies in a file.
+    ///   - clock: tells the metrics when.
+    ///   - observer: is held until the end.
+    init(
+        _ answer: CachedAnswer, _ head: ResponseHead, _ content: CachedContent,
+        to request: RequestRecord, files: FileThreads, clock: any Clock,
+        observer: any AttemptObserver
+    ) {
+        self.head = head
+        self.content = content
+        self.files = files
+        self.clock = clock
+        self.observer = observer
+        offset = answer.content.lowerBound
+        end = answer.content.upperBound
+        metrics = TransactionMetrics()
+        metrics.url = request.url.string
+        metrics.method = request.method
+        metrics.resourceFetchType = .localCache
+        metrics.status = head.status
+        metrics.fetchStart = clock.now.microseconds
+        goOn()
+    }
+
+    func pause() { isPaused = true }
+
+    func resume() {
+        guard isPaused else { return }
+        isPaused = false
+        goOn()
+    }
+
+    func handOver(to observer: any AttemptObserver) {
+        if self.observer != nil { self.observer = observer }
+    }
+
+    func cancel() -> TransactionMetrics {
+        observer = nil
+        return metrics
+    }
+
+    private func goOn() {
+        guard !isRunning else { return }
+        isRunning = true
+        LoopActor.later { [self] in
+            isRunning = false
+            deliver()
+        }
+    }
+
+    /// Delivers a piece, and leaves the loop to others before the next one.
+    private func deliver() {
+        guard !isPaused, let observer else { return }
+        guard isHeadTaken else {
+            metrics.responseStart = metrics.responseStart ?? clock.now.microseconds
+            switch observer.attemptDidReceive(head) {
+            case .proceed:
+                isHeadTaken = true
+                // The most are small: one turn is enough.
+                deliver()
+            case .stop: finish(nil)
+            case .pause, .take: isPaused = true
+            }
+            return
+        }
+        guard offset < end else { return finish(nil) }
+        switch content {
+        case .bytes(let bytes):
+            let stop = min(end, offset + Int64(Self.pieceLength))
+            deliver(bytes[Int(offset)..<Int(stop)], to: observer)
+        case .file(let file):
+            if block.isEmpty { read(file) } else { deliver(block, to: observer) }
+        }
+    }
+
+    private func deliver(_ bytes: ArraySlice<UInt8>, to observer: any AttemptObserver) {
+        let verdict = bytes.withUnsafeBytes { observer.attemptDidReceive($0) }
+        let taken =
+            switch verdict {
+            case .proceed, .stop: bytes.count
+            case .pause: 0
+            case .take(let count): count
+            }
+        offset += Int64(taken)
+        if !block.isEmpty { block = block.dropFirst(taken) }
+        switch verdict {
+        case .stop: finish(nil)
+        case .pause, .take: isPaused = true
+        case .proceed where offset == end: finish(nil)
+        case .proceed: goOn()
+        }
+    }
+
+    private func read(_ file: ContentFile) {
+        let (start, count) = (offset, Int(min(end - offset, Int64(Self.readLength))))
+        isRunning = true
+        files.submit {
+            try file.read(at: start, count: count)
+        } then: { [self] result in
+            isRunning = false
+            switch result {
+            case .success(let bytes) where !bytes.isEmpty:
+                block = bytes[...]
+                deliver()
+            case .success, .failure:
+                finish(
+                    .url(.cannotOpenFile, message: "The stored response cannot be read any more."))
+            }
+        }
+    }
+
+    private func finish(_ error: TransferError?) {
+        guard let observer else { return }
+        self.observer = nil
+        metrics.responseEnd = clock.now.microseconds
+        observer.attemptDidEnd(
+            AttemptEnd(error: error, metrics: metrics, lengthVerified: true))
+    }
+}
+
+extension Timestamp {
+    /// Since 1970, as metrics count.
+    fileprivate var microseconds: Int64 { milliseconds * 1000 }
+}

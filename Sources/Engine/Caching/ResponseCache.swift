@@ -1,0 +1,388 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// The stored responses of one session (S-24, RFC 9111): what may be done with them is for Semantics to say.
+///
+/// Two tiers. Memory has what is small, with its content. The disk has what a start finds again: rows of the store with
+/// small contents in them, and files for larger ones; of these, memory has no more than a compact index, which is read when
+/// the session first asks for anything. Of an ephemeral session there is the first tier alone (S-2).
+@LoopActor
+final class ResponseCache {
+    /// What the disk tier knows of each response without reading it.
+    private struct Row {
+        let isFile: Bool
+    }
+
+    private let owner: (session: SessionID, tenant: TenantID)
+    private let capacity: CacheCapacity
+    private let parts: Parts
+    private var memory: CacheTier<CacheCandidate>
+    private var disk: CacheTier<Row>
+    /// Whether the index of the disk is here; until then nothing is known.
+    private var isOpen: Bool
+    private var opening: Task<Void, Never>?
+    /// Responses that were used since the store heard of them last.
+    private var uses: Set<CacheEntryID> = []
+    private var invalidations = Invalidations()
+    /// Stored responses that are being validated while their stale contents are in use already (RFC 5861 §3).
+    var revalidations: [CacheEntryID: Revalidation] = [:]
+    private let log = Log("engine.cache")
+
+    /// What a cache is made of.
+    struct Parts {
+        /// Nil where nothing reaches a disk.
+        let journal: Journal?
+        let files: FileThreads
+        let folder: ContentFolder
+        let clock: any Clock
+        let makeID: @LoopActor () -> CacheEntryID
+    }
+
+    /// A session's cache; `isNew` where the store cannot have anything of it.
+    init(_ record: SessionRecord, isNew: Bool, _ parts: Parts) {
+        owner = (record.id, record.tenant)
+        capacity = record.configuration.urlCache
+        self.parts = parts
+        memory = CacheTier(capacity: max(0, capacity.memoryCapacity))
+        disk = CacheTier(capacity: parts.journal == nil ? 0 : max(0, capacity.diskCapacity))
+        isOpen = isNew || parts.journal == nil
+    }
+
+    // MARK: Looking up
+
+    /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
+    func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
+        guard isOpen else { return nil }
+        let fingerprint = key.fingerprint
+        guard disk.ids(under: fingerprint).allSatisfy({ memory[$0] != nil }) else { return nil }
+        return memory.ids(under: fingerprint).compactMap { memory[$0] }.filter {
+            $0.entry.response.key == key
+        }
+    }
+
+    /// What is stored for a key.
+    func candidates(for key: CacheKey) async -> [CacheCandidate] {
+        await open()
+        if let found = candidatesAtHand(for: key) { return found }
+        let fingerprint = key.fingerprint
+        let kept = await read(under: fingerprint)
+        var found: [CacheCandidate] = []
+        for response in kept where disk[response.entry.response.id] != nil {
+            let id = response.entry.response.id
+            guard memory[id] == nil, response.entry.response.key == key else { continue }
+            let candidate = CacheCandidate(
+                entry: response.entry, content: response.content.map(CachedContent.bytes))
+            remember(candidate)
+            found.append(candidate)
+        }
+        // What was read may have left the disk meanwhile, and new ones may have come.
+        return found.filter { memory[$0.entry.response.id] == nil }
+            + memory.ids(under: fingerprint).compactMap { memory[$0] }.filter {
+                $0.entry.response.key == key
+            }
+    }
+
+    /// Whether a response is still there.
+    func contains(_ id: CacheEntryID) -> Bool {
+        disk[id.rawValue] != nil || memory[id.rawValue] != nil
+    }
+
+    /// What is stored for a key now, as far as it can be known at once: what was found before may be gone, or changed.
+    func candidates(for key: CacheKey, foundBefore found: [CacheCandidate]) -> [CacheCandidate] {
+        if let now = candidatesAtHand(for: key) { return now }
+        return found.compactMap { candidate in
+            contains(candidate.entry.id)
+                ? memory[candidate.entry.response.id] ?? candidate : nil
+        }
+    }
+
+    /// The content of a candidate, to be held; nil where it is gone, and the response with it.
+    func content(of candidate: CacheCandidate) async -> CachedContent? {
+        if let content = candidate.content { return content }
+        let entry = candidate.entry
+        guard entry.place == .file else {
+            forget(entry.id)
+            return nil
+        }
+        let (folder, id, length) = (parts.folder, entry.id, entry.response.length)
+        let isSmall = capacity.memoryAdmits(entry.size)
+        do {
+            let content = try await parts.files.run { () -> (ContentFile, [UInt8]?)? in
+                guard let file = try folder.open(id, length: length) else { return nil }
+                return (file, isSmall ? try file.read(at: 0, count: Int(length)) : nil)
+            }
+            if let (file, bytes) = content {
+                guard let bytes else { return .file(file) }
+                if contains(id) {
+                    remember(CacheCandidate(entry: entry, content: .bytes(bytes)))
+                }
+                return .bytes(bytes)
+            }
+        } catch {
+            log.write(.warning, "a stored response cannot be read", ["error": .words("\(error)")])
+        }
+        forget(id)
+        return nil
+    }
+
+    /// A response has answered a request.
+    func noteUse(of id: CacheEntryID) {
+        memory.touch(id.rawValue)
+        guard disk[id.rawValue] != nil else { return }
+        disk.touch(id.rawValue)
+        uses.insert(id)
+    }
+
+    // MARK: Changing
+
+    /// Something is asked of an origin: what comes may be stored if nothing has made it out of date by then.
+    func beginFetch() -> Int64 { invalidations.now() }
+
+    /// Whether what is under a key, or the whole cache, was invalidated after a fetch began.
+    func isOutOfDate(_ fetch: Int64, _ key: CacheKey) -> Bool {
+        invalidations.hasHappened(to: key, after: fetch)
+    }
+
+    /// Brings to the cache what the head of an answer says of what is stored (§4.3, §4.4).
+    func apply(_ update: CacheUpdate, among candidates: [CacheCandidate]) {
+        for id in update.removed { forget(CacheEntryID(rawValue: id)) }
+        for response in update.updated {
+            guard
+                var entry = candidates.first(where: { $0.entry.response.id == response.id })?.entry,
+                contains(entry.id)
+            else { continue }
+            entry.response = response
+            entry.usedAt = parts.clock.now
+            change(entry)
+        }
+        for key in update.invalidated { invalidate(key) }
+    }
+
+    /// Stores a response whose content is whole, in place of what answered its request before; one that is too large, or
+    /// that something has made out of date, is not stored.
+    func store(_ new: NewResponse, _ content: NewContent) async {
+        if storeAtOnce(new, content) { return }
+        guard let entry = entry(for: new, content) else { return }
+        var bytes: [UInt8]?
+        switch content {
+        case .bytes(let whole): bytes = whole
+        case .file(let task):
+            guard entry.place == .file, await link(task, as: entry.id) else { return }
+        case .unnamed(let file):
+            guard capacity.memoryAdmits(entry.size),
+                let whole = await read(file, entry.response.length)
+            else { return }
+            bytes = whole
+        }
+        let others = await candidates(for: entry.response.key)
+        put(entry, bytes, in: others, new)
+    }
+
+    /// The same where nothing has to be waited for.
+    ///
+    /// - Returns: whether it is done; nothing is done otherwise.
+    func storeAtOnce(_ new: NewResponse, _ content: NewContent) -> Bool {
+        guard case .bytes(let bytes) = content,
+            let others = candidatesAtHand(for: new.request.key)
+        else { return false }
+        if let entry = entry(for: new, content) { put(entry, bytes, in: others, new) }
+        return true
+    }
+
+    private func entry(for new: NewResponse, _ content: NewContent) -> CachedEntry? {
+        guard let response = new.response(id: parts.makeID().rawValue) else { return nil }
+        return CachedEntry(
+            session: owner.session, tenant: owner.tenant, response: response,
+            place: place(of: response, content, new.policy), userInfo: new.userInfo,
+            usedAt: parts.clock.now)
+    }
+
+    private func put(
+        _ entry: CachedEntry, _ bytes: [UInt8]?, in others: [CacheCandidate], _ new: NewResponse
+    ) {
+        let isSmall = capacity.memoryAdmits(entry.size)
+        guard !isOutOfDate(new.fetch, entry.response.key) else {
+            if entry.place == .file { unlink(entry.id) }
+            return
+        }
+        for other in others where other.entry.response.answers(new.request) {
+            forget(other.entry.id)
+        }
+        guard entry.place != .memory || isSmall else { return }
+        if entry.place != .memory { keep(entry, bytes) }
+        if let bytes, isSmall { remember(CacheCandidate(entry: entry, content: .bytes(bytes))) }
+    }
+
+    /// Everything of a key goes (§4.4), and what is being fetched for it is not stored.
+    func invalidate(_ key: CacheKey) {
+        invalidations.note(key)
+        let fingerprint = key.fingerprint
+        // Of what is not in memory only the fingerprint is known: another key's of the same one goes with it.
+        let ids = disk.ids(under: fingerprint) + memory.ids(under: fingerprint)
+        for id in Set(ids) where memory[id].map({ $0.entry.response.key == key }) ?? true {
+            forget(CacheEntryID(rawValue: id))
+        }
+    }
+
+    /// Empties the cache (S-12); what is being fetched is not stored.
+    func removeAll() async {
+        await open()
+        invalidations.noteAll()
+        let (folder, owned) = (parts.folder, disk.all.filter(\.item.isFile).map(\.id))
+        memory.removeAll()
+        disk.removeAll()
+        uses = []
+        for revalidation in revalidations.values { revalidation.cancel() }
+        revalidations = [:]
+        parts.journal?.emptyCache(of: owner.session)
+        guard !owned.isEmpty else { return }
+        _ = try? await parts.files.run {  // what stays is swept up
+            for id in owned { try folder.remove(CacheEntryID(rawValue: id)) }
+        }
+    }
+
+    /// Brings to the store which responses were used.
+    func tidy() {
+        let now = parts.clock.now
+        for id in uses { parts.journal?.noteUse(of: id, at: now) }
+        uses = []
+    }
+
+    /// Bytes in memory, bytes on disk, and how many responses there are in all.
+    func usage() async -> CacheUsage {
+        await open()
+        let onlyInMemory = memory.all.count { disk[$0.id] == nil }
+        return CacheUsage(
+            memoryUsage: memory.usage, diskUsage: disk.usage,
+            entryCount: disk.count + onlyInMemory)
+    }
+
+    // MARK: Tiers
+
+    /// Takes in what there is on the disk, oldest first.
+    private func open() async {
+        guard !isOpen else { return }
+        if let opening { return await opening.value }
+        let task = LoopActor.start { [self] in
+            guard let store = parts.journal?.store else { return }
+            do throws(StoreError) {
+                for row in try await store.cacheIndex(of: owner.session) {
+                    give(
+                        up: disk.insert(
+                            Row(isFile: row.isFile), as: row.id.rawValue, under: row.fingerprint,
+                            size: row.size))
+                }
+            } catch {
+                log.write(.error, "a cache cannot be read", ["error": .words("\(error)")])
+            }
+            isOpen = true
+            opening = nil
+        }
+        opening = task
+        await task.value
+    }
+
+    private func read(under fingerprint: Int64) async -> [KeptResponse] {
+        guard let journal = parts.journal else { return [] }
+        do throws(StoreError) {
+            let stored = try await journal.store.cacheEntries(
+                of: owner.session, under: fingerprint)
+            let pending = journal.pendingResponses(of: owner.session, under: fingerprint)
+            let newer = Dictionary(
+                uniqueKeysWithValues: pending.map { ($0.entry.id, $0) })
+            return stored.map { newer[$0.entry.id]?.completed(by: $0) ?? $0 }
+                + pending.filter { new in !stored.contains { $0.entry.id == new.entry.id } }
+        } catch {
+            log.write(.error, "a stored response cannot be read", ["error": .words("\(error)")])
+            for id in disk.ids(under: fingerprint) { forget(CacheEntryID(rawValue: id)) }
+            return []
+        }
+    }
+
+    private func place(
+        of response: StoredResponse, _ content: NewContent, _ policy: CacheStoragePolicy
+    ) -> CachedEntry.Place {
+        guard policy == .allowed, parts.journal != nil, capacity.diskAdmits(response.size) else {
+            return .memory
+        }
+        if case .bytes = content { return .store }
+        return .file
+    }
+
+    /// Puts a response on the disk.
+    private func keep(_ entry: CachedEntry, _ bytes: [UInt8]?) {
+        parts.journal?.save(KeptResponse(entry, content: bytes))
+        give(
+            up: disk.insert(
+                Row(isFile: entry.place == .file), as: entry.response.id,
+                under: entry.response.key.fingerprint, size: entry.size))
+    }
+
+    /// Puts a response into memory, if it is small and its content is here.
+    private func remember(_ candidate: CacheCandidate) {
+        let entry = candidate.entry
+        guard candidate.content != nil, capacity.memoryAdmits(entry.size) else { return }
+        _ = memory.insert(
+            candidate, as: entry.response.id, under: entry.response.key.fingerprint,
+            size: entry.size)
+    }
+
+    /// The metadata of a response have changed.
+    private func change(_ entry: CachedEntry) {
+        if let known = memory[entry.response.id] {
+            remember(CacheCandidate(entry: entry, content: known.content))
+        }
+        if disk[entry.response.id] != nil { keep(entry, nil) }
+    }
+
+    /// A response goes.
+    func forget(_ id: CacheEntryID) {
+        _ = memory.remove(id.rawValue)
+        if let row = disk.remove(id.rawValue) { give(up: [(id.rawValue, row)]) }
+    }
+
+    /// What is in the index no more leaves the disk.
+    private func give(up rows: [(id: Int64, item: Row)]) {
+        for (number, row) in rows {
+            let id = CacheEntryID(rawValue: number)
+            _ = memory.remove(number)
+            uses.remove(id)
+            parts.journal?.remove(id)
+            if row.isFile { unlink(id) }
+        }
+    }
+
+    // MARK: Files
+
+    /// Gives the finished file of a task a second name: nothing is copied, and either may go first.
+    private func link(_ task: TaskID, as id: CacheEntryID) async -> Bool {
+        let folder = parts.folder
+        do {
+            try await parts.files.run { try folder.link(task, as: id) }
+            return true
+        } catch {
+            log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
+            return false
+        }
+    }
+
+    private func unlink(_ id: CacheEntryID) {
+        let folder = parts.folder
+        parts.files.submit { try? folder.remove(id) }  // what stays is swept up
+    }
+
+    private func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
+        try? await parts.files.run { try file.read(at: 0, count: Int(length)) }
+    }
+}
+
+/// What a session's cache holds at the moment.
+public struct CacheUsage: Equatable, Sendable {
+    /// Bytes in RAM.
+    public let memoryUsage: Int64
+    /// Bytes on disk.
+    public let diskUsage: Int64
+    /// Stored responses.
+    public let entryCount: Int
+}

@@ -1,0 +1,243 @@
+internal import Loop
+public import Semantics
+
+/// What sessions remember: cookies, credentials, responses (S-12, S-13, S-24, S-25).
+extension Gateway {
+    // MARK: Cookies
+
+    /// The cookies of a session that are not over, in the order of their creation; none where it has no jar.
+    public func cookies(
+        in id: SessionID, of tenant: TenantID
+    ) throws(GatewayError) -> [Cookie] {
+        try live(id, tenant).cookies?.all(at: parts.clock.now) ?? []
+    }
+
+    /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes the one of its identity.
+    ///
+    /// - Throws: `cookieRefused`, `noStorage`, `sessionInvalidated`, `noSuchSession`.
+    public func setCookie(
+        _ cookie: Cookie, in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) {
+        let (session, jar) = try jar(of: id, tenant)
+        do throws(CookieRejection) {
+            try jar.store(cookie, at: parts.clock.now)
+        } catch {
+            throw .cookieRefused(error)
+        }
+        await session.journal.durable()
+    }
+
+    /// Puts the cookies of a file into a session's jar, as far as it takes them; durable when it returns.
+    ///
+    /// - Returns: how many lines were taken, and what is wrong with the others.
+    /// - Throws: `noStorage`, `sessionInvalidated`, `noSuchSession`.
+    public func importCookies(
+        _ file: NetscapeCookieFile, in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> (stored: Int, faults: [NetscapeCookieFile.Fault]) {
+        let (session, jar) = try jar(of: id, tenant)
+        let faults = jar.store(file, at: parts.clock.now)
+        await session.journal.durable()
+        return (file.entries.count + file.faults.count - faults.count, faults)
+    }
+
+    /// Deletes cookies of a session; durable when it returns.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `noStorage`, `sessionInvalidated`, `noSuchSession`.
+    public func deleteCookies(
+        in id: SessionID, of tenant: TenantID, where isUnwanted: (Cookie) -> Bool
+    ) async throws(GatewayError) -> Int {
+        let (session, jar) = try jar(of: id, tenant)
+        let count = jar.remove(where: isUnwanted)
+        await session.journal.durable()
+        return count
+    }
+
+    private func jar(
+        of id: SessionID, _ tenant: TenantID
+    ) throws(GatewayError) -> (LiveSession, CookieStorage) {
+        let session = try active(id, tenant)
+        guard let jar = session.cookies else { throw .noStorage }
+        return (session, jar)
+    }
+
+    // MARK: Credentials
+
+    /// The credentials that a session remembers, with their secrets, in the order in which they came.
+    public func credentials(
+        in id: SessionID, of tenant: TenantID
+    ) throws(GatewayError) -> [StoredCredential] {
+        try live(id, tenant).credentials?.all ?? []
+    }
+
+    /// Has a session remember a credential, in place of another one of its user in the same space; durable when it returns.
+    ///
+    /// - Parameters:
+    ///   - credential: `forSession`, or `permanent` where the session outlives the gateway.
+    ///   - space: where it is valid.
+    ///   - isDefault: whether it takes the place of the space's default credential.
+    ///   - id: the session.
+    ///   - tenant: whose it is.
+    /// - Throws: `credentialNotUsable`, `noStorage`, `sessionInvalidated`, `noSuchSession`.
+    public func putCredential(
+        _ credential: Credential, for space: ProtectionSpace, asDefault isDefault: Bool,
+        in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) {
+        var (session, storage) = try credentialStorage(of: id, tenant)
+        guard credential.answers(space.method), space.method != .serverTrust else {
+            throw .credentialNotUsable(
+                "A credential of this kind does not answer \(space.method.name).")
+        }
+        guard credential.persistence != .none else {
+            throw .credentialNotUsable("A credential of no persistence cannot be stored.")
+        }
+        try session.check(credential.persistence)
+        let prepared = try await prepared(credential)
+        (session, storage) = try credentialStorage(of: id, tenant)  // it may have ended meanwhile
+        storage.put(prepared, in: space, asDefault: isDefault)
+        await session.journal.durable()
+    }
+
+    /// Has a session forget credentials; durable when it returns.
+    ///
+    /// - Returns: how many.
+    /// - Throws: `noStorage`, `sessionInvalidated`, `noSuchSession`.
+    public func deleteCredentials(
+        in id: SessionID, of tenant: TenantID, where isUnwanted: (StoredCredential) -> Bool
+    ) async throws(GatewayError) -> Int {
+        let (session, storage) = try credentialStorage(of: id, tenant)
+        let count = storage.remove(where: isUnwanted)
+        await session.journal.durable()
+        return count
+    }
+
+    private func credentialStorage(
+        of id: SessionID, _ tenant: TenantID
+    ) throws(GatewayError) -> (LiveSession, CredentialStorage) {
+        let session = try active(id, tenant)
+        guard let storage = session.credentials else { throw .noStorage }
+        return (session, storage)
+    }
+
+    // MARK: Responses
+
+    /// What a session's cache holds; nothing where it has none.
+    public func cacheUsage(
+        in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> CacheUsage {
+        await (try live(id, tenant)).cache?.usage()
+            ?? CacheUsage(memoryUsage: 0, diskUsage: 0, entryCount: 0)
+    }
+
+    /// What a session's cache has of a URL, one for each variant; in no order.
+    public func cachedResponses(
+        to url: WebURL, in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> [CachedEntry] {
+        await (try live(id, tenant)).cache?.candidates(for: CacheKey(url)).map(\.entry) ?? []
+    }
+
+    /// Empties a session's cache; durable when it returns.
+    ///
+    /// - Throws: `sessionInvalidated`, `noSuchSession`.
+    public func emptyCache(
+        in id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) {
+        let session = try active(id, tenant)
+        await session.cache?.removeAll()
+        await session.journal.durable()
+    }
+
+    // MARK: Reset and flush
+
+    /// S-12: empties cookies, cache and credentials, also what was decided about server certificates, and then does what
+    /// `flush` does. Running tasks go on; what they are fetching is not stored.
+    ///
+    /// - Throws: `sessionInvalidated`, `noSuchSession`.
+    public func reset(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
+        let session = try active(id, tenant)
+        if !session.record.knownLeaves.isEmpty { session.change { $0.knownLeaves = [] } }
+        await session.forgetEverything()
+        await flush(session)
+    }
+
+    /// S-13: brings what running downloads have received, and what the session remembers, to the disk; attempts that begin
+    /// later use new sockets.
+    ///
+    /// - Throws: `sessionInvalidated`, `noSuchSession`.
+    public func flush(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
+        await flush(try active(id, tenant))
+    }
+
+    private func flush(_ session: LiveSession) async {
+        session.closeConnections()
+        let flushing = session.runners.values.map { runner in
+            LoopActor.start { await runner.flush() }
+        }
+        for task in flushing { await task.value }
+        session.tidy(at: parts.clock.now)
+        await session.journal.durable()
+    }
+
+    /// A session that takes changes (S-11).
+    private func active(
+        _ id: SessionID, _ tenant: TenantID
+    ) throws(GatewayError) -> LiveSession {
+        let session = try live(id, tenant)
+        guard session.record.state == .active else { throw .sessionInvalidated }
+        return session
+    }
+
+    // MARK: The memory of a session
+
+    /// What a session remembers when it is taken in.
+    func memory(of record: SessionRecord, recalling contents: StoreContents?) -> SessionMemory {
+        var memory = SessionMemory()
+        guard record.state != .invalid else { return memory }
+        let (configuration, journal) = (record.configuration, journal(of: record))
+        if configuration.hasCookieStorage {
+            memory.cookies = CookieStorage(
+                record, restoring: contents?.cookies[record.id] ?? [],
+                suffixes: parts.publicSuffixes, journal: journal, at: parts.clock.now)
+        }
+        if configuration.hasCredentialStorage {
+            memory.credentials = CredentialStorage(
+                record, restoring: contents?.credentials[record.id] ?? [:], journal: journal)
+        }
+        if !configuration.urlCache.isEmpty {
+            memory.cache = ResponseCache(
+                record, isNew: contents == nil,
+                ResponseCache.Parts(
+                    journal: record.isPersistent ? journal : nil, files: parts.files,
+                    folder: parts.folder, clock: parts.clock,
+                    makeID: { [unowned self] in identifiers.next() }))
+        }
+        return memory
+    }
+
+    /// Brings to the store what was noted in passing.
+    func tidySessions() {
+        for session in sessions.values { session.tidy(at: parts.clock.now) }
+    }
+}
+
+extension LiveSession {
+    /// Empties what the session remembers.
+    func forgetEverything() async {
+        cookies?.removeAll()
+        credentials?.removeAll()
+        await cache?.removeAll()
+    }
+
+    /// Brings to the store what was noted in passing.
+    func tidy(at now: Timestamp) {
+        cookies?.tidy(at: now)
+        cache?.tidy()
+    }
+
+    /// Whether the session can remember a credential for so long (S-67).
+    func check(_ persistence: CredentialPersistence) throws(GatewayError) {
+        guard persistence != .permanent || record.isPersistent else {
+            throw .credentialNotUsable("An ephemeral session keeps no credential permanently.")
+        }
+    }
+}

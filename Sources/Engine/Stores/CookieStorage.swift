@@ -1,0 +1,120 @@
+internal import Loop
+internal import Semantics
+
+/// The cookie jar of a session (S-21, S-25), and what of it the store has.
+///
+/// A default session's cookies are all kept, those without an end too: they end with the session, and a restart of the
+/// gateway does not end it. An ephemeral session's are in RAM alone (S-2).
+@LoopActor
+final class CookieStorage {
+    private var jar: CookieJar
+    private let policy: CookiePolicy
+    /// Nil where nothing reaches the store.
+    private let journal: Journal?
+    private let owner: (session: SessionID, tenant: TenantID)
+    /// Cookies that were sent since the store heard of them last, by their sequences: that they were is written now and
+    /// then, for it says only what is given up first.
+    private var accessed: [Int64: Cookie] = [:]
+
+    init(
+        _ record: SessionRecord, restoring cookies: [Cookie], suffixes: any PublicSuffixes,
+        journal: Journal, at now: Timestamp
+    ) {
+        policy = CookiePolicy(
+            accept: record.configuration.httpCookieAcceptPolicy,
+            isPublicSuffix: suffixes.isPublicSuffix)
+        jar =
+            cookies.isEmpty
+            ? CookieJar() : CookieJar(restoring: cookies, policy: policy, at: now)
+        self.journal = record.isPersistent ? journal : nil
+        owner = (record.id, record.tenant)
+    }
+
+    /// The value of the Cookie field of a request; nil where nothing is sent.
+    func field(for url: WebURL, at now: Timestamp) -> String? {
+        guard jar.count > 0 else { return nil }
+        let sent = jar.send(to: url, at: now)
+        if journal != nil {
+            for cookie in sent { accessed[cookie.sequence] = cookie }
+        }
+        return sent.cookieField
+    }
+
+    /// Takes what the head of a response sets.
+    ///
+    /// - Parameters:
+    ///   - headers: the response's.
+    ///   - url: what was fetched.
+    ///   - mainDocument: the task's original URL.
+    ///   - now: when the head was there.
+    func receive(
+        _ headers: HeaderList, from url: WebURL, mainDocument: WebURL, at now: Timestamp
+    ) {
+        let fields = headers.values(of: "Set-Cookie")
+        guard !fields.isEmpty else { return }
+        let reception = jar.receive(
+            fields, from: url, mainDocument: mainDocument, policy: policy, at: now)
+        write(reception.changes)
+    }
+
+    /// All that are not over, in the order of creation.
+    func all(at now: Timestamp) -> [Cookie] { jar.all(at: now) }
+
+    /// Puts a client's cookie in; one whose time is over deletes.
+    func store(_ cookie: Cookie, at now: Timestamp) throws(CookieRejection) {
+        write(try jar.store(cookie, policy: policy, at: now))
+    }
+
+    /// Puts the cookies of a file in.
+    ///
+    /// - Returns: the faults of the lines that brought nothing.
+    func store(_ file: NetscapeCookieFile, at now: Timestamp) -> [NetscapeCookieFile.Fault] {
+        let (changes, faults) = jar.store(file, policy: policy, at: now)
+        write(changes)
+        return faults
+    }
+
+    /// Deletes some.
+    ///
+    /// - Returns: how many.
+    func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
+        let removed = jar.remove(where: isUnwanted)
+        var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
+        change.removed = removed.map(\.sequence)
+        write(change)
+        return removed.count
+    }
+
+    /// Empties the jar (S-12).
+    func removeAll() {
+        jar.removeAll()
+        accessed = [:]
+        var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
+        change.removesAll = true
+        write(change)
+    }
+
+    /// Brings to the store which cookies were sent, and takes out what is over.
+    func tidy(at now: Timestamp) {
+        write(jar.evictExpired(at: now))
+        guard !accessed.isEmpty else { return }
+        var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
+        change.stored = accessed
+        accessed = [:]
+        write(change)
+    }
+
+    private func write(_ changes: CookieChanges) {
+        guard !changes.isEmpty else { return }
+        var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
+        change.removed = changes.removed.map(\.sequence)
+        for cookie in changes.stored { change.stored[cookie.sequence] = cookie }
+        write(change)
+    }
+
+    private func write(_ change: SessionChange<Cookie>) {
+        for sequence in change.removed { accessed[sequence] = nil }
+        for sequence in change.stored.keys { accessed[sequence] = nil }
+        journal?.save(change)
+    }
+}

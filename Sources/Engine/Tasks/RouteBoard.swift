@@ -1,0 +1,67 @@
+internal import Loop
+
+/// Those who wait for a way to a server (S-26): all are told when this machine's network has changed, and each after a
+/// while in any case, since a way may come back behind this machine.
+@LoopActor
+final class RouteBoard {
+    private static let shortestWait = Duration.seconds(1)
+    private static let longestWait = Duration.seconds(30)
+
+    private var watches: [ObjectIdentifier: RouteWatch] = [:]
+    /// Held: it tells as long as it lives.
+    private let connectivity: (any Connectivity)?
+
+    init(_ connectivity: (any Connectivity)?) {
+        self.connectivity = connectivity
+        connectivity?.onChange = { [weak self] in self?.tellAll() }
+    }
+
+    /// Calls once, when it is worth to try again.
+    ///
+    /// - Parameters:
+    ///   - tries: how often it was in vain.
+    ///   - action: called unless the watch is cancelled before.
+    /// - Returns: the watch, to be cancelled.
+    func watch(tries: Int, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
+        let wait = min(
+            RouteBoard.longestWait, RouteBoard.shortestWait * (1 << min(max(0, tries - 1), 5)))
+        let watch = RouteWatch(on: self, action)
+        watches[ObjectIdentifier(watch)] = watch
+        watch.timer.arm(after: wait)
+        return watch
+    }
+
+    fileprivate func forget(_ watch: RouteWatch) {
+        watches[ObjectIdentifier(watch)] = nil
+    }
+
+    private func tellAll() {
+        for watch in watches.values { watch.tell() }
+    }
+}
+
+/// One who waits for a way.
+@LoopActor
+final class RouteWatch {
+    private unowned let board: RouteBoard
+    private var action: (@LoopActor () -> Void)?
+    fileprivate lazy var timer = LoopTimer { [unowned self] in tell() }
+
+    fileprivate init(on board: RouteBoard, _ action: @escaping @LoopActor () -> Void) {
+        self.board = board
+        self.action = action
+    }
+
+    /// Nothing is called any more.
+    func cancel() {
+        timer.cancel()
+        action = nil
+        board.forget(self)
+    }
+
+    fileprivate func tell() {
+        let action = action
+        cancel()
+        action?()
+    }
+}

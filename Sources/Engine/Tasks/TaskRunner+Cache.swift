@@ -1,0 +1,364 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// What the cache of the session does for a task: it answers in the origin's place, and keeps what the origin answers.
+extension TaskRunner {
+    // MARK: Before an attempt
+
+    /// The next attempt is the cache's answer, or stands in line for a slot of its host.
+    func enterQueue() {
+        if caching?.planned != nil {
+            serve()
+        } else if caching?.isDecided == true {
+            session.queue.enter(self)
+        } else if let cache = session.cache, mayConsult {
+            consult(cache)
+        } else {
+            caching = nil
+            session.queue.enter(self)
+        }
+    }
+
+    func leaveQueue() { session.queue.leave(self) }
+
+    func freeSlot() {
+        guard caching?.isServing != true else {
+            caching?.isServing = false
+            return
+        }
+        session.queue.free(exchange.origin)
+    }
+
+    /// What goes on from bytes that are here asks for the rest, which is no cache's business.
+    private var mayConsult: Bool {
+        plannedRange == nil && record.checkpoint == nil && receivedRanges.isEmpty
+    }
+
+    private func consult(_ cache: ResponseCache) {
+        let request = CacheRequest(record, in: session)
+        caching = TaskCaching(request, fetch: cache.beginFetch())
+        if let found = cache.candidatesAtHand(for: request.key) {
+            decide(by: cache, found)
+            return
+        }
+        let lookUp = beginLookUp()
+        LoopActor.start { [self] in
+            let found = await cache.candidates(for: request.key)
+            if isLookingUp(lookUp) { decide(by: cache, found) }
+        }
+    }
+
+    private func decide(by cache: ResponseCache, _ candidates: [CacheCandidate]) {
+        guard let request = caching?.request else { return }
+        caching?.candidates = candidates
+        let now = services.clock.now
+        let decision = CacheDecision(
+            request, candidates: candidates.map(\.entry.response), at: now)
+        switch decision {
+        case .serve(let answer): plan(answer, from: cache)
+        case .serveWhileRevalidating(let answer, let forwarding):
+            revalidate(forwarding, in: cache)
+            plan(answer, from: cache)
+        case .forward(let forwarding): forward(forwarding, cache)
+        case .fail(let code): fail(.url(code))
+        }
+    }
+
+    /// The request goes to the origin, and what it is about is held until the answer.
+    private func forward(_ forwarding: Forwarding, _ cache: ResponseCache) {
+        caching?.forwarding = forwarding
+        guard let selected = caching?.candidate(forwarding.selected?.id) else {
+            session.queue.enter(self)
+            return
+        }
+        if let content = selected.content {
+            caching?.held = content
+            session.queue.enter(self)
+            return
+        }
+        let lookUp = beginLookUp()
+        LoopActor.start { [self] in
+            let content = await cache.content(of: selected)
+            guard isLookingUp(lookUp) else { return }
+            caching?.held = content
+            if content == nil { caching?.forwarding = forwarding.unconditional }
+            session.queue.enter(self)
+        }
+    }
+
+    /// The answer is the cache's: once its content is at hand.
+    private func plan(_ answer: CachedAnswer, from cache: ResponseCache) {
+        guard let candidate = caching?.candidate(answer.entry) else {
+            plan(answer, .bytes([]), httpVersion: "1.1", status: nil)
+            return
+        }
+        cache.noteUse(of: candidate.entry.id)
+        let status = CacheStatus(hit: candidate.entry.response, at: services.clock.now)
+        let version = candidate.entry.response.httpVersion
+        if let content = candidate.content {
+            plan(answer, content, httpVersion: version, status: status)
+            return
+        }
+        let lookUp = beginLookUp()
+        LoopActor.start { [self] in
+            let content = await cache.content(of: candidate)
+            guard isLookingUp(lookUp) else { return }
+            if let content {
+                plan(answer, content, httpVersion: version, status: status)
+            } else {
+                consult(cache)  // it was gone: what else is there?
+            }
+        }
+    }
+
+    private func plan(
+        _ answer: CachedAnswer, _ content: CachedContent, httpVersion: String,
+        status: CacheStatus?
+    ) {
+        caching?.planned = TaskCaching.Planned(
+            answer: answer, content: content,
+            status: status ?? CacheStatus(.hit, detail: "only-if-cached"),
+            httpVersion: httpVersion)
+        serve()
+    }
+
+    private func serve() {
+        caching?.isServing = true
+        send(.slotGranted)
+    }
+
+    private func beginLookUp() -> Int {
+        lookUpCount += 1
+        return lookUpCount
+    }
+
+    /// Whether a look-up is still the newest, and the task waits for it: it may have been suspended, or have ended.
+    private func isLookingUp(_ lookUp: Int) -> Bool {
+        lookUp == lookUpCount && machine.phase == .waitingForSlot && !isOver
+    }
+
+    // MARK: The attempt
+
+    /// The attempt that replays the answer that was planned; nil where none was.
+    func takeReplay() -> CachedReplay? {
+        guard let planned = caching?.planned else { return nil }
+        caching?.planned = nil
+        caching?.status = planned.status
+        let head = ResponseHead(
+            status: planned.answer.status, httpVersion: planned.httpVersion,
+            headers: planned.answer.headers)
+        return CachedReplay(
+            planned.answer, head, planned.content, to: record.currentRequest,
+            files: services.files, clock: services.clock, observer: self)
+    }
+
+    /// All fields that the next attempt sends, if the cache has had its say about them.
+    var forwardedHeaders: HeaderList? {
+        rangeRequest == nil ? caching?.forwarding?.headers : nil
+    }
+
+    /// Takes note of an origin's answer, once: what it does to the jar and to the cache.
+    ///
+    /// - Returns: what follows if it is not for the client.
+    func note(_ head: ResponseHead) -> FlowVerdict? {
+        guard caching?.isServing != true, !exchange.isHeadNoted else { return nil }
+        exchange.isHeadNoted = true
+        routeTries = 0
+        let now = services.clock.now
+        let url = record.currentRequest.url
+        if head.status != 407 {
+            session.cookies?.receive(
+                head.headers, from: url, mainDocument: record.originalRequest.url, at: now)
+        }
+        guard let cache = session.cache, let forwarding = caching?.forwarding,
+            rangeRequest == nil
+        else { return nil }
+        let answer = OriginAnswer(
+            head, at: url, requestTime: caching?.requestTime ?? now, responseTime: now,
+            resolve: { try? services.transport.resolve($0, against: url) })
+        let candidates = cache.candidates(
+            for: forwarding.request.key, foundBefore: caching?.candidates ?? [])
+        let update = CacheUpdate(
+            answer, to: forwarding, candidates: candidates.map(\.entry.response))
+        cache.apply(update, among: candidates)
+        if update.invalidated.contains(forwarding.request.key) {
+            caching?.fetch = cache.beginFetch()  // not this answer, but what was asked for before
+        }
+        let status = CacheStatus(forwarded: forwarding, answer: answer, update: update)
+        caching?.answered = (head, now, update)
+        switch update.delivery {
+        case .origin: caching?.status = status
+        case .validated(let stored), .stale(let stored):
+            return replay(stored, status)
+        case .again(let other):
+            caching?.forwarding = other
+            caching?.isDecided = true
+            exchange.sequel = .again(nil)
+            return .proceed
+        }
+        return nil
+    }
+
+    /// In place of the answer that is coming, the cache's follows.
+    private func replay(_ answer: CachedAnswer, _ status: CacheStatus) -> FlowVerdict {
+        guard planStored(answer, status) else {
+            exchange.sequel = .again(nil)
+            return .proceed
+        }
+        exchange.sequel = .replay
+        return .proceed
+    }
+
+    private func planStored(_ answer: CachedAnswer, _ status: CacheStatus) -> Bool {
+        guard let held = caching?.held, let selected = caching?.forwarding?.selected else {
+            return false
+        }
+        session.cache?.noteUse(of: CacheEntryID(rawValue: selected.id))
+        caching?.planned = TaskCaching.Planned(
+            answer: answer, content: held, status: status, httpVersion: selected.httpVersion)
+        return true
+    }
+
+    /// The head as the client is given it.
+    func shown(_ head: ResponseHead) -> ResponseHead {
+        guard let status = caching?.status else { return head }
+        var head = head
+        head.headers = status.appended(to: head.headers)
+        return head
+    }
+
+    /// Where what is stored may stand in for an attempt that has failed, it does (RFC 5861 §4).
+    func standsIn(for error: TransferError) -> Bool {
+        guard error.mayBeHidden, record.response == nil, let forwarding = caching?.forwarding,
+            let answer = forwarding.answerInPlaceOfError(at: services.clock.now),
+            planStored(answer, CacheStatus(forwarded: forwarding, answer: nil, update: nil))
+        else { return false }
+        tryAgain()
+        return true
+    }
+
+    // MARK: Storing
+
+    /// The response that the cache may keep of the task, whose content is whole; nil where there is none.
+    func storable(_ length: Int64) -> NewResponse? {
+        guard let caching, let answered = caching.answered, !caching.isServing,
+            answered.update.delivery == .origin, answered.update.storability == .storable,
+            !caching.isPatched, rangeRequest == nil, lengthVerified, mayShare(answered.head),
+            session.record.state != .invalid
+        else { return nil }
+        return NewResponse(
+            request: caching.request, head: answered.head, requestTime: caching.requestTime,
+            responseTime: answered.time, length: length, fetch: caching.fetch)
+    }
+
+    /// What a server answers for one who has proved who he is, and says so by `Vary`, would have to be found by that proof.
+    private func mayShare(_ head: ResponseHead) -> Bool {
+        guard record.dialogue.authentication.server.use != nil else { return true }
+        return !head.headers.values(of: "Vary").contains {
+            $0.lowercased().split(separator: ",").contains {
+                $0.trimmingPrefix(while: \.isWhitespace).hasPrefix("authorization")
+            }
+        }
+    }
+
+    /// A response may be stored: it is, if the delegate does not decide otherwise.
+    func propose(_ new: NewResponse, _ content: NewContent) {
+        guard handles(.cache), let response = record.response else {
+            store(new, content)
+            return
+        }
+        proposedForCache = (new, content)
+        ask(.cache) { .willCacheResponse(response, decision: $0) }
+        save()
+    }
+
+    /// Stores a response, and goes on to the task's end.
+    private func store(_ new: NewResponse, _ content: NewContent) {
+        guard let cache = session.cache else { return send(.contentKept) }
+        if cache.storeAtOnce(new, content) { return send(.contentKept) }
+        LoopActor.start { [self] in
+            await cache.store(new, content)
+            send(.contentKept)
+        }
+    }
+
+    // MARK: Decisions (S-71)
+
+    /// The delegate has said what becomes of the response in the cache.
+    func apply(_ disposition: CacheDisposition) {
+        guard let (new, content) = proposedForCache else { return send(.contentKept) }
+        proposedForCache = nil
+        switch disposition {
+        case .refuse: send(.contentKept)
+        case .store(let policy, let userInfo):
+            var new = new
+            new.policy = policy ?? new.policy
+            new.userInfo = userInfo ?? [:]
+            store(new, content)
+        }
+    }
+
+    // MARK: Revalidation (RFC 5861 §3)
+
+    private func revalidate(_ forwarding: Forwarding, in cache: ResponseCache) {
+        guard let entry = forwarding.selected.map({ CacheEntryID(rawValue: $0.id) }),
+            cache.revalidations[entry] == nil
+        else { return }
+        var request = AttemptRequest(
+            record, in: session, asking: nil, sending: nil, isLimited: isLimited,
+            headers: forwarding.headers)
+        request.method = forwarding.request.method
+        cache.revalidations[entry] = Revalidation(
+            of: entry, forwarding, by: request, mainDocument: record.originalRequest.url,
+            among: caching?.candidates ?? [], in: session, cache, services)
+    }
+}
+
+extension TaskCaching {
+    /// What was found under a name.
+    func candidate(_ id: Int64?) -> CacheCandidate? {
+        id.flatMap { id in candidates.first { $0.entry.response.id == id } }
+    }
+}
+
+extension CacheRequest {
+    /// A task's current request, as it would be sent.
+    @LoopActor
+    init(_ record: TaskRecord, in session: LiveSession) {
+        let request = record.currentRequest
+        let coding = ContentCoding(for: record.type, headers: record.headers(in: session.record))
+        self.init(
+            method: request.method, url: request.url,
+            headers: session.outgoingHeaders(of: record),
+            policy: request.cachePolicy ?? session.record.configuration.requestCachePolicy,
+            decodes: coding.decodes)
+    }
+}
+
+extension OriginAnswer {
+    /// The head of an answer, with what its links lead to.
+    init(
+        _ head: ResponseHead, at url: WebURL, requestTime: Timestamp, responseTime: Timestamp,
+        resolve: (String) -> WebURL?
+    ) {
+        self.init(
+            status: head.status, headers: head.headers, requestTime: requestTime,
+            responseTime: responseTime,
+            location: head.headers.first("Location").flatMap(resolve),
+            contentLocation: head.headers.first("Content-Location").flatMap(resolve))
+    }
+}
+
+extension TransferError {
+    /// Whether it is of the kind for which a gateway would answer 502 or 504: the server cannot be reached, or says nothing.
+    fileprivate var mayBeHidden: Bool {
+        switch kind {
+        case .url(.timedOut), .url(.cannotFindHost), .url(.cannotConnectToHost),
+            .url(.networkConnectionLost), .url(.dnsLookupFailed), .url(.notConnectedToInternet),
+            .url(.badServerResponse):
+            true
+        default: false
+        }
+    }
+}
