@@ -22,6 +22,20 @@ extension Service {
             Endpoint("PATCH", "/v1/sessions/{session}", .scope(.sessions), changeSession),
             Endpoint(
                 "POST", "/v1/sessions/{session}/invalidate", .scope(.sessions), invalidateSession),
+            Endpoint("POST", "/v1/sessions/{session}/reset", .scope(.sessions), resetSession),
+            Endpoint("POST", "/v1/sessions/{session}/flush", .scope(.sessions), flushSession),
+
+            Endpoint("GET", "/v1/sessions/{session}/cookies", .scope(.sessions), listCookies),
+            Endpoint("POST", "/v1/sessions/{session}/cookies", .scope(.sessions), addCookies),
+            Endpoint("DELETE", "/v1/sessions/{session}/cookies", .scope(.sessions), deleteCookies),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/credentials", .scope(.sessions), listCredentials),
+            Endpoint("PUT", "/v1/sessions/{session}/credentials", .scope(.sessions), putCredential),
+            Endpoint(
+                "DELETE", "/v1/sessions/{session}/credentials", .scope(.sessions),
+                deleteCredentials),
+            Endpoint("GET", "/v1/sessions/{session}/cache", .scope(.sessions), showCache),
+            Endpoint("DELETE", "/v1/sessions/{session}/cache", .scope(.sessions), emptyCache),
 
             Endpoint("POST", "/v1/sessions/{session}/tasks", .scope(.tasks), createTasks),
             Endpoint("GET", "/v1/sessions/{session}/tasks", .scope(.tasks), listTasks),

@@ -33,6 +33,7 @@ public final class Service {
     let options: Options
     let authenticator: Authenticator
     let streams: EventStreams
+    let clock: any Clock
     let startedAt: Timestamp
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
@@ -49,7 +50,7 @@ public final class Service {
     ///   - gateway: what performs every call.
     ///   - transport: the one parser of URLs, the same that the gateway fetches with.
     ///   - options: what differs from one installation to another.
-    ///   - clock: ends browser sessions, and counts wrong tokens.
+    ///   - clock: ends browser sessions, counts wrong tokens, and tells when a cookie was made.
     public init(
         gateway: Gateway, transport: any Transport, options: Options,
         clock: any Clock = SystemClock()
@@ -57,7 +58,8 @@ public final class Service {
         self.gateway = gateway
         self.transport = transport
         self.options = options
-        self.startedAt = clock.now
+        self.clock = clock
+        startedAt = clock.now
         let browsers = BrowserSessions(
             clock: clock, isSecure: options.isBehindTLSProxy, digest: options.tokens.digest)
         authenticator = Authenticator(tokens: options.tokens, browsers: browsers, clock: clock)

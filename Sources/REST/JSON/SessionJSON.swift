@@ -80,6 +80,9 @@ extension SessionView {
                 json.member("tasks", path + "/tasks")
                 json.member("events", path + "/events")
                 json.member("decisions", path + "/decisions")
+                json.member("cookies", path + "/cookies")
+                json.member("credentials", path + "/credentials")
+                json.member("cache", path + "/cache")
             }
         }
     }

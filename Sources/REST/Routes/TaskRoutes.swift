@@ -162,7 +162,7 @@ extension Service {
     }
 
     /// An operation without a description takes none, so that nobody believes in what is ignored.
-    private func refuseBody(_ call: Call) async throws {
+    func refuseBody(_ call: Call) async throws {
         guard let bytes = try await call.jsonBytes() else { return }
         do throws(JSONError) {
             try JSONReader.read(bytes) { reader throws(JSONError) in

@@ -1,0 +1,48 @@
+internal import Engine
+internal import JSON
+internal import Semantics
+
+extension CacheUsage {
+    /// What the cache has and may have (`CacheUsage` of openapi.yaml).
+    ///
+    /// - Parameters:
+    ///   - json: what it is written to.
+    ///   - capacity: the session's (S-24).
+    ///   - responses: what is told of one URL beside; nil where none was asked about.
+    func write(to json: inout JSONWriter, of capacity: CacheCapacity, _ responses: [CachedEntry]?) {
+        json.object { json in
+            json.member("memoryUsage", memoryUsage)
+            json.member("memoryCapacity", capacity.memoryCapacity)
+            json.member("diskUsage", diskUsage)
+            json.member("diskCapacity", capacity.diskCapacity)
+            json.member("entryCount", entryCount)
+            if let responses {
+                json.array("responses") { json in
+                    for entry in responses { entry.write(to: &json) }
+                }
+            }
+        }
+    }
+}
+
+extension CachedEntry {
+    /// Without the request's fields that `Vary` names: they may be secrets.
+    fileprivate func write(to json: inout JSONWriter) {
+        json.object { json in
+            json.member("url", response.key.url)
+            json.member("status", response.status)
+            json.member("httpVersion", response.httpVersion)
+            json.name("headers")
+            response.headers.writePairs(to: &json)
+            json.member("storedAt", instant: response.responseTime.milliseconds)
+            json.member("usedAt", instant: usedAt.milliseconds)
+            json.member("length", response.length)
+            json.member("tier", place == .memory ? "memory" : "disk")
+            json.object("userInfo") { json in
+                for (name, value) in userInfo.sorted(by: { $0.key < $1.key }) {
+                    json.member(named: name, value)
+                }
+            }
+        }
+    }
+}

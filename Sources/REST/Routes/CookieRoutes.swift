@@ -1,0 +1,108 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+/// The cookie jar of a session (S-21).
+extension Service {
+    /// As JSON, or as a file in Netscape's format where the client likes that better.
+    func listCookies(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        let isWanted = try call.cookieFilter()
+        let cookies = try gateway.cookies(in: session, of: call.tenant).filter(isWanted)
+        guard call.accept.prefers("text/plain", to: "application/json") else {
+            return .json(headers: ["Vary": "Accept"], capacity: 256 * cookies.count + 64) { json in
+                json.object { json in
+                    json.array("cookies") { json in
+                        for cookie in cookies { cookie.write(to: &json) }
+                    }
+                }
+            }
+        }
+        return Self.file(of: cookies)
+    }
+
+    private static func file(of cookies: [Cookie]) -> Response {
+        var (text, omitted) = NetscapeCookieFile.text(of: cookies)
+        if !omitted.isEmpty {
+            text += "# Left out, for a tab in name or path: \(omitted.count)\n"
+        }
+        let headers: HeaderFields = [
+            "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store",
+            "Vary": "Accept", "X-Content-Type-Options": "nosniff",
+            "Content-Disposition": ContentDisposition.attachment(named: "cookies.txt"),
+        ]
+        return Response(status: 200, headers: headers, body: .bytes(Array(text.utf8)))
+    }
+
+    /// One cookie as JSON, or a file of them.
+    func addCookies(_ call: Call) async throws -> Response {
+        let session = try await sessionRecord(of: call).id
+        switch call.bodyType?.mimeType {
+        case "application/json", nil: return try await setCookie(call, in: session)
+        case "text/plain": return try await importCookies(call, in: session)
+        default: throw ProblemCode.unsupportedMediaType.problem()
+        }
+    }
+
+    /// 201 with the cookie as the jar has it; 204 for one whose time is over, which is in no jar then.
+    private func setCookie(_ call: Call, in session: SessionID) async throws -> Response {
+        let now = clock.now
+        let cookie = try await call.json { reader throws(JSONError) in
+            try Cookie(json: &reader, at: now)
+        }
+        try await gateway.setCookie(cookie, in: session, of: call.tenant)
+        let cookies = try gateway.cookies(in: session, of: call.tenant)
+        guard !cookie.isExpired(at: now),
+            let stored = cookies.first(where: { $0.hasIdentity(of: cookie) })
+        else { return Response(status: 204) }
+        return .json(201) { stored.write(to: &$0) }
+    }
+
+    /// What the file's lines have become; lines that bring nothing keep none of the others out.
+    private func importCookies(_ call: Call, in session: SessionID) async throws -> Response {
+        guard ["utf-8", "us-ascii", nil].contains(call.bodyType?.textEncodingName) else {
+            throw ProblemCode.unsupportedMediaType.problem("The file must be UTF-8.")
+        }
+        let bytes = try await call.request.body.collect(limit: 1 << 20)
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ProblemCode.invalidValue.problem("The file is not UTF-8.")
+        }
+        let file = NetscapeCookieFile(parsing: text, at: clock.now)
+        let (stored, faults) = try await gateway.importCookies(file, in: session, of: call.tenant)
+        return .json(capacity: 128 * faults.count + 64) { json in
+            json.object { json in
+                json.member("stored", stored)
+                json.array("faults") { json in
+                    for fault in faults {
+                        json.object { json in
+                            json.member("line", fault.line)
+                            json.member("detail", fault.reason.sentence)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    func deleteCookies(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        let isUnwanted = try call.cookieFilter()
+        _ = try await gateway.deleteCookies(in: session, of: call.tenant, where: isUnwanted)
+        return Response(status: 204)
+    }
+}
+
+extension Call {
+    /// The cookies that the query is about: all that agree with every member of it.
+    fileprivate func cookieFilter() throws(Problem) -> (Cookie) -> Bool {
+        let filters = try filters("domain", "path", "name")
+        let domain = filters["domain"]?.lowercased()
+        return { cookie in
+            domain ?? cookie.domain == cookie.domain
+                && filters["path"] ?? cookie.path == cookie.path
+                && filters["name"] ?? cookie.name == cookie.name
+        }
+    }
+}

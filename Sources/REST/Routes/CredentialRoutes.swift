@@ -1,0 +1,76 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+/// The credential storage of a session (S-67); its secrets come in and never out.
+extension Service {
+    func listCredentials(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        let isWanted = try call.credentialFilter()
+        let credentials = try gateway.credentials(in: session, of: call.tenant).filter(isWanted)
+        return .json(capacity: 256 * credentials.count + 64) { json in
+            json.object { json in
+                json.array("credentials") { json in
+                    for credential in credentials { credential.write(to: &json) }
+                }
+            }
+        }
+    }
+
+    /// Puts one in, in place of another of the same space and user.
+    func putCredential(_ call: Call) async throws -> Response {
+        let session = try await sessionRecord(of: call)
+        let draft = try await call.json { reader throws(JSONError) in
+            try StoredCredentialDraft(&reader)
+        }
+        let transport = transport
+        let (space, credential) = try draft.checked(in: session) { text throws(URLRejection) in
+            try transport.parse(text)
+        }
+        let stored = try gateway.credentials(in: session.id, of: call.tenant)
+        // The first of a space is its default, until another one is said to be.
+        let hasDefault = stored.contains {
+            $0.isDefault && $0.space == space && $0.user != draft.user
+        }
+        do throws(GatewayError) {
+            try await gateway.putCredential(
+                credential, for: space, asDefault: draft.isDefault ?? !hasDefault, in: session.id,
+                of: call.tenant)
+        } catch {
+            throw Problem(error, credentialAt: draft.user == nil ? "/certificate" : "/password")
+        }
+        return Response(status: 204)
+    }
+
+    func deleteCredentials(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        let isUnwanted = try call.credentialFilter()
+        _ = try await gateway.deleteCredentials(in: session, of: call.tenant, where: isUnwanted)
+        return Response(status: 204)
+    }
+}
+
+extension Call {
+    /// The credentials that the query is about: all that agree with every member of it.
+    fileprivate func credentialFilter() throws(Problem) -> (StoredCredential) -> Bool {
+        let filters = try filters(
+            "host", "port", "protocol", "realm", "authenticationMethod", "isProxy", "user")
+        let port = try number("port", in: 1...65_535, default: 0)
+        let isProxy = filters["isProxy"]
+        guard ["true", "false", nil].contains(isProxy) else {
+            throw Call.invalid("isProxy", "must be true or false")
+        }
+        let host = filters["host"]?.lowercased()
+        return { stored in
+            let space = stored.space
+            return host ?? space.host == space.host && (port == 0 || port == space.port)
+                && filters["protocol"] ?? space.scheme == space.scheme
+                && (filters["realm"] == nil || filters["realm"] == space.realm)
+                && filters["authenticationMethod"] ?? space.method.name == space.method.name
+                && (isProxy == nil || (isProxy == "true") == space.isProxy)
+                && (filters["user"] == nil || filters["user"] == stored.user)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+internal import Engine
+internal import HTTP
+internal import JSON
+internal import Loop
+internal import Semantics
+
+/// The cache of a session (S-24), and what is done to all its stores at once (S-12, S-13).
+extension Service {
+    /// How full it is; with `url`, also what it has for that.
+    func showCache(_ call: Call) async throws -> Response {
+        let session = try await sessionRecord(of: call)
+        let url = try call.filters("url")["url"].map { text throws(Problem) in
+            do throws(URLRejection) {
+                return try transport.parse(text)
+            } catch {
+                throw Problem(error, at: nil).with(parameter: "url")
+            }
+        }
+        let usage = try await gateway.cacheUsage(in: session.id, of: call.tenant)
+        var responses: [CachedEntry]?
+        if let url {
+            responses = try await gateway.cachedResponses(to: url, in: session.id, of: call.tenant)
+        }
+        return .json {
+            usage.write(to: &$0, of: session.configuration.urlCache, responses)
+        }
+    }
+
+    func emptyCache(_ call: Call) async throws -> Response {
+        let session = try await session(of: call)
+        try call.refuseQuery()
+        try await gateway.emptyCache(in: session, of: call.tenant)
+        return Response(status: 204)
+    }
+
+    /// S-12.
+    func resetSession(_ call: Call) async throws -> Response {
+        let session = try await sessionRecord(of: call)
+        try await refuseBody(call)
+        try await gateway.reset(session.id, of: call.tenant)
+        return Response(status: 204)
+    }
+
+    /// S-13.
+    func flushSession(_ call: Call) async throws -> Response {
+        let session = try await sessionRecord(of: call)
+        try await refuseBody(call)
+        try await gateway.flush(session.id, of: call.tenant)
+        return Response(status: 204)
+    }
+
+    /// The session that the path names, as it is now: before anything else of the request is looked at.
+    func sessionRecord(of call: Call) async throws -> SessionRecord {
+        try await gateway.sessionRecord(session(of: call), of: call.tenant)
+    }
+}
+
+extension Call {
+    /// The members of the query by their names, each of them given once.
+    ///
+    /// Others than `names` are refused: who misspells a filter must not delete everything.
+    func filters(_ names: String...) throws(Problem) -> [String: String] {
+        var filters: [String: String] = [:]
+        for (name, value) in request.query {
+            guard names.contains(name) else {
+                throw Call.invalid(
+                    name,
+                    names.isEmpty
+                        ? "is not known here" : "is none of \(names.joined(separator: ", "))")
+            }
+            guard filters.updateValue(value, forKey: name) == nil else {
+                throw Call.invalid(name, "is given twice")
+            }
+        }
+        return filters
+    }
+
+    /// Refuses any query: what is meant to be a filter would be none.
+    func refuseQuery() throws(Problem) { _ = try filters() }
+}
