@@ -86,7 +86,7 @@ struct EventOrder {
         case .didCreate: Step(places: [.new], next: .created)
         case .willBeginDelayedRequest: Step(places: [.created, .recovered], next: .attempt)
         case .needNewBodyStream, .didReceiveInformationalResponse, .didReceiveChallenge,
-            .willPerformHTTPRedirection, .willRetry, .didSendBodyData:
+            .willPerformHTTPRedirection, .willRetry, .didSendBodyData, .isWaitingForConnectivity:
             Step(places: Stage.anyAttempt, next: .attempt)
         case .didResumeAtOffset: Step(places: Stage.beforeResponse, next: .resumed)
         case .didReceiveResponse:
@@ -100,7 +100,7 @@ struct EventOrder {
             Step(places: Stage.anyAttempt.union([.caching, .downloaded]), next: .collected)
         case .didComplete: Step(places: [.collected], next: .over)
         case .didBecomeDownloadTask: Step(places: [.responded, .recovered], next: .over)
-        case .didBecomeInvalid: Step(places: [], next: .over)
+        case .didBecomeInvalid, .didChangeCredentialStorage: Step(places: [], next: .over)
         }
     }
 }

@@ -14,6 +14,8 @@ final class House {
     let directory: TemporaryDirectory
     let gateway: Gateway
     let recorder: EventRecorder
+    /// Tells the gateway of routes.
+    let routes = FakeConnectivity()
     let tenant = TenantID.operatorTenant
     static let files = FileThreads(count: 4)
 
@@ -34,8 +36,9 @@ final class House {
         let contents = try await store.load()
         var parts = Gateway.Parts(
             store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
-            files: House.files, folder: folder, clock: clock)
+            publicSuffixes: FewSuffixes(), files: House.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
+        parts.connectivity = routes
         gateway = Gateway(parts, contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,

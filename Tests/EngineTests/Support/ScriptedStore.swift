@@ -14,6 +14,7 @@ final class ScriptedStore: Store {
         var holdsReads = false
         var newest: [SessionID: Int64] = [:]
         var hasFailed = false
+        var cacheReadCount = 0
     }
 
     /// What a crash leaves.
@@ -30,6 +31,8 @@ final class ScriptedStore: Store {
     var attemptCount: Int { state.withLock { $0.attemptCount } }
     /// Whether it has failed for good: nothing that was offered then, or is now, is ever acknowledged.
     var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    /// How often stored responses were asked for.
+    var cacheReadCount: Int { state.withLock { $0.cacheReadCount } }
     /// The sequence of the newest committed event of a session.
     func newestSequence(of session: SessionID) -> Int64 {
         state.withLock { $0.newest[session] ?? 0 }
@@ -103,6 +106,19 @@ final class ScriptedStore: Store {
     }
 
     func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+
+    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+
+    func cacheEntries(
+        of session: SessionID, under fingerprint: Int64
+    ) async throws(StoreError) -> [KeptResponse] {
+        state.withLock { $0.cacheReadCount += 1 }
+        return try await disk.cacheEntries(of: session, under: fingerprint)
+    }
+
+    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
+        try await disk.cacheIndex(of: session)
+    }
 
     func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
         try await disk.tasks(query)
