@@ -9,8 +9,16 @@ enum KeyCheck {
     private static let context = SealContext(
         tenant: TenantID(rawValue: 0), owner: 0, field: "key check")
 
-    /// Refuses a key that is not the database's, on a connection that cannot write.
+    /// Refuses a key that is not the database's.
     static func verify(_ path: String, sealer: any Sealer) throws {
+        // A new database has no check.
+        guard try !(opens(path, sealer: sealer) ?? true) else { return }
+        throw StoreError.damaged(
+            "The key is not the one that the database was made with. Nothing has been changed.")
+    }
+
+    /// Whether the key is the database's; nil where nothing has been sealed yet. Asked on a connection that cannot write.
+    static func opens(_ path: String, sealer: any Sealer) throws -> Bool? {
         var configuration = Configuration()
         configuration.readonly = true
         let queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -21,11 +29,11 @@ enum KeyCheck {
             }
         }
         try queue.close()
-        // A new database has none.
-        guard let sealed else { return }
-        guard let opened = try? sealer.open(sealed, for: context), opened == words else {
-            throw StoreError.damaged(
-                "The key is not the one that the database was made with. Nothing has been changed.")
+        guard let sealed else { return nil }
+        do {
+            return try sealer.open(sealed, for: context) == words
+        } catch SealError.notAuthentic {
+            return false
         }
     }
 
@@ -33,6 +41,12 @@ enum KeyCheck {
     static func make(_ database: Database, sealer: any Sealer) throws {
         let statement = try PreparedStatement(
             database, "INSERT OR IGNORE INTO gateway (id, keyCheck) VALUES (1, ?1)")
+        try statement.run(1, try sealer.seal(words, for: context))
+    }
+
+    /// Writes the check for another key.
+    static func replace(_ database: Database, sealer: any Sealer) throws {
+        let statement = try PreparedStatement(database, "UPDATE gateway SET keyCheck = ?1")
         try statement.run(1, try sealer.seal(words, for: context))
     }
 }

@@ -9,12 +9,12 @@ enum Schema {
     /// Brings the tables to this version.
     ///
     /// - Throws: when a later version of Ferry has written the database.
-    static func migrate(_ pool: DatabasePool) throws {
+    static func migrate(_ writer: some DatabaseWriter) throws {
         let migrator = migrator
-        guard try !pool.read(migrator.hasBeenSuperseded) else {
+        guard try !writer.read(migrator.hasBeenSuperseded) else {
             throw StoreError.failed("The database was written by a later version of Ferry.")
         }
-        try migrator.migrate(pool)
+        try migrator.migrate(writer)
     }
 
     private static var migrator: DatabaseMigrator {

@@ -24,18 +24,35 @@ struct EventPackWriter {
 
     /// A pack that begins with this event, which is still to be appended.
     init(startingAt event: Event) {
-        tenant = event.tenant
-        session = event.session
-        firstSequence = event.sequence
-        newestAt = event.at.milliseconds
+        self.init(
+            of: event.tenant, event.session, firstSequence: event.sequence, newestAt: event.at)
+    }
+
+    /// A pack of events that are all still to be appended.
+    init(
+        of tenant: TenantID, _ session: SessionID, firstSequence: Int64, newestAt: Timestamp
+    ) {
+        self.tenant = tenant
+        self.session = session
+        self.firstSequence = firstSequence
+        self.newestAt = newestAt.milliseconds
         writer.varint(Self.version)
     }
 
     /// Appends an event; `payload` is what its body carries.
     mutating func append(_ event: Event, _ payload: EventPayload) {
-        let kind = EventKind(event.body)
+        append(
+            PackedEvent(
+                kind: EventKind(event.body), sequence: event.sequence,
+                tenantSequence: event.tenantSequence, at: event.at, task: event.task,
+                payload: payload))
+    }
+
+    /// Appends an event as it lay in another pack.
+    mutating func append(_ event: PackedEvent) {
+        let payload = event.payload
         writer.varint(
-            UInt64(kind.rawValue) << 3 | (event.task == nil ? 0 : 1) << 2
+            UInt64(event.kind.rawValue) << 3 | (event.task == nil ? 0 : 1) << 2
                 | UInt64(payload.form.rawValue))
         writer.varint(zigzag: event.sequence &- lastSequence)
         writer.varint(zigzag: event.tenantSequence &- tenantSequence)
@@ -63,7 +80,7 @@ struct PackedEvent {
     let tenantSequence: Int64
     let at: Timestamp
     let task: TaskID?
-    let payload: EventPayload
+    var payload: EventPayload
 }
 
 /// What of an event's body is stored with it.

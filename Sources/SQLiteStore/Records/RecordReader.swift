@@ -98,6 +98,13 @@ struct RecordReader {
         }
     }
 
+    /// Passes the field on as it is.
+    mutating func copy(_ field: UInt8, to writer: inout RecordWriter) throws(StoreError) {
+        let start = position
+        try skip()
+        writer.put(field, raw: bytes[start..<position], of: type)
+    }
+
     // MARK: Parts of a packed field
 
     mutating func text() throws(StoreError) -> String {

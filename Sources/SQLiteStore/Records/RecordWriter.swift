@@ -67,6 +67,12 @@ struct RecordWriter {
         end(mark)
     }
 
+    /// Puts a value as it was laid out before.
+    mutating func put(_ field: UInt8, raw value: ArraySlice<UInt8>, of type: WireType) {
+        tag(field, type)
+        bytes.append(contentsOf: value)
+    }
+
     // MARK: Records inside the record
 
     /// Begins a record inside the record; `end` must follow.

@@ -55,6 +55,11 @@ extension SealContext {
             tenant: tenant, owner: session.rawValue, field: "cache content \(entry.rawValue)")
     }
 
+    /// The resume data in a task's error, as Engine's `ResumeData` seals them.
+    static func resumeData(of tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: 0, field: "resume data")
+    }
+
     /// What the marks of stored responses are made with.
     static let fingerprintKey = SealContext(
         tenant: TenantID(rawValue: 0), owner: 0, field: "fingerprint key")

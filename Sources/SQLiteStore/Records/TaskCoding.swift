@@ -147,6 +147,26 @@ enum TaskStatus {
         return outcome
     }
 
+    /// The clear part with its error changed; nil where that leaves it as it is.
+    static func clear(
+        _ clear: [UInt8], changingError change: (TransferError) throws -> TransferError
+    ) throws -> [UInt8]? {
+        var reader = RecordReader(clear)
+        var writer = RecordWriter()
+        var isChanged = false
+        while let field = try reader.next() {
+            guard field == Field.error else {
+                try reader.copy(field, to: &writer)
+                continue
+            }
+            let error = try TransferError(try reader.record())
+            let changed = try change(error)
+            isChanged = isChanged || changed != error
+            writer.put(Field.error, record: { changed.write(to: &$0) })
+        }
+        return isChanged ? writer.bytes : nil
+    }
+
     /// Whether there is a content, and it lies in a file.
     static func hasFile(in clear: [UInt8]) throws(StoreError) -> Bool {
         var reader = RecordReader(clear)
