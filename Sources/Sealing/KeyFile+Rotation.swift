@@ -35,6 +35,7 @@ extension KeyFile {
     public func settled(
         isInForce: (DataKey) throws -> Bool
     ) throws -> DataKey? {
+        for file in [self, next] { try file.draft.remove() }
         // Nothing but a rotation makes it, and only whole: what is wrong with it is somebody else's
         // doing, and for the operator to see.
         guard let nextKey = try next.load() else { return try load() }

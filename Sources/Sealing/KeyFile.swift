@@ -40,11 +40,11 @@ public struct KeyFile: Sendable {
 
     /// Makes the file; false, and nothing is done, where there is one.
     ///
-    /// It appears under its name only when it is whole and on the disk, with its folder.
+    /// It appears under its name only when it is whole and on the disk, with its folder. A crash
+    /// may leave its draft, which `settled` removes. One process at a time may make it.
     ///
     /// - Throws: `system`.
     public func make(_ key: DataKey) throws(DataKeyError) -> Bool {
-        let draft = KeyFile(path: "\(path).\(getpid()).new")
         defer { unlink(draft.path) }
         try draft.write(key)
         guard link(draft.path, path) == 0 else {
@@ -73,6 +73,9 @@ public struct KeyFile: Sendable {
         guard rename(path, other.path) == 0 else { throw failure("rename") }
         try other.syncFolder()
     }
+
+    /// What becomes the file; with a name that nobody gives a file of their own.
+    var draft: KeyFile { KeyFile(path: path + ".ferry-draft") }
 
     /// Writes a new file in place of one of that name, down to the disk.
     private func write(_ key: DataKey) throws(DataKeyError) {

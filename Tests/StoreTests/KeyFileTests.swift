@@ -63,6 +63,24 @@ import Testing
         }
     }
 
+    @Test(arguments: ["key.ferry-draft", "key.rotation.ferry-draft"])
+    func `what a crash has left of a key that was being made goes`(name: String) async throws {
+        try await withFile { file, folder in
+            let key = try DataKey.loadOrCreate(at: file.path)
+            try FileManager.default.linkItem(atPath: file.path, toPath: folder + "/" + name)
+            #expect(try file.settled { _ in false } == key)
+            #expect(try names(in: folder) == ["key"])
+            // Nor is it in the way of another one.
+            #expect(
+                FileManager.default.createFile(
+                    atPath: folder + "/" + name, contents: Data([1]), attributes: nil))
+            #expect(try file.beginRotation() != key)
+            try file.finishRotation()
+            #expect(try file.settled { _ in true } != key)
+            #expect(try names(in: folder) == ["key"])
+        }
+    }
+
     @Test func `a next key that is spoilt is shown, and everything left alone`() async throws {
         try await withFile { file, folder in
             let old = try DataKey.loadOrCreate(at: file.path)
