@@ -28,12 +28,12 @@ extension KeyFile {
     /// there is none.
     ///
     /// `isInForce` tells whether the data open with a key. A next key that is in force takes this
-    /// file's place; one that is not goes, provided that this file's key is in force. With neither
-    /// in force nothing is changed.
+    /// file's place, after `complete` has done what else belonged to the rotation; one that is not
+    /// goes, provided that this file's key is in force. With neither in force nothing is changed.
     ///
-    /// - Throws: as `load`; what `isInForce` throws.
+    /// - Throws: as `load`; what `isInForce` and `complete` throw.
     public func settled(
-        isInForce: (DataKey) throws -> Bool
+        isInForce: (DataKey) throws -> Bool, complete: () throws -> Void = {}
     ) throws -> DataKey? {
         for file in [self, next] { try file.draft.remove() }
         // Nothing but a rotation makes it, and only whole: what is wrong with it is somebody else's
@@ -44,6 +44,7 @@ extension KeyFile {
             return key
         }
         guard try isInForce(nextKey) else { return try load() }
+        try complete()
         try finishRotation()
         return nextKey
     }

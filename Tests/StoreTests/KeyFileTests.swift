@@ -25,7 +25,12 @@ import Testing
         try await withFile { file, folder in
             let old = try DataKey.loadOrCreate(at: file.path)
             _ = try file.beginRotation()
-            #expect(try file.settled { $0 == old } == old)
+            let key = try file.settled {
+                $0 == old
+            } complete: {
+                throw Tried()
+            }
+            #expect(key == old)
             #expect(try file.load() == old)
             #expect(try names(in: folder) == ["key"])
             // The next one can begin.
@@ -39,7 +44,22 @@ import Testing
             _ = try DataKey.loadOrCreate(at: file.path)
             let new = try file.beginRotation()
             if !oldIsThere { try file.remove() }
-            #expect(try file.settled { $0 == new } == new)
+            // What else belongs to the rotation comes before, so that it is not forgotten.
+            #expect(throws: Tried.self) {
+                try file.settled {
+                    $0 == new
+                } complete: {
+                    throw Tried()
+                }
+            }
+            #expect(try file.next.load() == new)
+            var completed = 0
+            let key = try file.settled {
+                $0 == new
+            } complete: {
+                completed += 1
+            }
+            #expect(key == new && completed == 1)
             #expect(try file.load() == new)
             #expect(try names(in: folder) == ["key"])
         }
