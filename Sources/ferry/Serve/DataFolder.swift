@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import REST
+import SQLiteStore
 
 /// The data directory: the gateway's own, locked while it runs.
 struct DataFolder {
@@ -8,28 +9,44 @@ struct DataFolder {
     let root: String
 
     /// Makes the folder, for its owner only, and locks it.
-    /// - Throws: `ServeSettings.Refusal` where it cannot be made, or another gateway has it.
-    init(_ root: String) throws {
-        let absolute =
-            root.hasPrefix("/") ? root : FileManager.default.currentDirectoryPath + "/" + root
-        self.root = absolute
+    /// - Throws: `Refusal` where it cannot be made, or another gateway has it.
+    init(_ path: String) throws {
+        root = DataFolder.absolute(path)
         do {
             try FileManager.default.createDirectory(
-                atPath: absolute, withIntermediateDirectories: true,
+                atPath: root, withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
         } catch {
-            throw ServeSettings.Refusal(
-                description: "The data directory \(root) cannot be made.", code: 73)
+            throw Refusal(description: "The data directory \(path) cannot be made.", code: 73)
         }
+        try lock()
+    }
+
+    /// Locks a folder that a gateway has made.
+    /// - Throws: `Refusal` where it is none, or a gateway has it.
+    init(existing path: String) throws {
+        root = DataFolder.absolute(path)
+        guard FileManager.default.fileExists(atPath: self.path(DurableStore.fileName)) else {
+            throw Refusal(description: "\(path) is no data directory of a gateway.", code: 66)
+        }
+        try lock()
+    }
+
+    private static func absolute(_ path: String) -> String {
+        path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+    }
+
+    private func lock() throws {
         // Held by the process to its end, also to a sudden one.
-        let lock = open(absolute + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        let lock = open(path("lock"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
-            throw ServeSettings.Refusal(
-                description: "The data directory \(root) cannot be written.", code: 73)
+            throw Refusal(description: "The data directory \(root) cannot be written.", code: 73)
         }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            throw ServeSettings.Refusal(
-                description: "Another gateway uses the data directory \(root).", code: 75)
+            throw Refusal(
+                description: """
+                    Another gateway uses the data directory \(root), or `ferry key rotate` does.
+                    """, code: 75)
         }
     }
 
@@ -39,7 +56,7 @@ struct DataFolder {
     func token(environment: [String: String]) throws -> AccessToken {
         if let text = environment["FERRY_TOKEN"] {
             guard let token = AccessToken(text) else {
-                throw ServeSettings.Refusal(
+                throw Refusal(
                     description: "FERRY_TOKEN is no token: fry_… with a right checksum.", code: 78)
             }
             return token
@@ -47,7 +64,7 @@ struct DataFolder {
         let path = path("token")
         if let data = FileManager.default.contents(atPath: path) {
             guard let token = AccessToken(String(decoding: data, as: UTF8.self)) else {
-                throw ServeSettings.Refusal(
+                throw Refusal(
                     description: "\(path) holds no token; remove it, and a new one is made.",
                     code: 78)
             }
@@ -70,8 +87,8 @@ struct DataFolder {
         else { throw DataFolder.failure(path) }
     }
 
-    private static func failure(_ path: String) -> ServeSettings.Refusal {
-        ServeSettings.Refusal(
+    private static func failure(_ path: String) -> Refusal {
+        Refusal(
             description: "\(path) cannot be written: \(String(cString: strerror(errno)))", code: 73)
     }
 }

@@ -34,10 +34,9 @@ struct GatewayProcess {
             let folder = try DataFolder(settings.dataDirectory)
             let process = try await GatewayProcess(settings, folder, environment)
             return try await process.serve()
-        } catch let refusal as ServeSettings.Refusal {
-            return Serve.say(refusal.description, code: refusal.code)
         } catch {
-            return Serve.say("\(error)", code: 74)
+            let refusal = Refusal(error, in: settings.dataDirectory)
+            return Serve.say(refusal.description, code: refusal.code)
         }
     }
 
@@ -54,7 +53,7 @@ struct GatewayProcess {
                 userAgent: "ferry/\(Ferry.version)",
                 trustedCertificates: settings.trustedCertificates))
         let digests = SHADigests()
-        let sealer = AESGCMSealer(key: try DataKey.loadOrCreate(at: folder.path("key")))
+        let sealer = AESGCMSealer(key: try StoreKey.find(settings.key, in: folder).key)
         token = try folder.token(environment: environment)
         let store = try DurableStore(folder: folder.root, sealer: sealer)
         let contents = ContentFolder(path: folder.path("content"))

@@ -28,6 +28,16 @@ struct Serve: ParsableCommand {
     var dataDirectory: String?
 
     @Option(
+        help: ArgumentHelp(
+            "A file with the key that seals secrets on the disk (default: the data directory's own).",
+            discussion: """
+                32 bytes, for the gateway's user only: (umask 077 && head -c 32 /dev/urandom > FILE). \
+                FERRY_KEY, in place of a file, is the key itself as 64 hexadecimal digits; it is \
+                taken out of the environment. `ferry key rotate` changes the key.
+                """, valueName: "file"), completion: .file())
+    var keyFile: String?
+
+    @Option(
         name: .customLong("allow-destination"),
         help: "Addresses that may be fetched from beside the public ones: CIDR[:port]; repeatable.")
     var allowDestinations: [String] = []
@@ -62,10 +72,13 @@ struct Serve: ParsableCommand {
     var configuration: String?
 
     func run() throws {
-        let environment = ProcessInfo.processInfo.environment
+        let (environment, keys) = ProcessEnvironment.taking([
+            KeySource.variable, KeyRotation.variable,
+        ])
         let settings: ServeSettings
         do {
-            settings = try ServeSettings(self, environment: environment)
+            settings = try ServeSettings(
+                self, environment: environment, key: keys[KeySource.variable])
         } catch {
             throw ExitCode(Serve.say(error.description, code: error.code))
         }

@@ -1,0 +1,85 @@
+import ArgumentParser
+
+/// `ferry key`: what is done with the key of a data directory.
+struct Key: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Change the key that secrets on the disk are sealed with.",
+        subcommands: [Rotate.self])
+
+    /// `ferry key rotate`: seals the data with another key.
+    struct Rotate: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Seal the data directory with another key; the gateway must be stopped.",
+            discussion: """
+                A new key takes the place of the old one in its file: that of the data directory, or \
+                of --key-file. With --new-key-file, or FERRY_NEW_KEY, that is the new key, and the \
+                old one's file is not changed; only the data directory's own is removed. Name the \
+                old key as `ferry serve` is told: nothing, --key-file or FERRY_KEY.
+
+                Keys in the environment are 64 hexadecimal digits (openssl rand -hex 32), in files \
+                32 bytes (head -c 32 /dev/urandom) of mode 0600.
+
+                It may be interrupted at any time, also by a crash: the data are sealed with the old \
+                key or the new one, never with both, and the next start finds the right one in the \
+                file. Where it was interrupted with a key of yours, give the same command again.
+
+                Copies of the data directory that were made before need the old key. Resume data \
+                that clients have kept is sealed with it, too: it is refused from then on (422), and \
+                those downloads begin anew.
+
+                Exit status: 0 done; 64 wrong arguments; 65 the database is damaged; 66 no such data \
+                directory or key file; 74 the disk failed or is full; 75 a gateway runs; 78 the key \
+                is not the one that the data are sealed with, or is no key.
+                """)
+
+        @Option(help: "The data directory (default: ./ferry-data).", completion: .directory)
+        var dataDirectory: String?
+
+        @Option(
+            help: "The file of the old key (default: that in the data directory).",
+            completion: .file())
+        var keyFile: String?
+
+        @Option(
+            help: "A file with the new key; it is made where there is none.", completion: .file())
+        var newKeyFile: String?
+
+        @Option(help: "The file with the options of `ferry serve`, in JSON.", completion: .file())
+        var configuration: String?
+
+        func run() throws {
+            let (environment, keys) = ProcessEnvironment.taking([
+                KeySource.variable, KeyRotation.variable,
+            ])
+            var place = dataDirectory ?? ""
+            do {
+                let settings = try SettingsSource(
+                    configuration: configuration, environment: environment)
+                place = dataDirectory ?? settings.dataDirectory
+                let source = try KeySource(
+                    option: keyFile, settings, variable: keys[KeySource.variable])
+                let target = try target(keys[KeyRotation.variable])
+                let rotation = KeyRotation(
+                    folder: try DataFolder(existing: place), source: source, target: target)
+                for sentence in try rotation.run() { Serve.tell(sentence) }
+            } catch {
+                let refusal = Refusal(error, in: place)
+                throw ExitCode(Serve.say(refusal.description, code: refusal.code))
+            }
+        }
+
+        private func target(_ variable: String?) throws -> KeyRotation.Target {
+            switch (newKeyFile, variable) {
+            case (nil, nil): .inPlace
+            case (let path?, nil): .file(path)
+            case (nil, let text?):
+                .environment(try KeySource.key(of: KeyRotation.variable, text))
+            case (.some, .some):
+                throw Refusal(
+                    description: """
+                        There are two new keys: give one of --new-key-file and FERRY_NEW_KEY.
+                        """, code: 64)
+            }
+        }
+    }
+}

@@ -1,0 +1,105 @@
+import Diagnostics
+import Engine
+import Foundation
+import Glibc
+import SQLiteStore
+import Sealing
+
+/// The key that opens a data directory.
+struct StoreKey {
+    let key: DataKey
+    /// The file that it is in; nil for one of the environment.
+    let file: KeyFile?
+    private static let log = Log("key")
+
+    /// The key of a source, which has been tried.
+    ///
+    /// A rotation that was interrupted is settled. In the data directory the key is made at the
+    /// first start, and never again: another one could not open what is there.
+    ///
+    /// - Throws: `Refusal` where there is no key, or it is not the one that the data are sealed with.
+    static func find(_ source: KeySource, in folder: DataFolder) throws -> StoreKey {
+        switch source {
+        case .environment(let key):
+            guard try folder.isSealed(with: key) != false else {
+                throw Refusal.wrongKey(KeySource.variable, folder)
+            }
+            return StoreKey(key: key, file: nil)
+        case .file(let path):
+            let file = try KeyFile(named: path)
+            guard let key = try settled(file, in: folder) else { throw Refusal.noKeyFile(path) }
+            return StoreKey(key: key, file: file)
+        case .dataDirectory:
+            let file = folder.keyFile
+            if let key = try settled(file, in: folder) { return StoreKey(key: key, file: file) }
+            guard try folder.isSealed(with: DataKey()) == nil else {
+                throw Refusal(
+                    description: """
+                        \(file.path) is missing, and nothing else opens what is sealed in \
+                        \(folder.root): put it back, or name the key with --key-file or FERRY_KEY. \
+                        Nothing has been changed.
+                        """, code: 78)
+            }
+            return StoreKey(key: try DataKey.loadOrCreate(at: file.path), file: file)
+        }
+    }
+
+    private static func settled(_ file: KeyFile, in folder: DataFolder) throws -> DataKey? {
+        let key = try file.settled {
+            try folder.isSealed(with: $0) != false
+        } complete: {
+            guard try !folder.scrub() else { return }
+            log.write(.warning, "no room to clear the database of what the former key has sealed")
+        }
+        if let key, try folder.isSealed(with: key) == false {
+            throw Refusal.wrongKey("The key in \(file.path)", folder)
+        }
+        return key
+    }
+}
+
+extension DataFolder {
+    /// The key's file where the operator gives no key.
+    var keyFile: KeyFile { KeyFile(path: path("key")) }
+
+    /// Whether a key opens what is here; nil where nothing is sealed yet.
+    func isSealed(with key: DataKey) throws(StoreError) -> Bool? {
+        try DurableStore.isSealed(folder: root, with: AESGCMSealer(key: key))
+    }
+}
+
+extension KeyFile {
+    /// The file that an operator names: through symbolic links, as secrets are mounted.
+    ///
+    /// - Throws: `Refusal` where there is none, unless it may be new.
+    init(named path: String, orNew mayBeNew: Bool = false) throws(Refusal) {
+        guard let resolved = realpath(path, nil) else {
+            guard errno == ENOENT else {
+                throw Refusal(.system(path: path, call: "realpath", errno: errno))
+            }
+            guard mayBeNew else { throw Refusal.noKeyFile(path) }
+            self.init(path: path)
+            return
+        }
+        defer { free(resolved) }
+        self.init(path: String(cString: resolved))
+    }
+}
+
+extension Refusal {
+    fileprivate static func wrongKey(_ name: String, _ folder: DataFolder) -> Refusal {
+        Refusal(
+            description: """
+                \(name) is not the key that the data in \(folder.root) are sealed with: name the \
+                right one with --key-file or FERRY_KEY. Nothing has been changed.
+                """, code: 78)
+    }
+
+    fileprivate static func noKeyFile(_ path: String) -> Refusal {
+        Refusal(
+            description: """
+                There is no key file \(path). Make one with: (umask 077 && head -c 32 /dev/urandom \
+                > FILE)
+                """, code: 66)
+    }
+}

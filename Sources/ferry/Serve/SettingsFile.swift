@@ -1,0 +1,43 @@
+import Foundation
+import JSON
+
+/// A configuration file: one JSON object of texts, numbers, true or false, and arrays of texts.
+struct SettingsFile {
+    private static let names: Set = [
+        "host", "port", "unixSocket", "dataDirectory", "allowDestination", "allowHost",
+        "negotiateHost", "trustedCertificates", "behindTlsProxy", "logLevel", "keyFile",
+    ]
+
+    var values: [String: [String]] = [:]
+
+    static func read(_ path: String) throws(Refusal) -> SettingsFile {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw Refusal(
+                description: "The configuration file \(path) cannot be read.", code: 66)
+        }
+        var file = SettingsFile()
+        do throws(JSONError) {
+            try JSONReader.read(Array(data)) { reader throws(JSONError) in
+                try reader.object { reader, name throws(JSONError) in
+                    guard names.contains(name) else { throw reader.unknownMember(name) }
+                    file.values[name] = try texts(&reader)
+                }
+            }
+        } catch {
+            throw Refusal(description: "\(path): the value \(error)", code: 78)
+        }
+        return file
+    }
+
+    private static func texts(_ reader: inout JSONReader) throws(JSONError) -> [String] {
+        switch try reader.peekKind() {
+        case .array:
+            var texts: [String] = []
+            try reader.array { reader throws(JSONError) in texts.append(try reader.string()) }
+            return texts
+        case .number: return [String(try reader.int64())]
+        case .bool: return [String(try reader.bool())]
+        default: return [try reader.string()]
+        }
+    }
+}
