@@ -164,8 +164,8 @@ private struct FileGateway: Sendable {
         let engine = Engine.Gateway(
             Engine.Gateway.Parts(
                 store: MemoryStore(), transport: transport, digests: digests,
-                sealer: AESGCMSealer(key: DataKey()), files: FileThreads(count: 2), folder: folder,
-                clock: clock),
+                sealer: AESGCMSealer(key: DataKey()), publicSuffixes: TopLevelSuffixes(),
+                files: FileThreads(count: 2), folder: folder, clock: clock),
             contents: StoreContents(), limits: limits)
         var table = TokenTable(digests: digests)
         for (token, tenant) in tokens {

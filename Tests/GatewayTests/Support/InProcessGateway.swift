@@ -45,8 +45,8 @@ struct InProcessGateway: Sendable {
         let gateway = Engine.Gateway(
             Engine.Gateway.Parts(
                 store: MemoryStore(), transport: transport, digests: digests,
-                sealer: AESGCMSealer(key: DataKey()), files: FileThreads(count: 1),
-                folder: folder),
+                sealer: AESGCMSealer(key: DataKey()), publicSuffixes: TopLevelSuffixes(),
+                files: FileThreads(count: 1), folder: folder),
             contents: StoreContents())
         var tokens = TokenTable(digests: digests)
         for (token, principal) in principals { tokens.add(token, for: principal) }
