@@ -1,27 +1,52 @@
 internal import CCurl
+internal import Engine
 internal import Loop
 internal import Semantics
 
 /// From libcurl's results to errors (S-61).
 @LoopActor
 enum AttemptOutcome {
-    /// Why a transfer has failed.
+    /// Why a transfer has failed; `tried` are the addresses that there was a socket for.
     static func error(
-        of failure: CurlFailure, on easy: EasyHandle, wasDenied: Bool, contentEncoding: String?,
-        at url: WebURL
+        of failure: CurlFailure, on easy: EasyHandle, wasDenied: Bool, tried: [IPAddress],
+        contentEncoding: String?, of request: AttemptRequest
     ) -> TransferError {
         var circumstances = CurlCircumstances()
         circumstances.wasDenied = wasDenied
+        circumstances.hasRoute = hasRoute(failure, tried, request)
+        circumstances.proxyError = easy.long(CURLINFO_PROXY_ERROR)
         circumstances.osErrno = Int32(truncatingIfNeeded: easy.long(CURLINFO_OS_ERRNO))
         circumstances.sslVerifyResult = easy.long(CURLINFO_SSL_VERIFYRESULT)
         circumstances.requestByteCount = Int64(easy.long(CURLINFO_REQUEST_SIZE))
         circumstances.contentEncoding = contentEncoding
-        return error(failure, easy.words(for: failure), circumstances, at: url)
+        return error(failure, easy.words(for: failure), circumstances, at: request.url)
+    }
+
+    /// A name was not found, in the resolver's words.
+    static func error(ofLookingUp host: String, _ words: String, at url: WebURL) -> TransferError {
+        var circumstances = CurlCircumstances()
+        circumstances.hasRoute = hasRoute(lookingUp: host)
+        return error(.unknownHost, words, circumstances, at: url)
     }
 
     /// Why a transfer could not begin.
     static func error(of failure: CurlFailure, at url: WebURL) -> TransferError {
         error(failure, failure.words, CurlCircumstances(), at: url)
+    }
+
+    private static func hasRoute(
+        _ failure: CurlFailure, _ tried: [IPAddress], _ request: AttemptRequest
+    ) -> Bool? {
+        switch failure.code {
+        case CURLE_COULDNT_RESOLVE_HOST: hasRoute(lookingUp: request.url.host)
+        case CURLE_COULDNT_RESOLVE_PROXY: hasRoute(lookingUp: request.proxy?.host ?? "")
+        case CURLE_COULDNT_CONNECT where tried.count > 1: tried.contains(where: RouteProbe.hasRoute)
+        default: nil
+        }
+    }
+
+    private static func hasRoute(lookingUp host: String) -> Bool {
+        !RouteFailure.isLackOfRoute(lookingUp: host, hasWayOut: RouteProbe.hasWayOut)
     }
 
     private static func error(

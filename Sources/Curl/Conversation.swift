@@ -19,7 +19,7 @@ struct Conversation {
     private var requestCount = 0
 
     init(_ request: AttemptRequest) {
-        let proxyCredential = request.proxy == nil ? nil : request.proxyCredential
+        let proxyCredential = request.httpProxy == nil ? nil : request.proxyCredential
         needsAnswers = [request.credential, proxyCredential].contains {
             $0?.scheme.needsAnswers == true
         }

@@ -48,6 +48,10 @@ final class CurlAttempt: Attempt {
     var sentByteCount: Int64 = 0
     /// Sending a body that is pulled: see `CurlAttempt+Upload`.
     let upload: Upload?
+    /// What a SOCKS proxy is told in place of the host; set before the attempt begins.
+    var address: IPAddress?
+    /// The addresses that libcurl got a socket for.
+    private var tried: [IPAddress] = []
 
     // Why a callback ended the transfer, if one did.
     private var wasDenied = false
@@ -75,6 +79,7 @@ final class CurlAttempt: Attempt {
 
     /// The attempt is about to be given to libcurl.
     func begin(_ easy: EasyHandle, in pool: CurlPool) {
+        clock.restart()
         self.easy = easy
         self.pool = pool
         upload?.body.onReady { [weak self] in self?.bodyIsReady() }
@@ -229,6 +234,7 @@ final class CurlAttempt: Attempt {
             wasDenied = true
             return ccurl_socket_bad
         }
+        tried.append(address.ip)
         upload?.connects()
         tunnel.connects()
         return address.makeSocket()
@@ -319,7 +325,6 @@ final class CurlAttempt: Attempt {
     /// What was held back of the connection that libcurl had chosen comes on a new one.
     private func beginAnew(instead easy: EasyHandle) {
         needsFreshConnection = false
-        clock.restart()
         do throws(CurlFailure) {
             try pool?.beginAnew(self, instead: easy)
         } catch {
@@ -365,8 +370,8 @@ final class CurlAttempt: Attempt {
             if !wasAnswered, let error = handshake?.error(at: request.url.string) { return error }
         }
         return AttemptOutcome.error(
-            of: failure, on: easy, wasDenied: wasDenied,
-            contentEncoding: reader.head?.headers.first("Content-Encoding"), at: request.url)
+            of: failure, on: easy, wasDenied: wasDenied, tried: tried,
+            contentEncoding: reader.head?.headers.first("Content-Encoding"), of: request)
     }
 
     /// RFC 9112 §6.3: without a length and without chunks, the end of the connection is the end of the body.

@@ -22,10 +22,15 @@ final class CurlPool: ConnectionPool {
 
     private let share: FairShare
     private let tickets: Tickets
+    private let addresses: AddressBook
 
-    init(_ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets) {
+    init(
+        _ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets,
+        addresses: AddressBook
+    ) {
         self.share = share
         self.tickets = tickets
+        self.addresses = addresses
         self.settings = settings
         self.common = common
         self.gate = EgressGate(common.egress)
@@ -35,6 +40,7 @@ final class CurlPool: ConnectionPool {
     private init(apartFrom pool: CurlPool) {
         share = pool.share
         tickets = pool.tickets
+        addresses = pool.addresses
         settings = pool.settings
         common = pool.common
         gate = pool.gate
@@ -57,15 +63,49 @@ final class CurlPool: ConnectionPool {
             attempt.endSoon(refusal)
             return attempt
         }
-        guard request.needsTickets else {
-            begin(attempt, request)
-            return attempt
+        if request.proxy?.kind.isToldAddresses == true {
+            findAddress(for: attempt, request)
+        } else {
+            findTickets(for: attempt, request)
         }
+        return attempt
+    }
+
+    /// libcurl tells nobody which address it gives to a proxy. So the name is looked up here, what it leads to is
+    /// judged, and libcurl gets an address in its place. A connection through the proxy is kept for that address only.
+    private func findAddress(for attempt: CurlAttempt, _ request: AttemptRequest) {
+        let url = request.url
+        let start = ContinuousClock.now
+        addresses.find(url.host) { [self] answer in
+            guard attempt.observer != nil else { return }
+            switch answer {
+            case .failure(let failure):
+                attempt.endSoon(
+                    AttemptOutcome.error(ofLookingUp: url.host, failure.words, at: url))
+            case .success(let found):
+                let known = found.filter { request.proxy?.kind != .socks4 || $0.bitCount == 32 }
+                guard !known.isEmpty else { return attempt.endSoon(Self.isTooNew(url)) }
+                attempt.address = known.first { gate.mayTell($0, port: url.port) }
+                guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
+                var request = request
+                request.connectTimeout? -= (ContinuousClock.now - start) / .seconds(1)
+                findTickets(for: attempt, request)
+            }
+        }
+    }
+
+    private static func isTooNew(_ url: WebURL) -> TransferError {
+        .url(
+            .cannotConnectToHost, at: url.string,
+            message: "The host has no address of version 4, and SOCKS 4 knows no other.")
+    }
+
+    private func findTickets(for attempt: CurlAttempt, _ request: AttemptRequest) {
+        guard request.needsTickets else { return begin(attempt, request) }
         tickets.prove(request) { [self] proofs in
             guard attempt.observer != nil else { return }
             begin(attempt, request, proofs)
         }
-        return attempt
     }
 
     private func begin(
@@ -181,8 +221,7 @@ final class CurlPool: ConnectionPool {
             throw .malformedURL
         }
         try easy.setConnection(request)
-        try easy.setDestination(
-            url, proxy: request.proxy, request.proxyCredential)
+        try easy.setDestination(url, request, address: attempt.address)
         if request.url.isSecure {
             try easy.setSecurity(
                 request, settings, trustedCertificates: common.trustedCertificates)

@@ -12,14 +12,22 @@ public final class CurlTransport: Transport {
     private lazy var share = FairShare()
     private lazy var identityThread = FileThreads(count: 1)
     private lazy var tickets = Tickets()
+    private lazy var lookups = AddressBook.Lookups(asking: ask)
+    private let ask: AddressBook.Resolver
 
     /// Prepares libcurl and the process for it.
     ///
     /// The first one removes `*_PROXY` and `SSLKEYLOGFILE` from the environment and sets the locale's `LC_CTYPE`
     /// make it at the start of the program, before other threads read either.
-    public nonisolated init(_ settings: CurlSettings) {
+    public nonisolated convenience init(_ settings: CurlSettings) {
+        self.init(settings, asking: AddressBook.askSystem)
+    }
+
+    /// The same with a resolver of one's own for the names of which a proxy gets the address.
+    nonisolated init(_ settings: CurlSettings, asking ask: @escaping AddressBook.Resolver) {
         LibcurlProcess.prepare()
         self.settings = settings
+        self.ask = ask
     }
 
     /// Reads a URL by libcurl's parser, at most 32 KiB long. About 3 µs.
@@ -54,6 +62,8 @@ public final class CurlTransport: Transport {
 
     /// Makes a pool. It costs nothing until its first attempt.
     public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
-        CurlPool(settings, self.settings, share: share, tickets: tickets)
+        CurlPool(
+            settings, self.settings, share: share, tickets: tickets,
+            addresses: AddressBook(lookups))
     }
 }

@@ -15,6 +15,7 @@ struct CurlFailure: Error, Equatable {
 
     static let outOfMemory = CurlFailure(failing: CURLE_OUT_OF_MEMORY)
     static let malformedURL = CurlFailure(failing: CURLE_URL_MALFORMAT)
+    static let unknownHost = CurlFailure(failing: CURLE_COULDNT_RESOLVE_HOST)
 
     /// libcurl's own words for the code.
     var words: String { String(cString: curl_easy_strerror(code)) }
@@ -32,6 +33,7 @@ final class EasyHandle {
     private let errorText: UnsafeMutablePointer<CChar>
     private var headerLines: UnsafeMutablePointer<curl_slist>?
     private var proxyHeaderLines: UnsafeMutablePointer<curl_slist>?
+    private var connectTo: UnsafeMutablePointer<curl_slist>?
     private var url: OpaquePointer?
 
     init() {
@@ -46,6 +48,7 @@ final class EasyHandle {
         curl_easy_cleanup(raw)
         curl_slist_free_all(headerLines)
         curl_slist_free_all(proxyHeaderLines)
+        curl_slist_free_all(connectTo)
         curl_url_cleanup(url)
         errorText.deallocate()
     }
@@ -118,6 +121,14 @@ final class EasyHandle {
         guard let longer = curl_slist_append(proxyHeaderLines, line) else { throw .outOfMemory }
         proxyHeaderLines = longer
         try check(ccurl_set_pointer(raw, CURLOPT_PROXYHEADER, proxyHeaderLines))
+    }
+
+    /// Takes what is connected to in place of the URL's host, in libcurl's form. The host stays what requests and
+    /// certificates are about.
+    func set(connectTo place: String) throws(CurlFailure) {
+        guard let longer = curl_slist_append(connectTo, place) else { throw .outOfMemory }
+        connectTo = longer
+        try check(ccurl_set_pointer(raw, CURLOPT_CONNECT_TO, connectTo))
     }
 
     /// Turns the result of a setting into an error.

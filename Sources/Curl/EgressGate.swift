@@ -1,6 +1,6 @@
 internal import Semantics
 
-/// The egress policy at the three places where a transfer meets it.
+/// The egress policy at the places where a transfer meets it.
 ///
 /// The last answers are kept, since most attempts go where the attempt before went.
 final class EgressGate {
@@ -35,6 +35,11 @@ final class EgressGate {
     /// Before a socket is made.
     func mayConnect(to address: SocketAddress) -> Bool {
         policy.permits(address: address.ip, port: address.port)
+    }
+
+    /// Before a proxy is asked to connect there.
+    func mayTell(_ address: IPAddress, port: Int) -> Bool {
+        policy.permits(address: address, port: port)
     }
 
     /// Before a request goes out, on a new connection or on one that was kept.

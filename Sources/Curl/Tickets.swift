@@ -25,7 +25,7 @@ final class Tickets {
     /// Makes what the request wants, and calls back on a later turn of the loop.
     func prove(_ request: AttemptRequest, then goOn: @escaping @LoopActor (Proofs) -> Void) {
         let server = request.credential?.scheme == .negotiate ? request.url.host : nil
-        let proxy = request.proxyNegotiates ? request.proxy?.host : nil
+        let proxy = request.proxyNegotiates ? request.httpProxy?.host : nil
         thread.submit {
             Proofs(server: server.flatMap(Self.proof), proxy: proxy.flatMap(Self.proof))
         } then: { result in
@@ -53,7 +53,7 @@ final class Tickets {
 
 extension AttemptRequest {
     /// Whether a proxy is asked that wants a ticket.
-    var proxyNegotiates: Bool { proxy != nil && proxyCredential?.scheme == .negotiate }
+    var proxyNegotiates: Bool { httpProxy != nil && proxyCredential?.scheme == .negotiate }
 
     /// Whether tickets are needed before it goes out.
     var needsTickets: Bool { credential?.scheme == .negotiate || proxyNegotiates }

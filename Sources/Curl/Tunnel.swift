@@ -12,7 +12,7 @@ struct Tunnel {
     private var answer: (head: ResponseHead, requestSize: Int)?
 
     init(_ request: AttemptRequest) {
-        isNeeded = request.proxy != nil && request.url.isSecure
+        isNeeded = request.httpProxy != nil && request.url.isSecure
     }
 
     /// A connection is made.

@@ -6,6 +6,11 @@ public struct CurlCircumstances: Equatable, Sendable {
     public var wasDenied = false
     /// `CURLINFO_OS_ERRNO`; 0 for none.
     public var osErrno: Int32 = 0
+    /// Whether a way leads to one of the addresses that were tried, or to somebody who could be asked for a name; nil
+    /// where nobody has looked.
+    public var hasRoute: Bool?
+    /// `CURLINFO_PROXY_ERROR`: a `CURLPX_…`; 0 for none.
+    public var proxyError = 0
     /// `CURLINFO_SSL_VERIFYRESULT`: an `X509_V_ERR_…`; 0 for a chain that verified.
     public var sslVerifyResult = 0
     /// `CURLINFO_REQUEST_SIZE`: bytes of request heads that went out; 0 where none did.
@@ -30,8 +35,12 @@ public enum CurlErrorTable {
         case success
         /// Always this error.
         case error(URLErrorCode)
-        /// No host by that name; or no socket to it, by the errno.
+        /// No host by that name, or no way to ask for it.
+        case lookup
+        /// No connection, by the errno.
         case connect
+        /// A SOCKS proxy has not connected; libcurl's code for that tells why.
+        case proxy
         /// `unsupportedURL` before, `cannotParseResponse` after a request went out (HTTP/0.9 and the like).
         case protocolUnsupported
         /// The verify result tells which certificate error.
@@ -81,7 +90,9 @@ public enum CurlErrorTable {
         switch meaning {
         case .success: nil
         case .error(let code): code
-        case .connect: connectError(circumstances.osErrno)
+        case .lookup: circumstances.hasRoute == false ? .notConnectedToInternet : .cannotFindHost
+        case .connect: connectError(circumstances)
+        case .proxy: proxyError(circumstances.proxyError)
         case .protocolUnsupported:
             circumstances.requestByteCount > 0 ? .cannotParseResponse : .unsupportedURL
         case .certificate: certificateError(circumstances.sslVerifyResult)
@@ -91,11 +102,26 @@ public enum CurlErrorTable {
         }
     }
 
-    /// No route to the network is the machine's own state (S-26 waits for it); all else is the server's.
-    private static func connectError(_ osErrno: Int32) -> URLErrorCode {
-        switch osErrno {
-        case ENETDOWN, ENETUNREACH, EHOSTUNREACH: .notConnectedToInternet
-        case ETIMEDOUT: .timedOut
+    /// No way to the network is the machine's own state (S-26 waits for it); all else is the server's. The errno is that
+    /// of one address: another one may have refused.
+    private static func connectError(_ circumstances: CurlCircumstances) -> URLErrorCode {
+        let isLackOfRoute = RouteFailure.isLackOfRoute(osErrno: circumstances.osErrno)
+        if isLackOfRoute, circumstances.hasRoute != true { return .notConnectedToInternet }
+        return circumstances.osErrno == ETIMEDOUT ? .timedOut : .cannotConnectToHost
+    }
+
+    /// `CURLproxycode` of curl.h. <https://curl.se/libcurl/c/CURLINFO_PROXY_ERROR.html>
+    private static func proxyError(_ proxyError: Int) -> URLErrorCode {
+        switch proxyError {
+        // BAD_ADDRESS_TYPE, BAD_VERSION, UNKNOWN_FAIL, UNKNOWN_MODE: it does not speak SOCKS.
+        case 1, 2, 31, 32: .badServerResponse
+        // CLOSED, RECV_…, SEND_…
+        case 3, 13...16, 28...30: .networkConnectionLost
+        // IDENTD, IDENTD_DIFFER, NO_AUTH, USER_REJECTED: it wants to know who asks.
+        case 7, 8, 12, 33: .userAuthenticationRequired
+        // RESOLVE_HOST
+        case 27: .cannotFindHost
+        // REPLY_…, REQUEST_FAILED: it could not, or would not, connect.
         default: .cannotConnectToHost
         }
     }
@@ -121,8 +147,8 @@ public enum CurlErrorTable {
         Row(name: "FAILED_INIT", meaning: .error(.unknown)),
         Row(name: "URL_MALFORMAT", meaning: .error(.badURL)),
         Row(name: "NOT_BUILT_IN", meaning: .error(.unknown)),
-        Row(name: "COULDNT_RESOLVE_PROXY", meaning: .error(.cannotFindHost)),
-        Row(name: "COULDNT_RESOLVE_HOST", meaning: .error(.cannotFindHost)),
+        Row(name: "COULDNT_RESOLVE_PROXY", meaning: .lookup),
+        Row(name: "COULDNT_RESOLVE_HOST", meaning: .lookup),
         Row(name: "COULDNT_CONNECT", meaning: .connect),
         Row(name: "WEIRD_SERVER_REPLY", meaning: .error(.badServerResponse)),
         Row(name: "REMOTE_ACCESS_DENIED", meaning: .error(.unknown)),
@@ -222,7 +248,7 @@ public enum CurlErrorTable {
         Row(name: "AUTH_ERROR", meaning: .error(.userAuthenticationRequired)),
         Row(name: "HTTP3", meaning: .error(.cannotParseResponse)),
         Row(name: "QUIC_CONNECT_ERROR", meaning: .error(.cannotConnectToHost)),
-        Row(name: "PROXY", meaning: .error(.cannotConnectToHost)),
+        Row(name: "PROXY", meaning: .proxy),
         Row(name: "SSL_CLIENTCERT", meaning: .error(.clientCertificateRequired)),
         Row(name: "UNRECOVERABLE_POLL", meaning: .error(.unknown)),
         // 100

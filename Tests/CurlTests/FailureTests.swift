@@ -44,6 +44,17 @@ import Testing
     }
 
     @LoopActor
+    @Test func `an address that no way leads to is no server that refuses (S-26)`() async throws {
+        // To the broadcast address of a network there is no route for TCP, on any machine.
+        let broadcast = try await Network().fetch("http://127.255.255.255:9/")
+        #expect(broadcast.error?.kind == .url(.notConnectedToInternet))
+        #expect(broadcast.error?.isLackOfRoute == true)
+        let port = try Decoy().port
+        let refused = try await Network().fetch("http://127.0.0.1:\(port)/")
+        #expect(refused.error?.isLackOfRoute == false)
+    }
+
+    @LoopActor
     @Test func `a connection that is lost`() async throws {
         let origin = try ScriptedOrigin()
         origin.on("/reset", .reset())

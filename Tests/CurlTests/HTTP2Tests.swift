@@ -45,6 +45,26 @@ import Testing
     }
 
     @LoopActor
+    @Test(arguments: [ProxyAddress.Kind.socks5, .socks5h])
+    func `HTTP/2 goes through SOCKS on one connection (S-23)`(
+        kind: ProxyAddress.Kind
+    ) async throws {
+        let server = try await Nginx()
+        let proxy = try await SOCKSProxy()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let probes = try (0..<10).map {
+            try network.begin(server.url("/pattern?\($0)"), mayPause: false) {
+                $0.proxy = proxy.address(kind)
+            }
+        }
+        for probe in probes {
+            #expect(try await probe.end().error == nil)
+            #expect(probe.head?.httpVersion == "2" && probe.body == server.pattern)
+        }
+        #expect(try await proxy.requests.count == 1)
+    }
+
+    @LoopActor
     @Test func `a cancelled stream leaves its neighbours alone`() async throws {
         let server = try await Nginx()
         let network = Network(trustedCertificates: server.authorityPath)

@@ -1,4 +1,4 @@
-import Curl
+@testable import Curl
 import Engine
 import Loop
 import Semantics
@@ -79,12 +79,13 @@ final class Network {
     /// A network that may reach loopback, unless `egress` says otherwise.
     init(
         egress: EgressPolicy = .loopback, tls: ClosedRange<TLSVersion> = .tls12 ... .tls13,
-        trustedCertificates: String? = nil, idleLifetime: Duration = .seconds(60)
+        trustedCertificates: String? = nil, idleLifetime: Duration = .seconds(60),
+        asking: @escaping AddressBook.Resolver = AddressBook.askSystem
     ) {
         var settings = CurlSettings(
             egress: egress, userAgent: "ferry/test", trustedCertificates: trustedCertificates)
         settings.idleLifetime = idleLifetime
-        transport = CurlTransport(settings)
+        transport = CurlTransport(settings, asking: asking)
         pool = transport.makePool(
             PoolSettings(tlsMinimum: tls.lowerBound, tlsMaximum: tls.upperBound))
     }

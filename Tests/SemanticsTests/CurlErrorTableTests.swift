@@ -101,6 +101,34 @@ struct CurlErrorTableTests {
         #expect(code(7) { $0.osErrno = osErrno } == expected)
     }
 
+    @Test func `S-26: no way is what the errno tells, unless there was one to another address`() {
+        for hasRoute in [nil, false, true] {
+            let expected = hasRoute == true ? -1004 : -1009
+            #expect(
+                code(7) { ($0.osErrno, $0.hasRoute) = (101, hasRoute) } == expected, "\(hasRoute)")
+            #expect(code(7) { ($0.osErrno, $0.hasRoute) = (111, hasRoute) } == -1004)
+        }
+    }
+
+    @Test(arguments: [5, 6])
+    func `S-26: a name is not found for lack of a way only where somebody has looked`(number: Int) {
+        #expect(code(number) { $0.hasRoute = nil } == -1003)
+        #expect(code(number) { $0.hasRoute = true } == -1003)
+        #expect(code(number) { $0.hasRoute = false } == -1009)
+    }
+
+    @Test(
+        arguments: [
+            ([0, 9, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 99], -1004), ([7, 8, 12, 33], -1013),
+            ([1, 2, 31, 32], -1011), ([3, 13, 14, 15, 16, 28, 29, 30], -1005), ([27], -1003),
+        ] as [([Int], Int)])
+    func `S-61: why a SOCKS proxy does not connect`(proxyErrors: [Int], expected: Int) {
+        for proxyError in proxyErrors {
+            #expect(code(97) { $0.proxyError = proxyError } == expected, "\(proxyError)")
+        }
+        #expect(code(7) { $0.proxyError = 27 } == -1004)
+    }
+
     @Test(arguments: [
         (0, -1202), (2, -1203), (9, -1204), (10, -1201), (13, -1201), (14, -1201), (18, -1203),
         (19, -1203), (20, -1203), (21, -1203), (23, -1202), (26, -1202), (62, -1202), (68, -1202),

@@ -23,17 +23,8 @@ extension EasyHandle {
         try set(CURLOPT_FORBID_REUSE, 1)
     }
 
-    /// The proxy, and what is presented to it.
-    func setProxy(
-        _ proxy: ProxyAddress, _ credential: AttemptCredential?
-    ) throws(CurlFailure) {
-        let host = proxy.host.contains(":") ? "[" + proxy.host + "]" : proxy.host
-        try set(CURLOPT_PROXY, "http://\(host):\(proxy.port)")
-        // What the environment exempts is not exempt.
-        try set(CURLOPT_NOPROXY, "")
-        // What is for the server is not told to a proxy that makes a tunnel.
-        try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
-        guard let credential else { return }
+    /// What is presented to an HTTP proxy.
+    func setProxyCredential(_ credential: AttemptCredential) throws(CurlFailure) {
         guard let bit = Self.bit(credential.scheme) else {
             return try useOwnConnection(isKept: false)
         }

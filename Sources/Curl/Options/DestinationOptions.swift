@@ -3,9 +3,10 @@ internal import Engine
 internal import Semantics
 
 extension EasyHandle {
-    /// Where the exchange goes, and every other way that libcurl knows shut.
+    /// Where the exchange goes, and every other way that libcurl knows shut. A SOCKS proxy is told the
+    /// address in place of the URL's host, where there is one.
     func setDestination(
-        _ url: consuming ParsedURL, proxy: ProxyAddress?, _ proxyCredential: AttemptCredential?
+        _ url: consuming ParsedURL, _ request: AttemptRequest, address: IPAddress?
     ) throws(CurlFailure) {
         try set(url: url.release())
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -13,13 +14,35 @@ extension EasyHandle {
         try set(CURLOPT_FOLLOWLOCATION, 0)
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
         // Empty, not absent: absent means "as the environment says".
-        if let proxy {
-            try setProxy(proxy, proxyCredential)
-        } else {
-            try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_PROXY, request.proxy.map(Self.text) ?? "")
+        // What the environment exempts is not exempt.
+        try set(CURLOPT_NOPROXY, "")
+        if request.httpProxy != nil {
+            // What is for the server is not told to a proxy that makes a tunnel.
+            try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+            if let credential = request.proxyCredential { try setProxyCredential(credential) }
+        } else if request.proxy != nil {
+            // No credentials, and without this libcurl would offer GSSAPI, which waits for the proxy on the loop.
+            try set(CURLOPT_SOCKS5_AUTH, ccurl_auth_basic)
         }
+        if let address { try set(connectTo: "::\(Self.authority(address.description)):") }
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
         try set(CURLOPT_HTTP09_ALLOWED, 0)
+    }
+
+    private static func text(of proxy: ProxyAddress) -> String {
+        let scheme =
+            switch proxy.kind {
+            case .http: "http"
+            case .socks4: "socks4"
+            case .socks5: "socks5"
+            case .socks5h: "socks5h"
+            }
+        return "\(scheme)://\(authority(proxy.host)):\(proxy.port)"
+    }
+
+    private static func authority(_ host: String) -> String {
+        host.contains(":") ? "[" + host + "]" : host
     }
 
     /// How connections are made and shared.

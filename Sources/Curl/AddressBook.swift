@@ -1,0 +1,114 @@
+internal import Glibc
+internal import Loop
+internal import Semantics
+
+/// The addresses of names that libcurl does not look up: those of servers that a proxy gets as an address.
+///
+/// Of one pool, as libcurl's own memory of names is: what one session has looked up, no other can tell by the time that
+/// it takes. An address is good for a minute, as there.
+@LoopActor
+final class AddressBook {
+    typealias Answer = Result<[IPAddress], Failure>
+    /// Looks a name up. Blocks.
+    typealias Resolver = @Sendable (String) -> Answer
+
+    /// The resolver's words.
+    struct Failure: Error {
+        let words: String
+    }
+
+    /// Threads that wait for the resolver, and how it is asked; for all pools.
+    @LoopActor
+    final class Lookups {
+        // Who asks for names that nobody answers may use them up: only other requests of this kind wait for them.
+        fileprivate lazy var threads = FileThreads(count: 32)
+        fileprivate let ask: Resolver
+
+        init(asking ask: @escaping Resolver) {
+            self.ask = ask
+        }
+    }
+
+    private enum Page {
+        case asked([@LoopActor (Answer) -> Void])
+        case known([IPAddress], until: ContinuousClock.Instant)
+    }
+
+    private static let lifetime = Duration.seconds(60)
+    private static let pageLimit = 1_000
+
+    private let lookups: Lookups
+    private var pages: [String: Page] = [:]
+
+    init(_ lookups: Lookups) {
+        self.lookups = lookups
+    }
+
+    /// Finds the addresses of a host, at least one, best first; calls back at once where they are known.
+    func find(_ host: String, then goOn: @escaping @LoopActor (Answer) -> Void) {
+        if let known = Self.knownToAll(host) { return goOn(.success(known)) }
+        switch pages[host] {
+        case .known(let addresses, let end) where ContinuousClock.now < end:
+            goOn(.success(addresses))
+        case .asked(let others):
+            pages[host] = .asked(others + [goOn])
+        case .known, nil:
+            makeRoom()
+            pages[host] = .asked([goOn])
+            lookups.threads.submit { [ask = lookups.ask] in
+                ask(host)
+            } then: { [self] result in
+                note((try? result.get()) ?? .failure(Failure(words: "")), of: host)
+            }
+        }
+    }
+
+    private func note(_ answer: Answer, of host: String) {
+        guard case .asked(let waiting) = pages[host] else { return }
+        pages[host] = (try? answer.get()).map {
+            .known($0, until: ContinuousClock.now + Self.lifetime)
+        }
+        for goOn in waiting { goOn(answer) }
+    }
+
+    private func makeRoom() {
+        guard pages.count >= Self.pageLimit else { return }
+        pages = pages.filter { if case .asked = $0.value { true } else { false } }
+    }
+
+    /// Addresses, and the names of this machine, which lead to the same everywhere (RFC 6761 §6.3).
+    private static func knownToAll(_ host: String) -> [IPAddress]? {
+        if let address = IPAddress(host) { return [address] }
+        var name = host[...]
+        while name.hasSuffix(".") { name = name.dropLast() }
+        let isLocal = name == "localhost" || name.hasSuffix(".localhost")
+        return isLocal ? [.v4(0x7f00_0001), .v6(1)] : nil
+    }
+
+    /// getaddrinfo(3), in the order of RFC 6724.
+    nonisolated static func askSystem(_ host: String) -> Answer {
+        var hints = addrinfo()
+        hints.ai_family = AF_UNSPEC
+        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let code = getaddrinfo(host, nil, &hints, &list)
+        guard code == 0 else {
+            return .failure(Failure(words: String(cString: gai_strerror(code))))
+        }
+        defer { freeaddrinfo(list) }
+        let entries = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }
+        let addresses = entries.compactMap { $0.flatMap { address(in: $0.pointee) } }
+        guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
+        return .success(addresses)
+    }
+
+    private nonisolated static func address(in entry: addrinfo) -> IPAddress? {
+        guard let name = entry.ai_addr else { return nil }
+        let bytes = UnsafeRawBufferPointer(start: name, count: Int(entry.ai_addrlen))
+        switch entry.ai_family {
+        case AF_INET: return IPAddress(networkBytes: bytes[4..<8])
+        case AF_INET6: return IPAddress(networkBytes: bytes[8..<24])
+        default: return nil
+        }
+    }
+}
