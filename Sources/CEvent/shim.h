@@ -8,9 +8,11 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <linux/rtnetlink.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -34,4 +36,17 @@ static inline long cevent_pread_nowait(int descriptor, void *buffer, size_t coun
     return syscall(
         SYS_preadv2, descriptor, &part, 1UL, (unsigned long)offset,
         (unsigned long)((unsigned long long)offset >> 32), 8);
+}
+
+/* A socket that gets a message for each change of an interface, an address or a route; -1 where there is none. */
+static inline int cevent_route_socket(void) {
+    int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+    struct sockaddr_nl name = {.nl_family = AF_NETLINK};
+    name.nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV4_ROUTE | RTMGRP_IPV6_IFADDR |
+                     RTMGRP_IPV6_ROUTE;
+    if (descriptor >= 0 && bind(descriptor, (struct sockaddr *)&name, sizeof(name)) != 0) {
+        close(descriptor);
+        return -1;
+    }
+    return descriptor;
 }
