@@ -4,9 +4,9 @@ public import Engine
 /// The public suffix list by libpsl: the adapter behind the engine's `PublicSuffixes` port.
 ///
 /// <https://rockdaboot.github.io/libpsl/libpsl-Public-Suffix-List-functions.html>
-// Safe to share: `list` is never changed after it was loaded. libpsl has no function that writes to a loaded list, and
-// its look-ups keep what they work on in their own stack, so any number of threads may ask at once.
 public final class LibPSL: PublicSuffixes, @unchecked Sendable {
+    // Safe to share: a list is never changed after it was loaded. libpsl has no function that writes to one, and its
+    // look-ups keep what they work on in their own stack, so any number of threads may ask at once.
     private let list: OpaquePointer
 
     /// Loads the newer one of Debian's list (package `publicsuffix`, which stable releases update) and the list inside

@@ -6,6 +6,7 @@ import Foundation
 import Glibc
 import HTTP
 import Loop
+import PSL
 import REST
 import SQLiteStore
 import Sealing
@@ -61,7 +62,8 @@ struct GatewayProcess {
         self.store = store
         var parts = Engine.Gateway.Parts(
             store: store, transport: transport, digests: digests, sealer: sealer,
-            files: FileThreads(count: 4), folder: contents)
+            publicSuffixes: try LibPSL(), files: FileThreads(count: 4), folder: contents)
+        parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
             parts, contents: try await store.load(), limits: GatewayProcess.limits())
