@@ -56,6 +56,7 @@ extension TaskRunner: AttemptObserver {
             return pauseForDecision()
         }
         if exchange.sequel != nil {
+            if keepsRedirect, exchange.hold(bytes) { return .proceed }
             exchange.discardedBytes += bytes.count
             return exchange.discardedBytes > TaskRunner.discardLimit ? .stop : .proceed
         }
@@ -101,10 +102,12 @@ extension TaskRunner: AttemptObserver {
         if let response = end.tunnelResponse, proxyAsks(in: response) { return }
         switch sequel {
         case .follow(let request):
+            storeRedirect(end)
             follow(request)
             tryAgain()
         case .ask(let question, let response):
             hold(response, end)
+            storeRedirect(end)
             if decision == nil { ask(question, after: response) }
             tryAgain()
         case .authenticate:

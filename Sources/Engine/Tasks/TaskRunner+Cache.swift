@@ -252,6 +252,25 @@ extension TaskRunner {
             responseTime: answered.time, length: length, fetch: caching.fetch)
     }
 
+    /// Whether the body of a redirect that is followed is kept, to be stored with it.
+    var keepsRedirect: Bool {
+        guard case .follow = exchange.sequel else { return false }
+        return storable(0) != nil
+    }
+
+    /// A redirect is a response as any other, though the client never sees it.
+    func storeRedirect(_ end: AttemptEnd) {
+        guard let status = caching?.answered?.head.status, Redirection.isRedirect(status),
+            exchange.discardedBytes == 0, end.error == nil, end.lengthVerified,
+            let cache = session.cache
+        else { return }
+        let body = exchange.heldBody
+        guard let new = storable(Int64(body.count)), !cache.storeAtOnce(new, .bytes(body)) else {
+            return
+        }
+        LoopActor.start { await cache.store(new, .bytes(body)) }
+    }
+
     /// What a server answers for one who has proved who he is, and says so by `Vary`, would have to be found by that proof.
     private func mayShare(_ head: ResponseHead) -> Bool {
         guard record.dialogue.authentication.server.use != nil else { return true }

@@ -144,7 +144,8 @@ final class TaskRunner {
     var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
 
     var waitReason: WaitReason? {
-        machine.waitReason ?? (exchange.isPaused(for: .decision) ? .decision : nil)
+        let asks = exchange.isPaused(for: .decision) || proposedForCache != nil
+        return machine.waitReason ?? (asks ? .decision : nil)
     }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {

@@ -80,11 +80,14 @@ final class House {
 
     // MARK: Sessions and tasks
 
+    /// A session without a cache, so that every request goes to the network, unless it is configured to have one.
     func session(
         _ type: SessionType = .default, delegate: DelegateOptions? = nil,
         _ configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> SessionID {
         var configuration = SessionConfiguration()
+        configuration.urlCache.memoryCapacity = 0
+        configuration.urlCache.diskCapacity = 0
         configure(&configuration)
         let view = try await gateway.createSession(
             SessionSpec(

@@ -1,0 +1,141 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// What the delegate decides about the cache, and about answers that come from it (S-70, S-71).
+@Suite(.onLoop)
+struct CacheDecisionTests {
+    private static let fresh = CacheTests.fresh
+
+    /// A task whose response the delegate is asked about, up to the question.
+    @LoopActor
+    private func ask(_ house: House) async throws -> (SessionID, TaskID, DecisionRecord) {
+        let session = try await house.cachingSession(delegate: .deciding(.cache))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
+        return (session, task, try await house.asked(task))
+    }
+
+    @Test @LoopActor
+    func `the delegate may refuse, and is asked behind the content (S-71)`() async throws {
+        let house = try await House.open()
+        let (session, task, decision) = try await ask(house)
+        #expect(decision.kind == .cache)
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        try await house.answer(decision, .cache(.refuse))
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+    }
+
+    @Test @LoopActor
+    func `the delegate may keep it in memory alone, and put something beside it (S-71)`()
+        async throws
+    {
+        let house = try await House.open()
+        let (session, task, decision) = try await ask(house)
+        try await house.answer(
+            decision,
+            .cache(.store(storagePolicy: .allowedInMemoryOnly, userInfo: ["mark": "7"])))
+        _ = try await house.finished(task)
+        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        #expect(usage.entryCount == 1 && usage.diskUsage == 0)
+        let entries = try await house.gateway.cachedResponses(
+            to: try house.network.parse("http://origin.test/a"), in: session, of: house.tenant)
+        #expect(entries.map(\.userInfo) == [["mark": "7"]])
+        await house.quiet()
+        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+    }
+
+    @Test @LoopActor
+    func `without an answer in time the response is stored (S-71)`() async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession(
+            delegate: .deciding(.cache, within: 0.05))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
+        _ = try await house.finished(task)
+        #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+    }
+
+    @Test @LoopActor
+    func `a task that is cancelled while it asks stores nothing`() async throws {
+        let house = try await House.open()
+        let (session, task, decision) = try await ask(house)
+        _ = try await house.gateway.cancel(task, of: house.tenant)
+        #expect(try await house.finished(task).error?.kind == .url(.cancelled))
+        #expect(try await house.decisionState(decision.id) == .withdrawn)
+        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+    }
+
+    @Test(arguments: [ResponseDisposition.allow, .cancel, .becomeDownload]) @LoopActor
+    func `the delegate decides about a response of the cache as about any other (S-70)`(
+        disposition: ResponseDisposition
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession(delegate: .deciding(.response))
+        let body = [UInt8](repeating: 3, count: 300_000)
+        let first = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(200, Self.fresh, body)
+        try await house.answer(first, .response(.allow))
+        _ = try await house.finished(first)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.answer(task, .response(disposition))
+        let record = try await house.finished(task)
+        #expect(house.network.attempts.count == 1)
+        switch disposition {
+        case .allow: #expect(try await house.read(task) == body)
+        case .cancel: #expect(record.error?.kind == .url(.cancelled))
+        case .becomeDownload:
+            let heir = try #require(record.dialogue.becameTask)
+            #expect(try await house.finished(heir).error == nil)
+            #expect(try await house.read(heir) == body)
+        }
+    }
+
+    @Test @LoopActor
+    func `a hit can be suspended, and goes on when it is resumed (S-31)`() async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        let body = [UInt8](repeating: 3, count: 3_000_000)
+        _ = try await house.fetch(
+            try house.spec(.download), in: session, answering: Self.fresh, body)
+        let task = try await house.create(try house.spec(.download), in: session)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        await house.quiet()
+        #expect(try await house.state(task) == .suspended)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.read(task) == body)
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `conditions of the cache go along when a credential is asked for, and a 401 is not stored`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession(delegate: .deciding(.taskChallenge))
+        _ = try await house.fetch(
+            try house.spec(), in: session,
+            answering: ["Cache-Control": "max-age=1", "ETag": "\"1\""])
+        house.clock.advance(by: .seconds(5))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(1).answer(
+            401, ["WWW-Authenticate": "Basic realm=\"r\"", "Cache-Control": "max-age=60"])
+        try await house.answer(
+            task,
+            .challenge(.useCredential(Credential(.password(user: "u", password: "p")))))
+        let attempt = try await house.network.attempt(2)
+        #expect(attempt.request.headers.first("If-None-Match") == "\"1\"")
+        #expect(attempt.request.credential != nil)
+        attempt.head(304, ["Cache-Control": "max-age=60"])
+        attempt.end()
+        let record = try await house.finished(task)
+        #expect(record.response?.status == 200)
+        #expect(try await house.read(task) == Array("content".utf8))
+        #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+    }
+}

@@ -1,0 +1,212 @@
+import Foundation
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Where a session's stored responses are, and who never sees them (S-1, S-2, S-24).
+@Suite(.onLoop)
+struct CacheStorageTests {
+    private static let fresh = CacheTests.fresh
+    private static let small = Array("content".utf8)
+    private static let large = [UInt8](repeating: 7, count: 400_000)
+
+    @Test(arguments: [small, large]) @LoopActor
+    func `stored responses outlive the process in a default session (S-1)`(body: [UInt8])
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        _ = try await house.fetch(
+            try house.spec(.download), in: session, answering: Self.fresh, body)
+        let next = try await house.crash()
+        await next.gateway.start()
+        let again = try await next.recall(try next.spec(), in: session)
+        #expect(again.requests == 0 && again.record.cacheStatus == "Ferry; hit; ttl=60")
+        #expect(try await next.read(again.record.id) == body)
+    }
+
+    @Test(arguments: [small, large]) @LoopActor
+    func `nothing of an ephemeral session's cache reaches the store or the disk (S-2)`(
+        body: [UInt8]
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession(.ephemeral) {
+            $0.urlCache.memoryCapacity = 20 << 20
+        }
+        _ = try await house.fetch(try house.spec(), in: session, answering: Self.fresh, body)
+        let again = try await house.recall(try house.spec(.download), in: session)
+        #expect(again.requests == 0)
+        #expect(try await house.read(again.record.id) == body)
+        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        #expect(usage.diskUsage == 0 && usage.memoryUsage > Int64(body.count))
+        await house.quiet()
+        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+        #expect(try house.files().isEmpty)
+    }
+
+    @Test @LoopActor
+    func `no session answers from another one's cache, not even the shared one's (S-1, S-4)`()
+        async throws
+    {
+        let house = try await House.open()
+        let shared = try await house.gateway.sharedSession(of: house.tenant)
+        let sessions = [
+            shared, try await house.cachingSession(), try await house.cachingSession(),
+            try await house.cachingSession(.ephemeral),
+        ]
+        for (number, session) in sessions.enumerated() {
+            let record = try await house.fetch(
+                try house.spec(), in: session, answering: Self.fresh, [UInt8(number)])
+            #expect(record.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
+        }
+        for (number, session) in sessions.enumerated() {
+            let again = try await house.recall(try house.spec(), in: session)
+            #expect(again.requests == 0)
+            #expect(try await house.read(again.record.id) == [UInt8(number)])
+        }
+        try await house.gateway.emptyCache(in: sessions[1], of: house.tenant)
+        #expect(try await house.recall(try house.spec(), in: sessions[2]).requests == 0)
+    }
+
+    @Test @LoopActor
+    func `a stored response whose file is gone, or has another length, is not there`() async throws {
+        for isCut in [false, true] {
+            let house = try await House.open()
+            let session = try await house.cachingSession { $0.urlCache.memoryCapacity = 0 }
+            let first = try await house.fetch(
+                try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+            try await house.gateway.delete(first.id, of: house.tenant)
+            try await eventually("one file") { try house.files().count == 1 }
+            let name = try #require(try house.files().first)
+            if isCut {
+                _ = try house.directory.write(name, Array(Self.large.dropLast()))
+            } else {
+                try FileManager.default.removeItem(atPath: house.directory.file(name))
+            }
+            let again = try await house.fetch(
+                try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+            #expect(again.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
+        }
+    }
+
+    @Test @LoopActor
+    func `a task that is forgotten takes nothing from the cache, nor the other way round`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        let first = try await house.fetch(
+            try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+        try await house.gateway.delete(first.id, of: house.tenant)
+        let second = try await house.recall(try house.spec(.download), in: session)
+        #expect(second.requests == 0)
+        try await house.gateway.emptyCache(in: session, of: house.tenant)
+        #expect(try await house.read(second.record.id) == Self.large)
+    }
+
+    @Test @LoopActor
+    func `what was not used for the longest time makes room, in either tier (S-24)`() async throws {
+        let house = try await House.open()
+        for isOnDisk in [false, true] {
+            let session = try await house.cachingSession {
+                $0.urlCache.memoryCapacity = isOnDisk ? 0 : 25_000
+                $0.urlCache.diskCapacity = isOnDisk ? 25_000 : 0
+            }
+            // Each counts about 1,100 of 25,000 bytes: 22 have room.
+            for number in 0..<22 {
+                _ = try await house.fetch(
+                    try house.spec(.data, "http://origin.test/\(number)"), in: session,
+                    answering: Self.fresh, [UInt8](repeating: 1, count: 500))
+            }
+            #expect(
+                try await house.recall(
+                    try house.spec(.data, "http://origin.test/0"), in: session
+                ).requests == 0)
+            for number in 22..<30 {
+                _ = try await house.fetch(
+                    try house.spec(.data, "http://origin.test/\(number)"), in: session,
+                    answering: Self.fresh, [UInt8](repeating: 1, count: 500))
+            }
+            let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+            #expect((isOnDisk ? usage.diskUsage : usage.memoryUsage) <= 25_000)
+            #expect(usage.entryCount < 30)
+            var spec = try house.spec(.data, "http://origin.test/0")
+            spec.request.cachePolicy = .returnCacheDataDontLoad
+            #expect(try await house.recall(spec, in: session).record.error == nil)
+            spec = try house.spec(.data, "http://origin.test/1")
+            spec.request.cachePolicy = .returnCacheDataDontLoad
+            #expect(try await house.recall(spec, in: session).record.error != nil)
+        }
+    }
+
+    @Test @LoopActor
+    func `no-store stores nothing, and neither does what did not come whole`() async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        _ = try await house.fetch(
+            try house.spec(), in: session, answering: ["Cache-Control": "no-store, max-age=60"])
+        for isTruncated in [false, true] {
+            let task = try await house.create(
+                try house.spec(.data, "http://origin.test/b"), in: session)
+            let attempt = try await house.network.attempt(house.network.attempts.count - 1)
+            attempt.head(200, Self.fresh)
+            attempt.body([1, 2, 3])
+            attempt.end(isTruncated ? .url(.networkConnectionLost) : nil, lengthVerified: false)
+            _ = try await house.finished(task)
+        }
+        _ = try await house.fetch(
+            try house.spec(.data, "http://origin.test/c") { $0.delivery = .stream }, in: session,
+            answering: Self.fresh, [])
+        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        await house.quiet()
+        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+    }
+
+    @Test @LoopActor
+    func `tasks that fetch one URL side by side leave one whole response`() async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        let tasks = try await [
+            house.create(try house.spec(), in: session),
+            house.create(try house.spec(.download), in: session),
+        ]
+        let attempts = try await [house.network.attempt(0), house.network.attempt(1)]
+        let bodies = [Self.large, Self.large.map { $0 &+ 1 }]
+        for attempt in attempts { attempt.head(200, Self.fresh) }
+        for start in stride(from: 0, to: Self.large.count, by: 100_000) {
+            for (attempt, body) in zip(attempts, bodies) {
+                attempt.body(Array(body[start..<start + 100_000]))
+            }
+        }
+        for attempt in attempts { attempt.end() }
+        for task in tasks { _ = try await house.finished(task) }
+        let again = try await house.recall(try house.spec(), in: session)
+        #expect(again.requests == 0)
+        #expect(bodies.contains(try await house.read(again.record.id)))
+        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 1)
+    }
+
+    @Test @LoopActor
+    func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
+        _ = try await house.fetch(try house.spec(), in: session, answering: Self.fresh)
+        let slow = try await house.create(
+            try house.spec(.data, "http://origin.test/slow"), in: session)
+        let attempt = try await house.network.attempt(1)
+        for _ in 0..<3 {
+            #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+        }
+        let waiting = try await house.create(
+            try house.spec(.data, "http://origin.test/waiting"), in: session)
+        await house.quiet()
+        #expect(house.network.attempts.count == 2, "hits have given no slot back that they had not")
+        attempt.answer()
+        try await house.network.attempt(2).answer()
+        for task in [slow, waiting] { _ = try await house.finished(task) }
+        #expect(house.store.cacheReadCount == 0)
+    }
+}

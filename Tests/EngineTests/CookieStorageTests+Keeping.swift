@@ -1,0 +1,329 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+extension House {
+    /// A cookie of `origin.test` that a client makes of `name=value`.
+    func cookie(
+        _ text: String, domain: String = "origin.test", path: String = "/",
+        expires: Timestamp? = nil, httpOnly: Bool = false
+    ) -> Cookie {
+        let parts = text.split(separator: "=", maxSplits: 1)
+        return Cookie(
+            name: String(parts[0]), value: String(parts[1]), domain: domain, path: path,
+            expires: expires, isHTTPOnly: httpOnly, creationTime: clock.now)
+    }
+
+    func store(_ text: String, in session: SessionID) async throws {
+        try await gateway.setCookie(cookie(text), in: session, of: tenant)
+    }
+
+    /// What the disk has of a session's cookies, `name=value` each, by their numbers.
+    func storedCookies(_ session: SessionID) async throws -> [String] {
+        try await store.disk.load().cookies[session, default: []]
+            .sorted { $0.sequence < $1.sequence }.map { "\($0.name)=\($0.value)" }
+    }
+
+    /// Deletes the cookies of these names.
+    @discardableResult
+    func deleteCookies(_ names: String..., in session: SessionID) async throws -> Int {
+        try await gateway.deleteCookies(in: session, of: tenant) { names.contains($0.name) }
+    }
+
+    /// The process dies, and another one is at work.
+    func restarted() async throws -> House {
+        let next = try await crash()
+        await next.gateway.start()
+        return next
+    }
+
+    func after(seconds: Int64) -> Timestamp {
+        Timestamp(milliseconds: clock.now.milliseconds + seconds * 1000)
+    }
+}
+
+// What clients do with a jar, and what is kept of it.
+extension CookieStorageTests {
+    // MARK: The client's hand
+
+    @Test @LoopActor
+    func `a cookie that a client stores is on disk at once, listed and sent (R-1)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.store("a=1", in: session)
+        #expect(try await house.storedCookies(session) == ["a=1"])
+        house.store.hold()
+        let storing = Task { @LoopActor in try await house.store("b=2", in: session) }
+        try await eventually("the cookie") { try house.jar(session).count == 2 }
+        await house.turn()
+        #expect(try await house.storedCookies(session) == ["a=1"])
+        house.store.release()
+        try await storing.value
+        #expect(try await house.storedCookies(session) == ["a=1", "b=2"])
+        #expect(try await house.visit(in: session) == "a=1; b=2")
+    }
+
+    @Test @LoopActor
+    func `overwriting keeps a cookie's place, and one whose time is over deletes`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "a=1; HttpOnly", "b=2")
+        let created = house.clock.now
+        house.clock.advance(by: .seconds(5))
+        try await house.store("a=3", in: session)
+        #expect(try house.jar(session) == ["a=3", "b=2"])
+        #expect(try await house.storedCookies(session) == ["a=3", "b=2"])
+        let kept = try #require(try house.gateway.cookies(in: session, of: house.tenant).first)
+        #expect(kept.creationTime == created && !kept.isHTTPOnly)
+        try await house.gateway.setCookie(
+            house.cookie("a=0", expires: house.clock.now), in: session, of: house.tenant)
+        #expect(try house.jar(session) == ["b=2"])
+        #expect(try await house.storedCookies(session) == ["b=2"])
+    }
+
+    @Test @LoopActor
+    func `what no server could set is refused with the reason, and changes nothing`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let refused: [(Cookie, CookieRejection)] = [
+            (house.cookie("a=1", domain: "co.uk"), .publicSuffix),
+            (house.cookie("a=1", path: "a"), .malformedPath),
+            (house.cookie("__Secure-a=1"), .securePrefix),
+            (house.cookie("a=\u{1}"), .controlCharacter),
+        ]
+        for (cookie, reason) in refused {
+            await #expect(throws: GatewayError.cookieRefused(reason)) {
+                try await house.gateway.setCookie(cookie, in: session, of: house.tenant)
+            }
+        }
+        #expect(try house.jar(session) == [])
+        #expect(house.store.batches.allSatisfy { $0.cookies.isEmpty })
+    }
+
+    @Test @LoopActor
+    func `deleting tells how many, and they are gone from the disk when it returns`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "a=1", "b=2", "c=3")
+        #expect(try await house.deleteCookies("a", "c", "d", in: session) == 2)
+        #expect(try await house.storedCookies(session) == ["b=2"])
+        #expect(try await house.deleteCookies("a", in: session) == 0)
+        #expect(try await house.visit(in: session) == "b=2")
+    }
+
+    @Test @LoopActor
+    func `a file is imported as far as it goes, with the faults of the other lines`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "gone=1")
+        let text = """
+            # Netscape HTTP Cookie File
+            .origin.test\tTRUE\t/\tFALSE\t0\ta\t1
+            nonsense
+            co.uk\tFALSE\t/\tFALSE\t0\tsuffix\t1
+            #HttpOnly_origin.test\tFALSE\t/\tFALSE\t0\tb\t2
+            origin.test\tFALSE\t/\tFALSE\t1\tgone\t2
+            origin.test\tFALSE\t/\tmaybe\t0\tc\t3
+            """
+        let file = NetscapeCookieFile(parsing: text, at: house.clock.now)
+        let (stored, faults) = try await house.gateway.importCookies(
+            file, in: session, of: house.tenant)
+        #expect(stored == 3)  // one of them deletes
+        #expect(faults.map(\.line) == [3, 4, 7])
+        #expect(
+            faults.map(\.reason) == [.columns(1), .cookie(.publicSuffix), .flag(column: 4)])
+        #expect(try house.jar(session) == ["a=1", "b=2"])
+        #expect(try await house.storedCookies(session) == ["a=1", "b=2"])
+        #expect(try await house.visit("http://www.origin.test/", in: session) == "a=1")
+    }
+
+    @Test @LoopActor
+    func `a session that is going takes no cookies from clients, but still from servers (S-11)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        await #expect(throws: GatewayError.sessionInvalidated) {
+            try await house.store("a=1", in: session)
+        }
+        await #expect(throws: GatewayError.sessionInvalidated) {
+            try await house.deleteCookies("a", in: session)
+        }
+        await #expect(throws: GatewayError.sessionInvalidated) {
+            _ = try await house.gateway.importCookies(
+                NetscapeCookieFile(parsing: "", at: house.clock.now), in: session,
+                of: house.tenant)
+        }
+        try await house.network.attempt(0).redirect(to: "/b", setting: "a=1")
+        let second = try await house.network.attempt(1)
+        #expect(second.cookie == "a=1")
+        #expect(try house.jar(session) == ["a=1"])
+        second.answer()
+        _ = try await house.finished(task)
+        try await house.recorder.end(of: session)
+        #expect(try house.jar(session) == [])
+        await house.quiet()
+        #expect(try await house.storedCookies(session) == [])
+    }
+
+    // MARK: Over restarts
+
+    @Test(arguments: [SessionType.default, .shared]) @LoopActor
+    func `cookies outlive the process, those without an end too (S-1)`(
+        type: SessionType
+    ) async throws {
+        let house = try await House.open()
+        let session =
+            type == .shared
+            ? try await house.gateway.sharedSession(of: house.tenant) : try await house.session()
+        try await house.visit(
+            in: session, setting: "end=1; Max-Age=60", "none=2", "long=3; Path=/a; HttpOnly",
+            "wide=4; Domain=origin.test; SameSite=Strict")
+        try await house.store("own=5", in: session)
+        let before = try house.gateway.cookies(in: session, of: house.tenant)
+        #expect(before.count == 5)
+        let next = try await house.restarted()
+        #expect(try next.gateway.cookies(in: session, of: next.tenant) == before)
+        #expect(
+            try await next.visit("http://origin.test/a", in: session)
+                == "long=3; end=1; none=2; wide=4; own=5")
+        next.clock.advance(by: .seconds(60))
+        #expect(try next.jar(session).first == "none=2")
+    }
+
+    @Test @LoopActor
+    func `what is changed after a restart is what the next one finds (S-1)`() async throws {
+        var house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "a=1", "b=2", "c=3", "d=4")
+        try await house.deleteCookies("a", in: session)
+        house = try await house.restarted()
+        #expect(try house.jar(session) == ["b=2", "c=3", "d=4"])
+        try await house.deleteCookies("b", in: session)
+        try await house.store("c=5", in: session)
+        try await house.store("e=6", in: session)
+        #expect(try house.jar(session) == ["c=5", "d=4", "e=6"])
+        #expect(try await house.storedCookies(session) == ["c=5", "d=4", "e=6"])
+        house = try await house.restarted()
+        #expect(try house.jar(session) == ["c=5", "d=4", "e=6"])
+        #expect(try await house.visit(in: session) == "c=5; d=4; e=6")
+    }
+
+    @Test @LoopActor
+    func `nothing of an ephemeral session's cookies reaches the store (S-2)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(.ephemeral)
+        try await house.visit(in: session, setting: "a=1", "b=2; Max-Age=60")
+        try await house.store("c=3", in: session)
+        #expect(try await house.visit(in: session) == "a=1; b=2; c=3")
+        try await house.deleteCookies("b", in: session)
+        try await house.gateway.flush(session, of: house.tenant)
+        await house.gateway.keepHouse()
+        try await house.gateway.reset(session, of: house.tenant)
+        await house.quiet()
+        #expect(try house.jar(session) == [])
+        #expect(house.store.batches.allSatisfy { $0.cookies.isEmpty })
+        let next = try await house.restarted()
+        #expect(throws: GatewayError.noSuchSession) { try next.jar(session) }
+    }
+
+    // MARK: Housekeeping
+
+    @Test @LoopActor
+    func `that a cookie was sent is written by housekeeping, not by each request`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "a=1; Path=/a", "b=2; Path=/b")
+        let writes = { house.store.batches.flatMap(\.cookies) }
+        let count = writes().count
+        for _ in 0..<3 {
+            house.clock.advance(by: .seconds(10))
+            #expect(try await house.visit("http://origin.test/a", in: session) == "a=1")
+        }
+        await house.quiet()
+        #expect(writes().count == count)
+        await house.gateway.keepHouse()
+        await house.quiet()
+        let changes = writes().dropFirst(count)
+        #expect(changes.count == 1)
+        let stored = try #require(changes.first?.stored.values)
+        #expect(stored.map(\.name) == ["a"])
+        #expect(stored.first?.lastAccessTime == house.clock.now)
+        await house.gateway.keepHouse()
+        await house.quiet()
+        #expect(writes().count == count + 1)
+    }
+
+    @Test @LoopActor
+    func `an ordered stop keeps which cookies were sent`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "a=1")
+        house.clock.advance(by: .seconds(10))
+        try await house.visit(in: session)
+        await house.gateway.stop()
+        let kept = try await house.store.disk.load().cookies[session]
+        #expect(kept?.map(\.lastAccessTime) == [house.clock.now])
+    }
+
+    @Test @LoopActor
+    func `a cookie whose time is over is neither shown nor sent, and leaves the disk`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "short=1; Max-Age=10", "long=2; Max-Age=20")
+        house.clock.advance(by: .seconds(10))
+        #expect(try house.jar(session) == ["long=2"])
+        #expect(try await house.visit(in: session) == "long=2")
+        #expect(try await house.storedCookies(session).count == 2)
+        await house.gateway.keepHouse()
+        await house.quiet()
+        #expect(try await house.storedCookies(session) == ["long=2"])
+    }
+
+    @Test @LoopActor
+    func `what ended while no process ran is gone, from the disk too`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.visit(in: session, setting: "short=1; Max-Age=10", "long=2; Max-Age=20")
+        house.clock.advance(by: .seconds(10))
+        let next = try await house.restarted()
+        #expect(try next.jar(session) == ["long=2"])
+        await next.gateway.keepHouse()
+        await next.quiet()
+        #expect(try await next.storedCookies(session) == ["long=2"])
+    }
+
+    @Test @LoopActor
+    func `a domain has 180 cookies at most, a jar 3000, and the disk no more than the jar`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let lines = (0..<17).flatMap { host in
+            (0..<(host == 0 ? 181 : 179)).map {
+                "h\(host).test\tFALSE\t/\tFALSE\t0\tn\($0)\t\(host)"
+            }
+        }
+        let file = NetscapeCookieFile(
+            parsing: lines.joined(separator: "\n"), at: house.clock.now)
+        let (stored, faults) = try await house.gateway.importCookies(
+            file, in: session, of: house.tenant)
+        #expect(stored == lines.count && faults.isEmpty)
+        let all = try house.gateway.cookies(in: session, of: house.tenant)
+        #expect(all.count == 3000)
+        // What came first is given up first: one for its domain, and 44 for the whole.
+        #expect(all.first?.name == "n45")
+        #expect(try await house.storedCookies(session).count == 3000)
+        try await house.visit("http://h16.test/", in: session, setting: "new=1", "newer=1")
+        #expect(try house.gateway.cookies(in: session, of: house.tenant).count == 3000)
+        await house.quiet()
+        #expect(try await house.storedCookies(session).count == 3000)
+    }
+}
