@@ -2,7 +2,8 @@
 ///
 /// - A name is that host, in any case: `intranet`, `www.example.com`.
 /// - `*` stands for any text: `*.local` is every name below `local`, and not `local` itself.
-/// - An address, or a block such as `10.0.0.0/8`, is about URLs whose host is an address: no name is looked up for it.
+/// - An address, or a block such as `10.0.0.0/8` or, in short, `169.254/16`, is about URLs whose host is an address: no
+///   name is looked up for it.
 public struct ProxyException: Hashable, Sendable {
     /// As the client wrote it.
     public let pattern: String
@@ -29,8 +30,10 @@ public struct ProxyException: Hashable, Sendable {
         }
         guard pattern.utf8.allSatisfy(Self.isPatternByte) else { return nil }
         rule = .name(
-            pattern.asciiLowercased.split(separator: "*", omittingEmptySubsequences: false)
-                .map(String.init))
+            pattern.asciiLowercased.droppingFinalDot.split(
+                separator: "*", omittingEmptySubsequences: false
+            )
+            .map(String.init))
     }
 
     /// Whether the URL's host is one of them.
@@ -42,15 +45,21 @@ public struct ProxyException: Hashable, Sendable {
     }
 
     private static func block(_ text: String) -> AddressBlock? {
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-        guard let address = parts.first.flatMap({ IPAddress(String($0)) }) else { return nil }
-        guard parts.count > 1 else {
+        if let address = IPAddress(text) {
             return AddressBlock(containing: address, prefixLength: address.bitCount)
         }
-        guard parts.count == 2, FieldSyntax.isDigits(parts[1]), let length = Int(parts[1]) else {
-            return nil
-        }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 2, FieldSyntax.isDigits(parts[1]), let length = Int(parts[1]),
+            let address = IPAddress(String(parts[0])) ?? beginning(parts[0])
+        else { return nil }
         return AddressBlock(containing: address, prefixLength: length)
+    }
+
+    /// The first numbers of an address of version 4; the others are 0.
+    private static func beginning(_ text: Substring) -> IPAddress? {
+        let missing = 3 - text.utf8.count { $0 == UInt8(ascii: ".") }
+        guard missing > 0 else { return nil }
+        return IPAddress(text + String(repeating: ".0", count: missing))
     }
 
     private static func isPatternByte(_ byte: UInt8) -> Bool {
