@@ -147,6 +147,7 @@ struct History {
                     case 0: .didReceiveResponse(.cookie)
                     case 1: .didResumeAtOffset(fileOffset: 1 << 40, expectedTotalBytes: unknownSize)
                     case 2: .willRetry(attempt: 2, delay: 0.75, reason: "503 Ümlaut")
+                    case 3 where index == 3: .isWaitingForConnectivity
                     default: .didReceiveData(offset: 9, length: 3, inline: true, bytes: nil)
                     }
                 for body in [body] + questions {
@@ -201,6 +202,7 @@ struct History {
         world.change(sessions[0]) { $0.state = .invalid }
         var last = StoreBatch()
         last.events = [
+            world.event(.didChangeCredentialStorage, of: nil, in: sessions[0]),
             world.event(.didBecomeInvalid(nil), of: nil, in: sessions[0]),
             world.event(.didBecomeInvalid(error), of: nil, in: sessions[1]),
         ]

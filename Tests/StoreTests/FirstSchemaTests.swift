@@ -98,10 +98,10 @@ import Testing
             batch.creations = [world.creation("a", of: [1])]
             batch.gatewayLimit = .some(7)
             try await store.commit(batch)
-            // Without what the third has added nothing else differs from the second.
+            // Without what the later ones have added nothing else differs from the second.
             try await store.pool.write { database in
                 try database.execute(
-                    sql: """
+                    sql: Self.withoutFourth + """
                         DROP TABLE decision;
                         ALTER TABLE session DROP COLUMN knownLeaves;
                         DELETE FROM grdb_migrations WHERE identifier LIKE '3 %';
@@ -125,6 +125,62 @@ import Testing
             #expect(try await store.load().pendingDecisions == batch.decisions)
         }
     }
+
+    @Test
+    func `a database of the third schema is read as it was written, and remembers from now on`()
+        async throws
+    {
+        try await withFolder { folder, sealer in
+            var store = try DurableStore(folder: folder, sealer: sealer)
+            let history = FirstSchemaHistory()
+            for batch in history.batches { try await store.commit(batch) }
+            var world = history.world
+            let session = history.session.id
+            var batch = world.batch(session)
+            batch.decisions = Question.all.map { world.makeDecision($0, of: history.tasks[1]) }
+            try await store.commit(batch)
+            let decisions = batch.decisions
+            try await store.pool.write { database in
+                try database.execute(sql: Self.withoutFourth)
+                #expect(database.changesCount == 1)
+            }
+            try store.close()
+            store = try DurableStore(folder: folder, sealer: sealer)
+            var contents = try await store.load()
+            #expect(contents.sessions == [history.session])
+            #expect(contents.sessions.first?.configuration.hasCookieStorage == true)
+            #expect(contents.sessions.first?.configuration.hasCredentialStorage == true)
+            #expect(contents.pendingDecisions == decisions)
+            #expect(contents.cookies.isEmpty && contents.credentials.isEmpty)
+            #expect(try await store.cacheIndex(of: session).isEmpty)
+            for task in history.tasks {
+                #expect(try await store.task(task.id, of: World.alice) == task)
+            }
+            batch = StoreBatch()
+            let cookies = world.cookies()
+            batch.cookies = [world.jar(session, storing: cookies)]
+            batch.credentials = [world.shelf(session, storing: world.credentials())]
+            batch.cacheEntries = world.responses(in: session)
+            try await store.commit(batch)
+            try store.close()
+            store = try DurableStore(folder: folder, sealer: sealer)
+            contents = try await store.load()
+            #expect(contents.jar(of: session) == cookies)
+            #expect(contents.credentials[session] == batch.credentials[0].stored)
+            #expect(try await store.cache(of: session) == batch.cacheEntries)
+            #expect(contents.lastIdentifier == batch.cacheEntries.last?.entry.id.rawValue)
+        }
+    }
+
+    /// Takes away what the fourth schema has added, and no row with it.
+    private static let withoutFourth = """
+        DROP TABLE cookie; DROP TABLE credential; DROP TABLE cache_entry;
+        DROP TABLE cache_metadata; DROP TABLE cache_content; DROP TABLE cache_remains;
+        ALTER TABLE session DROP COLUMN cache;
+        ALTER TABLE gateway DROP COLUMN fingerprintKey;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '4 %';
+
+        """
 
     /// The common life of a task, from its creation to its end, with nothing that is new.
     @Test func `what was kept before takes the same rows and not a byte more`() async throws {

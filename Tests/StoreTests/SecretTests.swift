@@ -77,6 +77,59 @@ import Testing
         }
     }
 
+    @Test func `nothing of a cookie, a credential or a stored response is in any file`()
+        async throws
+    {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var canaries = Canaries()
+            func secret(_ name: String) -> String { canaries.next(name) }
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            let cookie = Cookie(
+                name: secret("name"), value: secret("value"), domain: secret("domain"),
+                path: "/" + secret("path"), creationTime: world.instant, sequence: 1)
+            batch.cookies = [world.jar(session, storing: [cookie])]
+            let proofs: [Credential.Proof] = [
+                .password(user: secret("user"), password: secret("password")),
+                .identity(.pem(certificate: secret("certificate"), key: secret("key"))),
+                .identity(
+                    .pkcs12(bytes: Array(secret("file").utf8), passphrase: secret("passphrase"))),
+            ]
+            let credentials = proofs.map { proof in
+                StoredCredential(
+                    space: ProtectionSpace(
+                        host: secret("host"), port: 443, scheme: "https", realm: secret("realm"),
+                        method: .basic),
+                    credential: Credential(proof, persistence: .permanent), isDefault: true)
+            }
+            batch.credentials = [world.shelf(session, storing: credentials)]
+            let response = StoredResponse(
+                id: world.nextIdentifier(),
+                key: CacheKey(stored: "https://example.com/\(secret("path"))?q=\(secret("query"))"),
+                selecting: SelectingFields(stored: [
+                    .init(name: "authorization", value: secret("authorization"))
+                ]), status: 200, httpVersion: "2",
+                headers: ["Set-Cookie": secret("set"), "X": secret("header")],
+                requestTime: world.instant, responseTime: world.instant, length: 45,
+                isDecoded: false)
+            let content = Array(secret("content").utf8)
+            let entry = CachedEntry(
+                session: session, tenant: World.alice, response: response, place: .file,
+                userInfo: [secret("info"): secret("more")], usedAt: world.instant)
+            batch.cacheEntries = [KeptResponse(entry, content: content)]
+            try await store.commit(batch)
+            #expect(try await store.load().jar(of: session) == [cookie])
+            #expect(try await store.load().credentials[session]?[3] == credentials[2])
+            #expect(try await store.cache(of: session) == batch.cacheEntries)
+            #expect(canaries.all.count == 24)
+            #expect(try canaries.findings(in: folder).isEmpty)
+            try store.close()
+            #expect(try canaries.findings(in: folder).isEmpty)
+        }
+    }
+
     @Test(arguments: [
         "UPDATE task_secret SET secret = (SELECT secret FROM task_status)",
         "UPDATE task_secret SET task = task + 1; UPDATE task SET id = id + 1",

@@ -147,8 +147,9 @@ struct Resealing {
                 number, in: table, of: SessionID(rawValue: session), tenant: found.2)
             update.bind(1, session)
             update.bind(2, number)
-            try update.run(
-                3, try resealed(found.3, context))
+            try naming("\(table) \(number) of \(SessionID(rawValue: session))") {
+                try update.run(3, try resealed(found.3, context))
+            }
         }
     }
 }
