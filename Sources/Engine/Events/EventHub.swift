@@ -85,7 +85,8 @@ public final class EventHub {
         counter.last += 1
         let event = Event(
             tenant: record.tenant, session: record.id, sequence: record.lastSequence,
-            tenantSequence: counter.last, task: task, at: instant ?? clock.now, body: body)
+            tenantSequence: counter.last, task: task, at: instant ?? clock.now,
+            body: body.withoutCookieValues)
         let journal = session.journal
         journal.append(event.withoutBytes)
         var gates = [(journal, journal.generation)]

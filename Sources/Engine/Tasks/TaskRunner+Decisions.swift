@@ -19,7 +19,7 @@ extension TaskRunner {
         let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))
         let notice = DecisionNotice(
             id: services.makeDecisionID(), kind: kind, deadline: deadline)
-        let body = question(notice)
+        let body = question(notice).withoutCookieValues
         let decision = DecisionRecord(
             id: notice.id, tenant: record.tenant, session: record.session, task: record.id,
             kind: kind, createdAt: now, deadline: deadline, question: body)
