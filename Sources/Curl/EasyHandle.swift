@@ -108,12 +108,20 @@ final class EasyHandle {
     /// a line that libcurl shall not add by itself.
     func set(headerLines lines: [String]) throws(CurlFailure) {
         for line in lines {
-            guard let longer = curl_slist_append(headerLines, line) else {
-                throw .outOfMemory
-            }
+            guard let longer = append(line, to: headerLines) else { throw .outOfMemory }
             headerLines = longer
         }
         try check(ccurl_set_pointer(raw, CURLOPT_HTTPHEADER, headerLines))
+    }
+
+    private func append(
+        _ line: String, to list: UnsafeMutablePointer<curl_slist>?
+    ) -> UnsafeMutablePointer<curl_slist>? {
+        guard let bytes = OpaqueBytes.bytes(of: line) else { return curl_slist_append(list, line) }
+        // A string of C: the bytes are 1…255, and a NUL ends them.
+        return (bytes + [0]).withUnsafeBytes {
+            curl_slist_append(list, $0.assumingMemoryBound(to: CChar.self).baseAddress)
+        }
     }
 
     /// Takes the line that only a proxy gets, also with CONNECT.

@@ -100,7 +100,10 @@ struct ResponseHeadReader {
             return Self.noField
         }
         let name = Self.text(line[..<colon].trimmingSpace)
-        let value = Self.text(line[(colon + 1)...].trimmingSpace)
+        let bytes = line[(colon + 1)...].trimmingSpace
+        // What is not text has to go back as it came.
+        let isCookie = name.utf8.count == 10 && name.lowercased() == "set-cookie"
+        let value = isCookie ? OpaqueBytes.text(bytes) : Self.text(bytes)
         fields.append(HeaderField(name, value))
         return .more
     }
