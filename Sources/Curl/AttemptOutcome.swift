@@ -40,7 +40,7 @@ enum AttemptOutcome {
         switch failure.code {
         case CURLE_COULDNT_RESOLVE_HOST: hasRoute(lookingUp: request.url.host)
         case CURLE_COULDNT_RESOLVE_PROXY: hasRoute(lookingUp: request.proxy?.host ?? "")
-        case CURLE_COULDNT_CONNECT where tried.count > 1: tried.contains(where: RouteProbe.hasRoute)
+        case CURLE_COULDNT_CONNECT: RouteProbe.hasRoute(toOneOf: tried)
         default: nil
         }
     }

@@ -79,7 +79,6 @@ final class CurlAttempt: Attempt {
 
     /// The attempt is about to be given to libcurl.
     func begin(_ easy: EasyHandle, in pool: CurlPool) {
-        clock.restart()
         self.easy = easy
         self.pool = pool
         upload?.body.onReady { [weak self] in self?.bodyIsReady() }
@@ -325,6 +324,7 @@ final class CurlAttempt: Attempt {
     /// What was held back of the connection that libcurl had chosen comes on a new one.
     private func beginAnew(instead easy: EasyHandle) {
         needsFreshConnection = false
+        clock.restart()
         do throws(CurlFailure) {
             try pool?.beginAnew(self, instead: easy)
         } catch {

@@ -89,6 +89,7 @@ final class CurlPool: ConnectionPool {
                 guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
                 var request = request
                 request.connectTimeout? -= (ContinuousClock.now - start) / .seconds(1)
+                attempt.clock.restart()
                 findTickets(for: attempt, request)
             }
         }
@@ -104,6 +105,7 @@ final class CurlPool: ConnectionPool {
         guard request.needsTickets else { return begin(attempt, request) }
         tickets.prove(request) { [self] proofs in
             guard attempt.observer != nil else { return }
+            attempt.clock.restart()
             begin(attempt, request, proofs)
         }
     }

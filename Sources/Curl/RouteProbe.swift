@@ -10,6 +10,12 @@ enum RouteProbe {
     /// Whether there is a default route, of either version.
     static var hasWayOut: Bool { farAway.contains(where: hasRoute) }
 
+    /// Whether a way leads to one of several addresses that were tried; nil for one alone, of which its errno tells all.
+    /// libcurl has the errno of the last one: that of version 6, where the server has refused by version 4 (measured).
+    static func hasRoute(toOneOf tried: [IPAddress]) -> Bool? {
+        tried.count > 1 ? tried.contains(where: hasRoute) : nil
+    }
+
     /// True also where the kernel could not be asked.
     static func hasRoute(to address: IPAddress) -> Bool {
         let isOld = address.bitCount == 32

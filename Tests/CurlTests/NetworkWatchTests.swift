@@ -81,6 +81,13 @@ import Testing
         #expect(try rows() == before)
     }
 
+    @Test func `of several addresses that were tried, one with a way is enough`() {
+        let (here, mapped) = (IPAddress.v4(0x7f00_0001), IPAddress.v6(0xffff_7f00_0001))
+        #expect(RouteProbe.hasRoute(toOneOf: []) == nil)
+        #expect(RouteProbe.hasRoute(toOneOf: [here]) == nil)
+        #expect(RouteProbe.hasRoute(toOneOf: [mapped, here]) == true)
+    }
+
     // MARK: In a network of its own
 
     private static let hasNamespaces: @Sendable () async throws -> Bool = {
