@@ -12,7 +12,7 @@ final class Revalidation {
     private let entry: CacheEntryID
     private let forwarding: Forwarding
     private let request: AttemptRequest
-    private let mainDocument: WebURL
+    private let task: TaskRecord
     private let found: [CacheCandidate]
     private unowned let session: LiveSession
     private unowned let cache: ResponseCache
@@ -28,14 +28,14 @@ final class Revalidation {
     /// Waits for a slot of its host like any other attempt.
     init(
         of entry: CacheEntryID, _ forwarding: Forwarding, by request: AttemptRequest,
-        mainDocument: WebURL, among found: [CacheCandidate], in session: LiveSession,
+        for task: TaskRecord, among found: [CacheCandidate], in session: LiveSession,
         _ cache: ResponseCache, _ services: TaskServices
     ) {
+        self.task = task
         self.found = found
         self.entry = entry
         self.forwarding = forwarding
         self.request = request
-        self.mainDocument = mainDocument
         self.session = session
         self.cache = cache
         self.services = services
@@ -93,7 +93,7 @@ extension Revalidation: AttemptObserver {
         attemptDidMove()
         let now = services.clock.now
         let url = request.url
-        session.cookies?.receive(head.headers, from: url, mainDocument: mainDocument, at: now)
+        session.receiveCookies(of: head, to: task)
         let answer = OriginAnswer(
             head, at: url, requestTime: requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })

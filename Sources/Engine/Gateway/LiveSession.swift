@@ -108,6 +108,14 @@ final class LiveSession {
         return headers
     }
 
+    /// Takes the cookies that an origin sets with the head of its answer to a task; a proxy's own answer sets none.
+    func receiveCookies(of head: ResponseHead, to task: TaskRecord) {
+        guard head.status != 407 else { return }
+        cookies?.receive(
+            head.headers, from: task.currentRequest.url, mainDocument: task.originalRequest.url,
+            at: clock.now)
+    }
+
     /// The client certificate that the session remembers for a server.
     func storedIdentity(for url: WebURL) -> ClientIdentity? {
         let space = ProtectionSpace(url.origin, method: .clientCertificate)

@@ -28,6 +28,16 @@ final class CookieStorage {
             ? CookieJar() : CookieJar(restoring: cookies, policy: policy, at: now)
         self.journal = record.isPersistent ? journal : nil
         owner = (record.id, record.tenant)
+        dropRows(of: cookies, at: now)
+    }
+
+    /// Takes out of the store what the jar did not take again.
+    private func dropRows(of restored: [Cookie], at now: Timestamp) {
+        guard jar.count < restored.count else { return }
+        let kept = Set(jar.all(at: now).map(\.sequence))
+        var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
+        change.removed = restored.map(\.sequence).filter { !kept.contains($0) }
+        write(change)
     }
 
     /// The value of the Cookie field of a request; nil where nothing is sent.

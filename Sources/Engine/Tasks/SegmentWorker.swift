@@ -193,6 +193,7 @@ extension SegmentWorker: AttemptObserver {
     func attemptDidReceiveInformational(_ head: ResponseHead) { transfer.workerDidMove() }
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
+        transfer.common.session.receiveCookies(of: head, to: transfer.common.record)
         guard let range else { return .stop }
         switch range.judge(status: head.status, headers: head.headers) {
         case .rest(let end, _):

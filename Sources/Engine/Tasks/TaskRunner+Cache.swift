@@ -167,10 +167,7 @@ extension TaskRunner {
         routeTries = 0
         let now = services.clock.now
         let url = record.currentRequest.url
-        if head.status != 407 {
-            session.cookies?.receive(
-                head.headers, from: url, mainDocument: record.originalRequest.url, at: now)
-        }
+        session.receiveCookies(of: head, to: record)
         guard let cache = session.cache, let forwarding = caching?.forwarding,
             rangeRequest == nil
         else { return nil }
@@ -329,8 +326,8 @@ extension TaskRunner {
             headers: forwarding.headers)
         request.method = forwarding.request.method
         cache.revalidations[entry] = Revalidation(
-            of: entry, forwarding, by: request, mainDocument: record.originalRequest.url,
-            among: caching?.candidates ?? [], in: session, cache, services)
+            of: entry, forwarding, by: request, for: record, among: caching?.candidates ?? [],
+            in: session, cache, services)
     }
 }
 

@@ -21,7 +21,7 @@ public struct CookieJar: Sendable {
         self.limits = limits
     }
 
-    /// A jar of cookies that were kept elsewhere, with their times and their order of creation.
+    /// A jar of cookies that were kept elsewhere, with their times, their sequences and their order of creation.
     ///
     /// What is over, what the limits do not allow and what would not be stored now is left out: a domain may have become
     /// a public suffix (§5.8.3).
@@ -30,12 +30,16 @@ public struct CookieJar: Sendable {
         policy: CookiePolicy, at now: Timestamp
     ) {
         self.init(limits: limits)
+        var newest: Int64 = 0
         for cookie in cookies.sorted(by: { $0.isOlder(than: $1) }) {
+            nextSequence = cookie.sequence > 0 ? cookie.sequence : newest + 1
+            newest = max(newest, nextSequence)
             guard (try? cookie.check(isPublicSuffix: policy.isPublicSuffix)) != nil else {
                 continue
             }
             _ = insert(cookie, at: now)
         }
+        nextSequence = newest + 1
         _ = evictExcess()
     }
 
