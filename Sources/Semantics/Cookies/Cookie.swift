@@ -2,7 +2,7 @@
 ///
 /// Name, value and path are octets to the RFC; here they are texts, and compare by their UTF-8.
 public struct Cookie: Equatable, Sendable {
-    /// Empty for a nameless cookie, which is sent as its value alone.
+    /// Never empty in a jar.
     public var name: String
     /// As it came, quotes and all; name and value have 4096 octets together at most.
     public var value: String
@@ -95,8 +95,7 @@ extension Sequence<Cookie> {
         for cookie in self {
             if !isFirst { text += "; " }
             isFirst = false
-            if !cookie.name.isEmpty { text += "\(cookie.name)=" }
-            text += cookie.value
+            text += "\(cookie.name)=\(cookie.value)"
         }
         return isFirst ? nil : text
     }

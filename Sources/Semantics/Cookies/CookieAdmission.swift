@@ -1,5 +1,5 @@
 extension Cookie {
-    /// The cookie that a response sets: RFC 6265bis §5.7, steps 5–22 but for 16, which asks the jar.
+    /// The cookie that a response sets: RFC 6265bis §5.7, steps 5–21 but for 16, which asks the jar.
     ///
     /// Secure is https and nothing else: what "localhost" is here is the gateway's machine, not the client's.
     /// Requests are same-site, since no document makes them (§5.2), so that step 18 passes.
@@ -44,16 +44,12 @@ extension Cookie {
         return domain
     }
 
-    /// Steps 19–22: what `SameSite=None` and the prefixes promise to servers.
+    /// Steps 19–21: what `SameSite=None` and the prefixes promise to servers.
     private func checkPromises(hasPath: Bool) throws(CookieRejection) {
         if sameSite == .none, !isSecure { throw .sameSiteNoneInsecure }
         if name.startsIgnoringCase("__Secure-"), !isSecure { throw .securePrefix }
         if name.startsIgnoringCase("__Host-") {
             guard isSecure, isHostOnly, hasPath, path == "/" else { throw .hostPrefix }
-        }
-        if name.isEmpty {
-            guard !value.startsIgnoringCase("__Secure-"), !value.startsIgnoringCase("__Host-")
-            else { throw .namelessPrefix }
         }
     }
 
@@ -62,7 +58,7 @@ extension Cookie {
         guard !name.hasCookieControl, !value.hasCookieControl, !path.hasCookieControl else {
             throw .controlCharacter
         }
-        guard !name.isEmpty || !value.isEmpty else { throw .empty }
+        guard !name.isEmpty else { throw .empty }
         guard name.utf8.count + value.utf8.count <= SetCookie.byteLimit else { throw .tooLong }
         guard !name.utf8.contains(UInt8(ascii: "=")),
             [name, value, path].allSatisfy(\.isCookieText)

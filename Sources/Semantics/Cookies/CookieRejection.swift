@@ -6,7 +6,7 @@ public enum CookieRejection: Error, Hashable, CaseIterable, Sendable {
     case acceptPolicy
     /// S-21: another site's than the task's.
     case thirdParty
-    /// Step 2: neither name nor value.
+    /// Step 2, and RFC 6265 §5.2: no name.
     case empty
     /// Step 3: a control character other than a tab.
     case controlCharacter
@@ -44,7 +44,7 @@ public enum CookieRejection: Error, Hashable, CaseIterable, Sendable {
         switch self {
         case .acceptPolicy: "The session accepts no cookies."
         case .thirdParty: "The cookie is of another site than the task's URL."
-        case .empty: "The cookie has neither a name nor a value."
+        case .empty: "The cookie has no name."
         case .controlCharacter: "The cookie has a control character."
         case .tooLong: "Name and value are longer than \(SetCookie.byteLimit) octets together."
         case .pathTooLong: "The path is longer than \(SetCookie.attributeByteLimit) octets."

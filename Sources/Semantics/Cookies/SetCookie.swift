@@ -1,9 +1,10 @@
 /// What a `Set-Cookie` field says (RFC 6265bis §5.6), before anybody asks who may say it.
 ///
 /// More is read than servers may write: the algorithm is that of §5.6, octet by octet. Of an attribute that repeats,
-/// the last one counts.
+/// the last one counts. A cookie without a name is none, as in RFC 6265 §5.2 and for NSHTTPCookie: the draft would send
+/// its value alone, which servers read as a name.
 public struct SetCookie: Equatable, Sendable {
-    /// Empty for a nameless cookie.
+    /// Never empty.
     public var name: String
     /// Everything behind the first `=`, without the white space around it.
     public var value: String
@@ -36,22 +37,17 @@ public struct SetCookie: Equatable, Sendable {
 
     /// Reads the value of one field; commas join nothing here (RFC 9110 §5.3).
     ///
-    /// - Throws: `controlCharacter`, `tooLong`, `empty`.
+    /// - Throws: `controlCharacter`, `empty`, `tooLong`.
     public init(parsing text: String) throws(CookieRejection) {
         guard !text.hasCookieControl else { throw .controlCharacter }
         var parts = text.utf8.split(
             separator: UInt8(ascii: ";"), omittingEmptySubsequences: false
         ).map { Substring($0) }[...]
         let pair = parts.popFirst() ?? ""
-        if let (name, value) = pair.splitAtEquals {
-            self.name = String(name)
-            self.value = String(value)
-        } else {
-            self.name = ""
-            self.value = String(pair.trimmingFieldSpace)
-        }
+        guard let (name, value) = pair.splitAtEquals, !name.isEmpty else { throw .empty }
         guard name.utf8.count + value.utf8.count <= Self.byteLimit else { throw .tooLong }
-        guard !name.isEmpty || !value.isEmpty else { throw .empty }
+        self.name = String(name)
+        self.value = String(value)
         for part in parts {
             let (name, value) = part.splitAtEquals ?? (part.trimmingFieldSpace, "")
             guard value.utf8.count <= Self.attributeByteLimit else { continue }

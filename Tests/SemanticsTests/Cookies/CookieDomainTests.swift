@@ -101,9 +101,9 @@ struct CookieDomainTests {
     }
 
     @Test func `a link-local address on another link is another host`() {
-        let urls = ["eth0", "eth1"].map {
+        let urls = ["eth0", "eth1"].map { (zone: String) in
             WebURL(
-                string: "http://[fe80::1%25\($0)]/", scheme: "http", host: "fe80::1", zone: $0,
+                string: "http://[fe80::1%25\(zone)]/", scheme: "http", host: "fe80::1", zone: zone,
                 port: 80, path: "/")
         }
         var trial = CookieTrial()

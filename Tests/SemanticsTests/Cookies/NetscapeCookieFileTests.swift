@@ -17,13 +17,13 @@ struct NetscapeCookieFileTests {
             .example.org\tTRUE\t/a\tTRUE\t1767312000\tname\tvalue
             #HttpOnly_www.example.org\tFALSE\t/\tFALSE\t0\tid\tx=y z
             #www.example.org\tFALSE\t/\tFALSE\t0\tcomment\t1
-            127.0.0.1\tFALSE\t/\tFALSE\t0\t\tnameless
+            127.0.0.1\tFALSE\t/\tFALSE\t0\tport\t80
             """)
         #expect(file.faults == [])
         #expect(file.entries.map(\.line) == [4, 5, 7])
         let cookies = file.entries.map(\.cookie)
-        #expect(cookies.map(\.name) == ["name", "id", ""])
-        #expect(cookies.map(\.value) == ["value", "x=y z", "nameless"])
+        #expect(cookies.map(\.name) == ["name", "id", "port"])
+        #expect(cookies.map(\.value) == ["value", "x=y z", "80"])
         #expect(cookies.map(\.domain) == ["example.org", "www.example.org", "127.0.0.1"])
         #expect(cookies.map(\.isHostOnly) == [false, true, true])
         #expect(cookies.map(\.path) == ["/a", "/", "/"])
@@ -89,6 +89,7 @@ struct NetscapeCookieFileTests {
             ("h.example\tFALSE\t/\tFALSE\t0\ta=b\tc", .cookie(.notExpressible)),
             ("h.example\tFALSE\t/\tFALSE\t0\ta\tb;c", .cookie(.notExpressible)),
             ("h.example\tFALSE\t/\tFALSE\t0\t\t", .cookie(.empty)),
+            ("h.example\tFALSE\t/\tFALSE\t0\t\tnameless", .cookie(.empty)),
             ("h.example\tFALSE\t/\tFALSE\t0\ta\tb\rc", .cookie(.controlCharacter)),
             ("h.example\tFALSE\t/\tFALSE\t0\t__Host-a\tb", .cookie(.hostPrefix)),
         ] as [(String, NetscapeCookieFile.Reason)])
@@ -129,7 +130,7 @@ struct NetscapeCookieFileTests {
     @Test func `a jar is written as curl reads it`() {
         var trial = CookieTrial()
         trial.answer(
-            ["a=1; Domain=example.org; Path=/x; Max-Age=60; Secure", "b=2; HttpOnly", "c", "d="],
+            ["a=1; Domain=example.org; Path=/x; Max-Age=60; Secure", "b=2; HttpOnly", "c= ", "d="],
             from: "https://www.example.org/")
         trial.answer(["e=5"], from: "http://[::1]/")
         let written = NetscapeCookieFile.text(of: trial.jar.all(at: trial.now))
@@ -139,7 +140,7 @@ struct NetscapeCookieFileTests {
                 # Netscape HTTP Cookie File
                 .example.org\tTRUE\t/x\tTRUE\t1767225660\ta\t1
                 #HttpOnly_www.example.org\tFALSE\t/\tFALSE\t0\tb\t2
-                www.example.org\tFALSE\t/\tFALSE\t0\t\tc
+                www.example.org\tFALSE\t/\tFALSE\t0\tc\t
                 www.example.org\tFALSE\t/\tFALSE\t0\td\t
                 ::1\tFALSE\t/\tFALSE\t0\te\t5
 
