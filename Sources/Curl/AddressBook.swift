@@ -34,14 +34,16 @@ final class AddressBook {
         case known([IPAddress], until: ContinuousClock.Instant)
     }
 
-    private static let lifetime = Duration.seconds(60)
-    private static let pageLimit = 1_000
-
     private let lookups: Lookups
+    private let lifetime: Duration
+    private let pageLimit: Int
     private var pages: [String: Page] = [:]
 
-    init(_ lookups: Lookups) {
+    /// An empty book that knows so many names, each for a while.
+    init(_ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000) {
         self.lookups = lookups
+        self.lifetime = lifetime
+        self.pageLimit = pageLimit
     }
 
     /// Finds the addresses of a host, at least one, best first; calls back at once where they are known.
@@ -66,13 +68,14 @@ final class AddressBook {
     private func note(_ answer: Answer, of host: String) {
         guard case .asked(let waiting) = pages[host] else { return }
         pages[host] = (try? answer.get()).map {
-            .known($0, until: ContinuousClock.now + Self.lifetime)
+            .known($0, until: ContinuousClock.now + lifetime)
         }
         for goOn in waiting { goOn(answer) }
     }
 
+    /// All that is known goes at once: whoever asks for so many names asks for each of them once.
     private func makeRoom() {
-        guard pages.count >= Self.pageLimit else { return }
+        guard pages.count >= pageLimit else { return }
         pages = pages.filter { if case .asked = $0.value { true } else { false } }
     }
 
