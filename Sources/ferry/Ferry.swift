@@ -11,6 +11,6 @@ struct Ferry: AsyncParsableCommand {
         version: version,
         subcommands: [
             Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self,
-            Decisions.self, Answer.self, Health.self, Key.self,
+            Decisions.self, Answer.self, Sessions.self, Cookies.self, Health.self, Key.self,
         ])
 }

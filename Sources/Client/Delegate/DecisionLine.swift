@@ -81,25 +81,14 @@ public enum DecisionTable {
     public static func lines(
         _ decisions: [RemoteDecision], now: Int64, width: Int? = nil
     ) -> [String] {
-        let rows =
-            [titles]
-            + decisions.map { decision in
-                let left = decision.deadline.map { Duration.milliseconds(max(0, $0 - now)) }
-                return [
-                    DisplayText.line(decision.id), DisplayText.line(decision.task),
-                    DisplayText.line(decision.kind), Figures.time(left),
-                    DecisionLine.question(decision),
-                ]
-            }
-        let widths = titles.indices.map { column in
-            rows.map { DisplayText.columns(of: $0[column]) }.max() ?? 0
+        let rows = decisions.map { decision in
+            let left = decision.deadline.map { Duration.milliseconds(max(0, $0 - now)) }
+            return [
+                DisplayText.line(decision.id), DisplayText.line(decision.task),
+                DisplayText.line(decision.kind), Figures.time(left),
+                DecisionLine.question(decision),
+            ]
         }
-        return rows.map { cells in
-            let padded = cells.enumerated().map { column, cell in
-                column == titles.count - 1 ? cell : DisplayText.padded(cell, to: widths[column])
-            }
-            let line = padded.joined(separator: "  ")
-            return width.map { DisplayText.cut(line, to: $0) } ?? line
-        }
+        return TextTable.lines(titles, rows, width: width)
     }
 }

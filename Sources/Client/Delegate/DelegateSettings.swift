@@ -14,6 +14,9 @@ public struct DelegateSettings: Equatable, Sendable {
     public var trustsEverybody = false
     /// Whether redirects are asked about.
     public var asksAboutRedirects = false
+    /// The session to work in, which is the user's: its own delegate answers, and it stays. Nil for
+    /// `shared`, or one of the command's own. All else here must not be set beside it.
+    public var session: String?
 
     /// Nothing was said.
     public init() {}

@@ -58,7 +58,8 @@ final class TransferDelegate {
     ///   that another command can go on with it; `refused` for a certificate that the gateway
     ///   cannot use; `interrupted`, and what the client throws.
     func serve(_ feed: TaskFeed, mustStay: Bool = false) throws(ClientError) {
-        guard let question = feed.question else { return }
+        // Who has made the session has a delegate for it, or wants the defaults.
+        guard settings.session == nil, let question = feed.question else { return }
         // A replay shows old questions too.
         guard let decision = try client.pendingDecision(question.id) else {
             return feed.forget(question)
@@ -217,10 +218,12 @@ final class TransferDelegate {
 }
 
 extension TransferDelegate {
-    /// The session for what this delegate answers; `shared` where there is nothing to answer with.
+    /// The session for what this delegate answers; the user's own where one was named, and `shared`
+    /// where there is nothing to answer with.
     func session(for command: String) -> TransferSession {
+        if let session = settings.session { return TransferSession(client, named: session) }
         guard prompt != nil || settings.isAnything else {
-            return TransferSession(client, order: nil)
+            return TransferSession(client, named: "shared")
         }
         // A person may have to look for a password; nobody else takes an hour.
         let order = settings.sessionJSON(

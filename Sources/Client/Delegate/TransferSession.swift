@@ -1,19 +1,32 @@
 internal import JSON
 
-/// The session that the tasks of a command belong to: `shared`, which asks nothing (S-4), or one of
-/// the command's own, made when it is needed first and ended with the command.
+/// The session that the tasks of a command belong to: one that is there, such as `shared`, which asks
+/// nothing (S-4), or one of the command's own, made when it is needed first and ended with the
+/// command.
 final class TransferSession {
     private let client: GatewayClient
-    private let order: [UInt8]?
-    /// The session that was made; nil for none yet, and for `shared`.
+    private let origin: Origin
+    /// The session that was made; nil for none yet, and for one that was there.
     private(set) var own: String?
     /// Sessions of earlier commands, whose tasks this one has taken up.
     private var adopted: [String] = []
 
-    /// With an `order`, the body of `POST /v1/sessions`, a session of its own.
-    init(_ client: GatewayClient, order: [UInt8]?) {
+    private enum Origin {
+        case named(String)
+        /// The body of `POST /v1/sessions`.
+        case order([UInt8])
+    }
+
+    /// A session that is there, and stays.
+    init(_ client: GatewayClient, named id: String) {
         self.client = client
-        self.order = order
+        origin = .named(id)
+    }
+
+    /// A session of its own; `order` is the body of `POST /v1/sessions`.
+    init(_ client: GatewayClient, order: [UInt8]) {
+        self.client = client
+        origin = .order(order)
     }
 
     /// The session to create tasks in.
@@ -21,7 +34,11 @@ final class TransferSession {
     /// - Throws: as `GatewayClient.create`.
     func identifier() throws(ClientError) -> String {
         if let own { return own }
-        guard let order else { return "shared" }
+        let order: [UInt8]
+        switch origin {
+        case .named(let id): return id
+        case .order(let body): order = body
+        }
         guard let id = try client.create("/v1/sessions", json: order)["id"]?.string else {
             throw .unexpectedAnswer("a session without an id")
         }

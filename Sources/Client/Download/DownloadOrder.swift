@@ -15,6 +15,8 @@ public struct DownloadOrder: Sendable {
     public var connections: Int?
     /// Other URLs of the same file, tried in their order when a source fails.
     public var mirrors: [String] = []
+    /// What the request may take from the session's cache; nil for what its configuration says.
+    public var cachePolicy: CachePolicy?
     /// What else is asked of the task.
     public var options = TaskOptions()
     /// What was said in advance about who asks.
@@ -42,6 +44,7 @@ public struct DownloadOrder: Sendable {
             } else {
                 json.object("request") { json in
                     json.member("url", url)
+                    if let cachePolicy { json.member("cachePolicy", cachePolicy.rawValue) }
                     headers.write(to: &json)
                 }
             }

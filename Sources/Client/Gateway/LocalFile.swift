@@ -48,6 +48,23 @@ enum LocalFile {
         return try readAll(descriptor, path, limit: limit)
     }
 
+    /// The content of a file that the user has named; `-` for standard input.
+    ///
+    /// - Throws: `unreadable`.
+    static func readGiven(_ path: String, limit: Int) throws(ClientError) -> [UInt8] {
+        do throws(ClientError) {
+            if path == "-" {
+                return try readAll(STDIN_FILENO, "standard input", limit: limit)
+            }
+            guard let bytes = try read(path, limit: limit, onlyOwn: false) else {
+                throw .file(path: path, failure: ENOENT)
+            }
+            return bytes
+        } catch .file(let path, let detail) {
+            throw .unreadable(path: path, detail: detail)
+        }
+    }
+
     private static func requireOwn(_ descriptor: Int32, _ path: String) throws(ClientError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: path, failure: errno) }

@@ -39,18 +39,21 @@ public final class GatewayClient {
 
     /// Sends a request and waits for its whole answer, for at most `seconds`.
     ///
-    /// `path` begins with `/v1/…` and carries its query. `json` is the body, if any. A request that
-    /// must not be left half done is not `interruptible`.
+    /// `path` begins with `/v1/…` and carries its query. `json` or `text` (UTF-8) is the body, if
+    /// any. A request that must not be left half done is not `interruptible`.
     /// - Throws: `refused` for an answer of 300 or more; `unreachable`, `interrupted`.
     @discardableResult
     public func send(
-        _ method: String, _ path: String, json: [UInt8]? = nil,
+        _ method: String, _ path: String, json: [UInt8]? = nil, text: [UInt8]? = nil,
         headers: [(name: String, value: String)] = [], seconds: Int = 70,
         interruptible: Bool = true
     ) throws(ClientError) -> Answer {
         var body: [UInt8] = []
+        let sent =
+            json.map { HTTPExchange.Body(bytes: $0) }
+            ?? text.map { HTTPExchange.Body(type: "text/plain; charset=utf-8", bytes: $0) }
         let request = HTTPExchange.Request(
-            method: method, path: path, headers: headers, body: json, timeLimit: seconds)
+            method: method, path: path, headers: headers, body: sent, timeLimit: seconds)
         let exchange = try HTTPExchange(request, to: gateway) { piece in
             guard body.count + piece.count <= GatewayClient.answerLimit else { return false }
             body += piece
@@ -65,12 +68,12 @@ public final class GatewayClient {
     ///
     /// - Throws: as `send`; `unexpectedAnswer` when it is none.
     public func json(
-        _ method: String, _ path: String, json: [UInt8]? = nil,
+        _ method: String, _ path: String, json: [UInt8]? = nil, text: [UInt8]? = nil,
         headers: [(name: String, value: String)] = [], seconds: Int = 70,
         interruptible: Bool = true
     ) throws(ClientError) -> JSONValue {
         let answer = try send(
-            method, path, json: json, headers: headers, seconds: seconds,
+            method, path, json: json, text: text, headers: headers, seconds: seconds,
             interruptible: interruptible)
         do {
             return try JSONValue(parsing: answer.body, limits: GatewayClient.limits)

@@ -11,12 +11,18 @@ final class HTTPExchange {
         /// Path and query, from the slash on.
         var path: String
         var headers: [(name: String, value: String)] = []
-        /// JSON.
-        var body: [UInt8]?
+        var body: Body?
         /// What is read while it is sent; in place of `body`.
         var stream: BodyStream?
         /// Seconds for the whole exchange; nil for one that may last.
         var timeLimit: Int?
+    }
+
+    /// A request's body that is there already.
+    struct Body {
+        /// Its media type (RFC 9110 §8.3).
+        var type = "application/json"
+        var bytes: [UInt8]
     }
 
     /// A request's body that is read while it is sent, once and in order.
@@ -79,11 +85,11 @@ final class HTTPExchange {
         results.append(ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method))
         // No body follows the answer's head, whatever its Content-Length says.
         if request.method == "HEAD" { results.append(ccurl_set_long(handle, CURLOPT_NOBODY, 1)) }
-        if let body = request.body { results += set(body: body) }
+        if let body = request.body { results += set(body: body.bytes) }
         if let stream { results += set(stream: stream, context: context) }
         var lines = request.headers.map { "\($0.name): \($0.value)" }
         if let token = gateway.token { lines.append("Authorization: Bearer \(token)") }
-        if request.body != nil { lines.append("Content-Type: application/json") }
+        if let body = request.body { lines.append("Content-Type: \(body.type)") }
         for line in lines { headers = curl_slist_append(headers, line) }
         results.append(ccurl_set_pointer(handle, CURLOPT_HTTPHEADER, headers))
         guard results.allSatisfy({ $0 == CURLE_OK }) else {

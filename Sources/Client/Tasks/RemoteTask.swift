@@ -110,23 +110,6 @@ extension GatewayClient {
     /// Only outstanding ones, unless `states` names others: `all`, or states with commas between.
     /// - Throws: as `json`.
     public func tasks(states: String? = nil) throws(ClientError) -> [JSONValue] {
-        var tasks: [JSONValue] = []
-        var cursor: String?
-        repeat {
-            var path = "/v1/tasks?limit=500"
-            if let states { path += "&state=" + PathText.escaped(states) }
-            if let cursor { path += "&cursor=" + PathText.escaped(cursor) }
-            let page = try json("GET", path)
-            guard let elements = page["tasks"]?.array else {
-                throw .unexpectedAnswer("a list without tasks")
-            }
-            tasks += elements
-            let next = page["nextCursor"]?.string
-            guard next == nil || next != cursor else {
-                throw .unexpectedAnswer("a list that does not end")
-            }
-            cursor = next
-        } while cursor != nil
-        return tasks
+        try pages("/v1/tasks", "tasks", states.map { "&state=" + PathText.escaped($0) } ?? "")
     }
 }

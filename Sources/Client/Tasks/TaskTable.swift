@@ -7,21 +7,7 @@ public enum TaskTable {
     /// BYTES is what is received, of an upload what is sent. With a `width`, lines are cut to it,
     /// at the URL first of all. Text from elsewhere is made fit for a terminal.
     public static func lines(_ tasks: [RemoteTask], width: Int? = nil) -> [String] {
-        let rows = [titles] + tasks.map(cells)
-        let widths = titles.indices.map { column in
-            rows.map { DisplayText.columns(of: $0[column]) }.max() ?? 0
-        }
-        return rows.map { cells in
-            var line = ""
-            for (column, cell) in cells.enumerated() {
-                let isLast = column == titles.count - 1
-                let isFigure = column == 2 || column == 3
-                line +=
-                    isLast ? cell : DisplayText.padded(cell, to: widths[column], before: isFigure)
-                if !isLast { line += "  " }
-            }
-            return width.map { DisplayText.cut(line, to: $0) } ?? line
-        }
+        TextTable.lines(titles, tasks.map(cells), figures: [2, 3], width: width)
     }
 
     /// One task in one line: `tsk_1  running  42%  294 MiB/700 MiB  https://host/big.iso`.

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// Sizes, rates and times in words for people.
 public enum Figures {
     private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
@@ -34,6 +36,15 @@ public enum Figures {
         let (minutes, rest) = (seconds / 60 % 60, twoDigits(seconds % 60))
         if days > 0 { return "\(days)d \(twoDigits(hours))h" }
         return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(rest)" : "\(minutes):\(rest)"
+    }
+
+    /// An instant to the second, `2026-11-21 07:00:01Z`, of one in RFC 3339 as the gateway writes it;
+    /// anything else stays as it is, but fit for a terminal.
+    static func instant(_ text: String) -> String {
+        guard RFC3339.milliseconds(text) != nil, text.utf8.count >= 20, text.hasSuffix("Z") else {
+            return DisplayText.line(text)
+        }
+        return text.prefix(10) + " " + text.dropFirst(11).prefix(8) + "Z"
     }
 
     private static func twoDigits(_ number: Int64) -> String {

@@ -49,6 +49,11 @@ struct AuthenticationOptions: ParsableArguments {
         }
     }
 
+    /// Whether anything was said that only a session of the command's own can heed.
+    var isAnything: Bool {
+        [user, proxy, proxyUser, cert].contains { $0 != nil } || insecure || ask
+    }
+
     /// What the options say; `canAsk` where there is a terminal for what they leave open.
     ///
     /// - Throws: `badArgument`, `unreadable`.

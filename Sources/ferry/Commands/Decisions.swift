@@ -19,19 +19,11 @@ struct Decisions: ParsableCommand {
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let decisions = try gatewayOptions.client().pendingDecisions(of: session)
-            if json { return printJSON(decisions) }
+            if json { return CommandLineIO.print(members: { $0.member("decisions", decisions) }) }
             var shown: [RemoteDecision] = []
             for decision in decisions { shown.append(try RemoteDecision(decision)) }
-            let screen = Screen.standardOutput(environment: CommandLineIO.environment)
-            let width = screen.isLive ? screen.size.columns : nil
             let now = Int64(Date().timeIntervalSince1970 * 1000)
-            for line in DecisionTable.lines(shown, now: now, width: width) { screen.print(line) }
+            CommandLineIO.print { DecisionTable.lines(shown, now: now, width: $0) }
         }
-    }
-
-    private func printJSON(_ decisions: [JSONValue]) {
-        var json = JSONWriter()
-        json.object { json in json.member("decisions", decisions) }
-        CommandLineIO.print(String(decoding: json.finish(), as: UTF8.self))
     }
 }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Client
 internal import Foundation
+internal import JSON
 
 /// The options of every command that talks to a running gateway.
 struct GatewayOptions: ParsableArguments {
@@ -37,6 +38,26 @@ enum CommandLineIO {
     /// it.
     static func print(_ line: String) {
         Screen.standardOutput(environment: [:]).print(line)
+    }
+
+    /// Writes a table to standard output, given the columns of a terminal; nil elsewhere.
+    static func print(_ lines: (_ width: Int?) -> [String]) {
+        let screen = Screen.standardOutput(environment: environment)
+        for line in lines(screen.isLive ? screen.size.columns : nil) { screen.print(line) }
+    }
+
+    /// Writes one JSON object on a line to standard output.
+    static func print(members: (inout JSONWriter) -> Void) {
+        var json = JSONWriter()
+        json.object(members)
+        print(String(decoding: json.finish(), as: UTF8.self))
+    }
+
+    /// Writes JSON on a line to standard output.
+    static func print(_ json: JSONValue) {
+        var writer = JSONWriter()
+        writer.value(json)
+        print(String(decoding: writer.finish(), as: UTF8.self))
     }
 
     /// Runs a command's work; its error goes to standard error, with `json` as an object to

@@ -45,6 +45,12 @@ struct Get: ParsableCommand {
             valueName: "url"))
     var mirror: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "What may come from the session's cache (default: what the session says).",
+            valueName: "policy"))
+    var cachePolicy: CachePolicy?
+
     @OptionGroup var options: TransferOptions
 
     func validate() throws {
@@ -61,9 +67,10 @@ struct Get: ParsableCommand {
             order.expectedDigest = digest
             order.connections = connections
             order.mirrors = mirror
+            order.cachePolicy = cachePolicy
             order.options = try options.task()
-            let canAsk = Prompt.isPossible
-            order.delegate = try options.authentication.settings(canAsk: canAsk)
+            let canAsk = options.session == nil && Prompt.isPossible
+            order.delegate = try options.delegate(canAsk: canAsk)
             order.replacesFile = options.force
             let client = try options.gateway.client(interrupts: .ofProcess())
             let (display, prompt) = options.console(canAsk: canAsk)

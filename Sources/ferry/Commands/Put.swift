@@ -50,8 +50,8 @@ struct Put: ParsableCommand {
             order.headers = try RequestHeaders(parsing: options.header)
             order.options = try options.task()
             // A file that is typed leaves no terminal for questions.
-            let canAsk = file != "-" && Prompt.isPossible
-            order.delegate = try options.authentication.settings(canAsk: canAsk)
+            let canAsk = options.session == nil && file != "-" && Prompt.isPossible
+            order.delegate = try options.delegate(canAsk: canAsk)
             order.output = output
             order.replacesFile = options.force
             order.keepsStagedFile = keepStaged

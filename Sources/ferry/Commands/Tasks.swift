@@ -25,18 +25,10 @@ struct Tasks: ParsableCommand {
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let tasks = try gatewayOptions.client().tasks(states: all ? "all" : state)
-            if json { return printJSON(tasks) }
-            let screen = Screen.standardOutput(environment: CommandLineIO.environment)
+            if json { return CommandLineIO.print(members: { $0.member("tasks", tasks) }) }
             var shown: [RemoteTask] = []
             for task in tasks { shown.append(try RemoteTask(task)) }
-            let width = screen.isLive ? screen.size.columns : nil
-            for line in TaskTable.lines(shown, width: width) { screen.print(line) }
+            CommandLineIO.print { TaskTable.lines(shown, width: $0) }
         }
-    }
-
-    private func printJSON(_ tasks: [JSONValue]) {
-        var json = JSONWriter()
-        json.object { json in json.member("tasks", tasks) }
-        CommandLineIO.print(String(decoding: json.finish(), as: UTF8.self))
     }
 }

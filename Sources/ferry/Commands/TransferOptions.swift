@@ -6,6 +6,16 @@ struct TransferOptions: ParsableArguments {
     @Option(name: [.customShort("H"), .long], help: "A header of the request: 'Name: value'.")
     var header: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            "The session whose cookies, cache, credentials and settings are used.",
+            discussion: """
+                Without it, that is `shared` where nobody can be asked; on a terminal, and with \
+                options that say who you are, it is a new one that remembers nothing afterwards. In \
+                a session of yours nothing is asked: its own delegate answers.
+                """))
+    var session: String?
+
     @Option(help: "The place in the gateway's queue, 0 to 1 (default: 0.5).")
     var priority: Double?
 
@@ -35,6 +45,11 @@ struct TransferOptions: ParsableArguments {
     @OptionGroup var gateway: GatewayOptions
 
     func validate() throws {
+        if session != nil, authentication.isAnything {
+            throw ValidationError(
+                "--session goes without --user, --proxy, --proxy-user, --cert, --insecure and --ask"
+            )
+        }
         if let priority, !(0...1).contains(priority) {
             throw ValidationError("--priority is 0 to 1")
         }
@@ -48,6 +63,13 @@ struct TransferOptions: ParsableArguments {
                 throw ValidationError("--limit-rate: \(error)")
             }
         }
+    }
+
+    /// Who answers what the transfer is asked, in which session; `canAsk` where there is a terminal.
+    func delegate(canAsk: Bool) throws(ClientError) -> DelegateSettings {
+        var settings = try authentication.settings(canAsk: canAsk)
+        settings.session = session
+        return settings
     }
 
     /// What the task is asked for beside its request.
