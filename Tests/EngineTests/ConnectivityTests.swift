@@ -1,0 +1,323 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Waiting for a way to the server in place of failing without one (S-26, S-18, S-56).
+@Suite(.onLoop)
+struct ConnectivityTests {
+    /// A house, and a session whose tasks wait for a route.
+    @LoopActor
+    private func open(
+        _ configure: (inout SessionConfiguration) -> Void = { _ in }
+    ) async throws -> (House, SessionID) {
+        let house = try await House.open()
+        let session = try await house.session {
+            $0.waitsForConnectivity = true
+            configure(&$0)
+        }
+        return (house, session)
+    }
+
+    // MARK: Waiting, and going on
+
+    @Test(arguments: [SessionType.default, .ephemeral]) @LoopActor
+    func `a task without a route waits, is told so once, and goes on when there is one (S-26)`(
+        type: SessionType
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(type) { $0.waitsForConnectivity = true }
+        let task = try await house.create(try house.spec(), in: session)
+        for number in 0..<3 {
+            try await house.network.attempt(number).end(.url(.notConnectedToInternet))
+            try await house.waits(task)
+            #expect(try await house.state(task) == .running)
+            house.routes.change()
+        }
+        try await house.network.attempt(3).answer(200, [:], Array("there".utf8))
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.retryCount == 0)
+        #expect(try await house.read(task) == Array("there".utf8))
+        #expect(
+            house.recorder.story(of: task) == [
+                "didCreate", "isWaitingForConnectivity", "didReceiveResponse", "didReceiveData",
+                "didFinishCollectingMetrics", "didComplete",
+            ])
+        // Each try is a transaction (S-47).
+        #expect(record.metrics.transactions.count == 4)
+    }
+
+    @Test @LoopActor
+    func `a session that does not wait fails its tasks with -1009 (S-26)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        #expect(try await house.finished(task).error?.code == -1009)
+        house.routes.change()
+        await house.quiet()
+        #expect(house.network.attempts.count == 1)
+        #expect(!house.recorder.has("task.isWaitingForConnectivity", task))
+    }
+
+    @Test(arguments: [
+        URLErrorCode.cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .timedOut,
+        .dnsLookupFailed, .secureConnectionFailed,
+    ]) @LoopActor
+    func `what is wrong with the server is not waited for (S-26)`(code: URLErrorCode) async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(code))
+        #expect(try await house.finished(task).error?.code == code.rawValue)
+        #expect(!house.recorder.has("task.isWaitingForConnectivity", task))
+    }
+
+    @Test @LoopActor
+    func `one who waits holds no slot, and stands in line again afterwards (S-19, S-26)`()
+        async throws
+    {
+        let (house, session) = try await open { $0.httpMaximumConnectionsPerHost = 1 }
+        let first = try await house.create(try house.spec(), in: session)
+        let second = try await house.create(
+            try house.spec(.data, "http://origin.test/b"), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(first)
+        let other = try await house.network.attempt(1)
+        #expect(other.request.url.path == "/b")
+        house.routes.change()
+        await house.quiet()
+        #expect(try await house.gateway.task(first, of: house.tenant).waitingFor == .slot)
+        #expect(house.network.attempts.count == 2)
+        other.answer()
+        try await house.network.attempt(2).answer()
+        for task in [first, second] { #expect(try await house.finished(task).error == nil) }
+    }
+
+    @Test @LoopActor
+    func `all that wait are tried when the network changes, and by themselves in time (S-26)`()
+        async throws
+    {
+        let (house, session) = try await open()
+        var tasks: [TaskID] = []
+        for number in 0..<3 {
+            tasks.append(
+                try await house.create(
+                    try house.spec(.data, "http://h\(number).test/"), in: session))
+            try await house.network.attempt(number).end(.url(.notConnectedToInternet))
+        }
+        for task in tasks { try await house.waits(task) }
+        house.routes.change()
+        _ = try await house.network.attempt(5)
+        #expect(
+            Set(house.network.attempts[3...].map(\.request.url.host))
+                == ["h0.test", "h1.test", "h2.test"])
+        // Nothing tells of a change now: a way may come back behind this machine.
+        for number in 3..<6 {
+            house.network.attempts[number].end(.url(.notConnectedToInternet))
+        }
+        for number in 6..<9 { try await house.network.attempt(number).answer() }
+        for task in tasks { #expect(try await house.finished(task).error == nil) }
+    }
+
+    @Test @LoopActor
+    func `the more tries were in vain, the longer the wait; an answer begins it anew (S-26)`()
+        async throws
+    {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        for number in 0..<4 {
+            try await house.network.attempt(number).end(.url(.notConnectedToInternet))
+            try await house.waits(task)
+            #expect(house.gateway.runners[task]?.routeTries == number + 1)
+            house.routes.change()
+        }
+        try await house.network.attempt(4).answer(302, ["Location": "http://other.test/"])
+        try await house.network.attempt(5).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        #expect(house.gateway.runners[task]?.routeTries == 1)
+        house.routes.change()
+        let last = try await house.network.attempt(6)
+        #expect(last.request.url.host == "other.test")
+        last.answer()
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.metrics.redirectCount == 1)
+        #expect(house.recorder.waitingCount(of: task) == 1)
+    }
+
+    // MARK: Timers
+
+    @Test @LoopActor
+    func `the idle timer stands still, the whole task's goes on (S-18, S-26)`() async throws {
+        let (house, session) = try await open {
+            $0.timeoutIntervalForRequest = 0.02
+            $0.timeoutIntervalForResource = 50
+        }
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        // A task that is silent meanwhile ends: time-outs have been looked at.
+        let silent = try await house.create(
+            try house.spec(.data, "http://silent.test/"), in: session)
+        _ = try await house.network.attempt(1)
+        house.clock.advance(by: .seconds(49))
+        #expect(try await house.finished(silent).error?.code == -1001)
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity)
+        house.routes.change()
+        let attempt = try await house.network.attempt(2)
+        house.clock.advance(by: .milliseconds(19))
+        attempt.move()
+        attempt.answer()
+        #expect(try await house.finished(task).error == nil)
+    }
+
+    @Test @LoopActor
+    func `one who waits too long for the whole task ends with -1001 (S-17, S-26)`() async throws {
+        let (house, session) = try await open { $0.timeoutIntervalForResource = 0.05 }
+        let task = try await house.create(try house.spec(), in: session)
+        house.clock.advance(by: .milliseconds(30))
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        house.clock.advance(by: .milliseconds(20))
+        let error = try await house.finished(task).error
+        #expect(error?.code == -1001 && error?.message.contains("whole task") == true)
+        house.routes.change()
+        await house.quiet()
+        #expect(house.network.attempts.count == 1)
+    }
+
+    // MARK: Steering
+
+    @Test @LoopActor
+    func `suspended while it waits, a task rests; resumed, it tries at once (S-31, S-26)`()
+        async throws
+    {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        #expect(house.gateway.runners[task] == nil)  // at rest it is a row, not a runner
+        house.routes.change()
+        await house.quiet()
+        #expect(try await house.state(task) == .suspended && house.network.attempts.count == 1)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        try await house.network.attempt(1).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        house.routes.change()
+        try await house.network.attempt(2).answer()
+        #expect(try await house.finished(task).error == nil)
+        #expect(house.recorder.waitingCount(of: task) == 1)
+    }
+
+    @Test @LoopActor
+    func `an attempt that finds no way while its task is suspended does not end it (S-26, S-32)`()
+        async throws
+    {
+        let (house, session) = try await open { $0.httpMaximumConnectionsPerHost = 1 }
+        let task = try await house.create(try house.spec(), in: session)
+        let next = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        attempt.resume()
+        attempt.end(.url(.notConnectedToInternet))
+        try await house.network.attempt(1).answer()  // the slot is free
+        _ = try await house.finished(next)
+        #expect(try await house.state(task) == .suspended)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        try await house.network.attempt(2).answer()
+        #expect(try await house.finished(task).error == nil)
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
+    func `cancelled while it waits, a task ends with -999, alone or with its session (S-10, S-33)`(
+        isAlone: Bool
+    ) async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(.download), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        if isAlone {
+            _ = try await house.gateway.cancel(task, of: house.tenant)
+        } else {
+            try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
+            try await house.recorder.end(of: session)
+        }
+        #expect(try await house.finished(task).error?.code == -999)
+        house.routes.change()
+        await house.quiet()
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `a session that finishes its tasks ends when the one that waits has (S-9)`() async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        await house.quiet()
+        #expect(!house.recorder.hasEnded(session))
+        house.routes.change()
+        try await house.network.attempt(1).answer()
+        try await house.recorder.end(of: session)
+        #expect(try await house.task(task).error == nil)
+    }
+
+    // MARK: Restarts
+
+    @Test(arguments: [true, false]) @LoopActor
+    func `one who waits is kept over a restart as it is, and not told again (S-56, S-26)`(
+        isCrash: Bool
+    ) async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(.download), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        await house.quiet()
+        if !isCrash { await house.gateway.stop() }
+        let next = try await house.restarted()
+        try await next.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await next.waits(task, isTold: false)
+        next.routes.change()
+        try await next.network.attempt(1).answer(200, [:], Array("there".utf8))
+        #expect(try await next.finished(task).error == nil)
+        #expect(next.recorder.waitingCount(of: task) == 0)
+        #expect(try await next.read(task) == Array("there".utf8))
+        // The process that has died hears nothing.
+        house.routes.change()
+        await house.turn()
+        #expect(house.network.attempts.count == 1)
+    }
+
+    @Test @LoopActor
+    func `suspended while it waited, a task is suspended after a restart (S-56)`() async throws {
+        let (house, session) = try await open()
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await house.waits(task)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        let next = try await house.restarted()
+        next.routes.change()
+        await next.quiet()
+        #expect(try await next.state(task) == .suspended && next.network.attempts.isEmpty)
+    }
+}
+
+extension House {
+    /// Returns when a task waits for a route, and that has been told.
+    func waits(_ task: TaskID, isTold: Bool = true) async throws {
+        try await eventually("a wait for connectivity") {
+            try await gateway.task(task, of: tenant).waitingFor == .connectivity
+                && recorder.has("task.isWaitingForConnectivity", task) == isTold
+        }
+    }
+}
+
+extension EventRecorder {
+    /// How often it was told that a task waits for a route.
+    func waitingCount(of task: TaskID) -> Int {
+        events(of: task).count { $0.body == .isWaitingForConnectivity }
+    }
+}
