@@ -1,13 +1,15 @@
+internal import Loop
 internal import Semantics
 
 /// How a task's current request is dealt with by the cache of its session.
-struct TaskCaching {
+@LoopActor
+final class TaskCaching {
     /// An answer of the cache's that the next attempt replays.
     struct Planned {
         let answer: CachedAnswer
         let content: CachedContent
-        /// What `Cache-Status` says of it.
-        let status: CacheStatus
+        /// What `Cache-Status` says of it; nil for an answer that nothing was stored for.
+        let status: CacheStatus?
         /// How its content came.
         let httpVersion: String
     }
@@ -42,5 +44,5 @@ struct TaskCaching {
     }
 
     /// The same request goes out once more, as another one: with a credential.
-    mutating func keepDecision() { isDecided = forwarding != nil }
+    func keepDecision() { isDecided = forwarding != nil }
 }

@@ -10,7 +10,8 @@ extension TaskRunner {
     func enterQueue() {
         if caching?.planned != nil {
             serve()
-        } else if caching?.isDecided == true {
+        } else if let caching, caching.isDecided {
+            caching.isDecided = false
             session.queue.enter(self)
         } else if let cache = session.cache, mayConsult {
             consult(cache)
@@ -19,8 +20,6 @@ extension TaskRunner {
             session.queue.enter(self)
         }
     }
-
-    func leaveQueue() { session.queue.leave(self) }
 
     func freeSlot() {
         guard caching?.isServing != true else {
@@ -117,9 +116,7 @@ extension TaskRunner {
         status: CacheStatus?
     ) {
         caching?.planned = TaskCaching.Planned(
-            answer: answer, content: content,
-            status: status ?? CacheStatus(.hit, detail: "only-if-cached"),
-            httpVersion: httpVersion)
+            answer: answer, content: content, status: status, httpVersion: httpVersion)
         serve()
     }
 

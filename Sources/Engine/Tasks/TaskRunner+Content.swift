@@ -172,6 +172,12 @@ extension TaskRunner {
     }
 
     func dropContent() {
+        if let content = record.content {
+            // It was whole, but the task was ended before it was told so.
+            record.content = nil
+            session.unnamedFiles[record.id] = nil
+            if content.place == .store { session.journal.dropContent(of: record.id) }
+        }
         closeSink()
         if case .spool(let spool) = sink {
             discardPart(of: spool)
