@@ -115,7 +115,8 @@ struct CacheDecisionTests {
     }
 
     @Test @LoopActor
-    func `conditions of the cache go along when a credential is asked for, and a 401 is not stored`()
+    func
+        `conditions of the cache go along when a credential is asked for, and a 401 is not stored`()
         async throws
     {
         let house = try await House.open()

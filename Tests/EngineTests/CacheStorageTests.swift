@@ -72,7 +72,8 @@ struct CacheStorageTests {
     }
 
     @Test @LoopActor
-    func `a stored response whose file is gone, or has another length, is not there`() async throws {
+    func `a stored response whose file is gone, or has another length, is not there`() async throws
+    {
         for isCut in [false, true] {
             let house = try await House.open()
             let session = try await house.cachingSession { $0.urlCache.memoryCapacity = 0 }
@@ -190,7 +191,8 @@ struct CacheStorageTests {
     }
 
     @Test @LoopActor
-    func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws {
+    func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws
+    {
         let house = try await House.open()
         let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
         _ = try await house.fetch(try house.spec(), in: session, answering: Self.fresh)

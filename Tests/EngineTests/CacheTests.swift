@@ -97,7 +97,8 @@ struct CacheTests {
         let head = try await house.recall(try house.spec(method: "HEAD"), in: session)
         #expect(head.requests == 0 && head.record.countOfBytesReceived == 0)
         let only = try await house.recall(
-            try house.spec(.data, "http://origin.test/b", headers: ["Cache-Control": "only-if-cached"]),
+            try house.spec(
+                .data, "http://origin.test/b", headers: ["Cache-Control": "only-if-cached"]),
             in: session)
         #expect(only.requests == 0 && only.record.response?.status == 504)
     }
