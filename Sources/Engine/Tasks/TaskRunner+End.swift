@@ -54,6 +54,7 @@ extension TaskRunner {
         closeDecision(as: .withdrawn)
         dropHeld()
         record.dialogue.authentication = TaskAuthentication()
+        record.dialogue.hasToldOfWaiting = false
         showProgress()
         session.journal.save(record)
     }

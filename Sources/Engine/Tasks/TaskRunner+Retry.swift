@@ -69,7 +69,7 @@ extension TaskRunner {
     }
 
     /// Whether nothing of a response has gone where it cannot be taken back from.
-    private var canBeginAgain: Bool {
+    var canBeginAgain: Bool {
         if record.countOfBytesReceived == 0 { return true }
         return record.options.delivery == .collect && !isInline
     }
