@@ -6,7 +6,7 @@ import Testing
 
 @testable import REST
 
-/// What a client's words to a decision mean (§7); the kinds that no test on the wire can ask for yet too.
+/// What a client's words to a decision mean (§7); of every kind.
 struct AnswerTests {
     private static let response = ResponseRecord(
         url: "http://host/", status: 200, httpVersion: "1.1", headers: HeaderList(),
@@ -45,7 +45,11 @@ struct AnswerTests {
     private static func answer(
         _ words: TestJSON, to decision: DecisionRecord
     ) throws -> DecisionAnswer {
-        try AnswerDraft(parsing: try words.text()).answer(to: decision) {
+        let session = SessionRecord(
+            id: decision.session, tenant: decision.tenant, type: .default, description: nil,
+            configuration: SessionConfiguration(), delegate: nil,
+            createdAt: Timestamp(milliseconds: 0))
+        return try AnswerDraft(parsing: try words.text()).answer(to: decision, in: session) {
             _ throws(URLRejection) in url("/another")
         }
     }
