@@ -63,9 +63,9 @@ extension CookieRejection {
         case .pathTooLong, .malformedPath: "/path"
         case .sameSiteNoneInsecure: "/sameSite"
         case .securePrefix, .secureFromInsecure, .coversSecure: "/secure"
-        case .hostPrefix: "/name"
+        case .hostPrefix, .empty: "/name"
         case .namelessPrefix: "/value"
-        case .acceptPolicy, .thirdParty, .empty, .controlCharacter, .tooLong, .notExpressible: ""
+        case .acceptPolicy, .thirdParty, .controlCharacter, .tooLong, .notExpressible: ""
         }
     }
 }

@@ -59,7 +59,7 @@ struct CookieRouteTests {
 
     @Test(
         arguments: [
-            (["name": "", "value": ""], ""), (["value": "a\u{1}b"], ""), (["name": "a=b"], ""),
+            (["name": ""], "/name"), (["value": "a\u{1}b"], ""), (["name": "a=b"], ""),
             (["value": .string(String(repeating: "x", count: 4096))], ""),
             (["domain": "com", "hostOnly": false], "/domain"),
             (["domain": ".example.com"], "/domain"), (["domain": "Example.com"], "/domain"),
@@ -67,7 +67,6 @@ struct CookieRouteTests {
             (["path": "p"], "/path"), (["sameSite": "none"], "/sameSite"),
             (["name": "__Secure-a"], "/secure"),
             (["name": "__Host-a", "secure": true, "path": "/p"], "/name"),
-            (["name": "", "value": "__Host-a"], "/value"),
         ] as [([String: TestJSON], String)])
     func `what no response could have set is refused where it is wrong`(
         members: [String: TestJSON], pointer: String
