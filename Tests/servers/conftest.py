@@ -8,6 +8,8 @@ from certificates import Authorities
 from gateway import Gateway
 from kerberos import Kerberos
 from nginx import Nginx
+from origin import Origin
+from session import Session
 from squid import Squid
 
 
@@ -60,3 +62,25 @@ def gateway(gateway_arguments):
     with Gateway(*gateway_arguments) as gateway:
         yield gateway
         assert gateway.traces() == []
+
+
+@pytest.fixture
+def origin():
+    """One of the test's own, which has seen nothing yet."""
+    with Origin() as origin:
+        yield origin
+
+
+@pytest.fixture
+def session(gateway):
+    """A default session that remembers nothing yet."""
+    session = Session(gateway)
+    yield session
+    session.invalidate()
+
+
+@pytest.fixture
+def own(gateway_arguments):
+    """A gateway that a test may kill."""
+    with Gateway(*gateway_arguments) as gateway:
+        yield gateway

@@ -8,16 +8,8 @@ import pytest
 import nginx as nginx_module
 from daemon import eventually
 from delegate import Delegate, script, trust, use
-from gateway import Gateway
 
 ALICE = use(nginx_module.USER, nginx_module.PASSWORD)
-
-
-@pytest.fixture
-def own(gateway_arguments):
-    """A gateway that a test may kill."""
-    with Gateway(*gateway_arguments) as gateway:
-        yield gateway
 
 
 def pending(gateway, delegate):
