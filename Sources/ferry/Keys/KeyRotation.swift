@@ -50,9 +50,10 @@ struct KeyRotation {
         }
         let key = try file.beginRotation()
         try reseal(from: old.key, to: key)
-        let isScrubbed = try folder.scrub()
+        // Before the end, so that a start does it where this process does not get so far.
+        let failure = folder.scrub()
         try file.finishRotation()
-        guard isScrubbed else { throw Refusal.notScrubbed(folder) }
+        if let failure { throw Refusal.notScrubbed(folder, failure) }
         return ["The data in \(folder.root) are sealed with a new key, in \(file.path)."]
             + aftermath
     }
@@ -94,7 +95,7 @@ struct KeyRotation {
                 if let old = try file.load(), old != key { try file.remove() }
             }
         }
-        guard try folder.scrub() else { throw Refusal.notScrubbed(folder) }
+        if let failure = folder.scrub() { throw Refusal.notScrubbed(folder, failure) }
     }
 
     private var aftermath: [String] {
@@ -108,24 +109,27 @@ struct KeyRotation {
 }
 
 extension DataFolder {
-    /// Takes what was sealed with a former key out of the database's free space and its log; false
-    /// where there is no room for it.
-    func scrub() throws(StoreError) -> Bool {
-        do {
+    /// Takes what was sealed with a former key out of the database's free space and its log.
+    ///
+    /// - Returns: why that was not possible, which is no reason not to go on: the new key is in
+    ///   force.
+    func scrub() -> StoreError? {
+        do throws(StoreError) {
             try DurableStore.scrub(folder: root)
-            return true
-        } catch .full {
-            return false
+            return nil
+        } catch {
+            return error
         }
     }
 }
 
 extension Refusal {
-    fileprivate static func notScrubbed(_ folder: DataFolder) -> Refusal {
+    fileprivate static func notScrubbed(_ folder: DataFolder, _ error: StoreError) -> Refusal {
         Refusal(
             description: """
-                The data in \(folder.root) are sealed with the new key, but there was no room to \
-                clear the database's file of what it has held before. Make room, and rotate again.
+                The data in \(folder.root) are sealed with the new key, but the database's file could \
+                not be cleared of what it has held before: rotate again. The reason: \
+                \(Refusal(error, in: folder.root))
                 """, code: 74)
     }
 }

@@ -48,8 +48,10 @@ struct StoreKey {
         let key = try file.settled {
             try folder.isSealed(with: $0) != false
         } complete: {
-            guard try !folder.scrub() else { return }
-            log.write(.warning, "no room to clear the database of what the former key has sealed")
+            guard let failure = folder.scrub() else { return }
+            log.write(
+                .warning, "the database could not be cleared of what the former key has sealed",
+                ["error": .words("\(failure)")])
         }
         if let key, try folder.isSealed(with: key) == false {
             throw Refusal.wrongKey("The key in \(file.path)", folder)
