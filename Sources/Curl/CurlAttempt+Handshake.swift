@@ -1,3 +1,4 @@
+internal import CCurl
 internal import Engine
 internal import Loop
 internal import Semantics
@@ -34,6 +35,13 @@ extension CurlAttempt {
         // Without a certificate, the server is to ask again whoever comes next.
         let isKept = request.identity != .without && request.credential?.scheme != .negotiate
         keepConnectionAtEnd(isKept)
+    }
+
+    /// Whether the connection is kept for another attempt. May be called from inside libcurl.
+    func keepConnectionAtEnd(_ isKept: Bool) {
+        guard let easy else { return }
+        let code = ccurl_set_long(easy.raw, CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
+        precondition(code == CURLE_OK, "libcurl has no CURLOPT_FORBID_REUSE")
     }
 
     /// Whether the server may not take what it was given, or not given, as a certificate.

@@ -293,13 +293,6 @@ final class CurlAttempt: Attempt {
         LoopActor.later { [self] in finish(error) }
     }
 
-    /// Whether the connection is kept for another attempt. May be called from inside libcurl.
-    func keepConnectionAtEnd(_ isKept: Bool) {
-        guard let easy else { return }
-        let code = ccurl_set_long(easy.raw, CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
-        precondition(code == CURLE_OK, "libcurl has no CURLOPT_FORBID_REUSE")
-    }
-
     /// libcurl has ended the transfer, or refuses to go on with it.
     func end(_ code: CURLcode) {
         guard let easy, !isOver else { return }
