@@ -13,13 +13,14 @@ struct ReadmeTests {
         origin.on("/big.iso", .resource(file))
         for path in ["/note", "/put/hello", "/put/stream"] { origin.on(path, .echo) }
         origin.on("/vault", Self.vault)
+        origin.on("/news", .fixed(200, ["Cache-Control": "max-age=600"], "nothing new"))
         let readme = String(decoding: try Contract.bytes(of: "README.md"), as: UTF8.self)
         let first = try #require(Self.blocks(readme).first { $0.contains("call() {") })
         let definitions = first.split(separator: "\n\n")[0]
         let start = try #require(readme.range(of: "### Upload\n"))
         let end = try #require(readme.range(of: "### Follow them\n"))
         let examples = Self.blocks(String(readme[start.lowerBound..<end.lowerBound]))
-        #expect(examples.count >= 7)
+        #expect(examples.count >= 11)
         let script = ([String(definitions)] + examples).joined(separator: "\necho; echo ---\n")
             .replacing("ferry-data/token", with: gateway.dataDirectory + "/token")
             .replacing("http://127.0.0.1:8080", with: gateway.url)
@@ -43,6 +44,12 @@ struct ReadmeTests {
         #expect(numbers.utf8.starts(with: stream.body))
         #expect(shell.outputText.contains("the gold is here"))
         #expect(origin.requests(for: "/vault").count == 2)
+        // What was exported has been imported, and was sent to nobody else.
+        #expect(shell.outputText.contains(#"{"stored":1,"faults":[]}"#))
+        #expect(origin.requests.allSatisfy { $0.headers["Cookie"] == nil })
+        #expect(shell.outputText.contains(#""user":"alice","persistence":"permanent""#))
+        #expect(origin.requests(for: "/news").count == 1)
+        #expect(shell.outputText.contains(#""responses":[{"url":"\#(origin.url("/news"))""#))
         let ranges = origin.requests(for: "/big.iso").compactMap { $0.headers["Range"] }
         #expect(ranges.contains { $0.hasSuffix("-") }, "a download that went on: \(ranges)")
         let tasks = try await client.get("/v1/tasks?state=completed&limit=100").json
