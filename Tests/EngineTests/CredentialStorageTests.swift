@@ -1,0 +1,324 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+extension ProtectionSpace {
+    /// What `Basic realm="x"` of `http://origin.test` asks for.
+    static func basic(
+        _ realm: String = "x", host: String = "origin.test", port: Int = 80, isProxy: Bool = false
+    ) -> ProtectionSpace {
+        ProtectionSpace(
+            host: host, port: port, scheme: "http", realm: realm, method: .basic, isProxy: isProxy)
+    }
+}
+
+extension House {
+    func remember(
+        _ user: String, _ password: String, _ persistence: CredentialPersistence = .forSession,
+        for space: ProtectionSpace = .basic(), asDefault: Bool = true, in session: SessionID
+    ) async throws {
+        try await gateway.putCredential(
+            Credential(.password(user: user, password: password), persistence: persistence),
+            for: space, asDefault: asDefault, in: session, of: tenant)
+    }
+
+    /// The passwords that a session remembers, `user:password` each, in their order.
+    func remembered(_ session: SessionID) throws -> [String] {
+        try gateway.credentials(in: session, of: tenant).map(\.text)
+    }
+
+    /// The passwords that the disk has for a session.
+    func storedCredentials(_ session: SessionID) async throws -> [String] {
+        try await store.disk.load().credentials[session, default: [:]]
+            .sorted { $0.key < $1.key }.map(\.value.text)
+    }
+
+    /// How often it was told that a session's credentials have changed; what was set off by now is told.
+    func credentialChanges(of session: SessionID) async -> Int {
+        await quiet()
+        return recorder.events.count {
+            $0.session == session && $0.body == .didChangeCredentialStorage
+        }
+    }
+
+    /// Answers the next attempts of a task with 401 as long as they present nothing that is right, and tells who came.
+    func callers(
+        of task: TaskID, from number: Int, until isRight: (String?) -> Bool,
+        _ challenge: HeaderList = ["WWW-Authenticate": "Basic realm=x"]
+    ) async throws -> [String?] {
+        var callers: [String?] = []
+        while !recorder.isOver(task) {
+            let place = number + callers.count
+            try await eventually("an attempt, or the end") {
+                network.attempts.count > place || recorder.isOver(task)
+            }
+            guard network.attempts.count > place else { break }
+            let attempt = network.attempts[place]
+            let caller = attempt.request.credential.map { "\($0.user):\($0.password)" }
+            callers.append(caller)
+            if isRight(caller) { attempt.answer() } else { attempt.answer(401, challenge) }
+            await quiet()
+        }
+        return callers
+    }
+}
+
+extension StoredCredential {
+    fileprivate var text: String {
+        guard case .password(let user, let password) = credential.proof else { return "identity" }
+        return "\(user):\(password)"
+    }
+}
+
+/// What a session remembers of users and passwords (S-25, S-66, S-67).
+@Suite(.onLoop)
+struct CredentialStorageTests {
+    private static let basic: HeaderList = ["WWW-Authenticate": "Basic realm=x"]
+
+    // MARK: Use
+
+    @Test(arguments: [nil, DelegateOptions.deciding(.redirect)]) @LoopActor
+    func `where nobody is asked, a 401 is answered by what is remembered (S-66)`(
+        delegate: DelegateOptions?
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: delegate)
+        try await house.remember("alice", "secret", in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        #expect(
+            try await house.callers(of: task, from: 0) { $0 != nil } == [nil, "alice:secret"])
+        #expect(try await house.task(task).response?.status == 200)
+        #expect(!house.recorder.has("task.didReceiveChallenge", task))
+    }
+
+    @Test(arguments: [
+        ProtectionSpace.basic("y"), .basic(host: "other.test"), .basic(port: 8080),
+        .basic(isProxy: true),
+        ProtectionSpace(
+            host: "origin.test", port: 80, scheme: "http", realm: "x", method: .digest),
+        ProtectionSpace(
+            host: "origin.test", port: 80, scheme: "https", realm: "x", method: .basic),
+    ]) @LoopActor
+    func `a credential is for its own space, in every part of it (S-67)`(
+        space: ProtectionSpace
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "secret", for: space, in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        #expect(try await house.callers(of: task, from: 0) { _ in false } == [nil])
+        #expect(try await house.task(task).response?.status == 401)
+        #expect(try house.remembered(session) == ["alice:secret"])
+    }
+
+    @Test @LoopActor
+    func `a proxy's 407 is answered by what is remembered for it (S-64, S-66)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session {
+            var proxies = ProxyConfiguration()
+            proxies.http = ProxyAddress(host: "proxy.test", port: 3128)
+            $0.connectionProxyDictionary = proxies
+        }
+        try await house.remember(
+            "alice", "way out", for: .basic(host: "proxy.test", port: 3128, isProxy: true),
+            in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(407, ["Proxy-Authenticate": "Basic realm=x"])
+        let second = try await house.network.attempt(1)
+        #expect(second.request.proxyCredential?.password == "way out")
+        #expect(second.request.credential == nil)
+        second.answer()
+        #expect(try await house.finished(task).response?.status == 200)
+    }
+
+    @Test(arguments: [CredentialPersistence.forSession, .permanent]) @LoopActor
+    func `who is asked is proposed what is remembered, without the secret (S-65)`(
+        persistence: CredentialPersistence
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        try await house.remember("alice", "canary", persistence, in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, Self.basic)
+        let decision = try await house.asked(task)
+        #expect(
+            decision.challenge?.proposedCredential
+                == ShownCredential(user: "alice", persistence: persistence))
+        try await house.answer(decision, .challenge(.performDefaultHandling))
+        let second = try await house.network.attempt(1)
+        #expect(second.request.credential?.password == "canary")
+        second.answer()
+        _ = try await house.finished(task)
+        #expect(!house.recorder.events.contains { "\($0.body)".contains("canary") })
+    }
+
+    @Test(arguments: [
+        (CredentialPersistence.none, nil, 0),
+        (.forSession, ShownCredential(user: "alice", persistence: .forSession), 1),
+        (.permanent, ShownCredential(user: "alice", persistence: .permanent), 1),
+    ]) @LoopActor
+    func `what answers one task's challenge is remembered as long as it says (S-67)`(
+        persistence: CredentialPersistence, proposed: ShownCredential?, changes: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        for number in 0..<2 {
+            let task = try await house.create(try house.spec(), in: session)
+            try await house.network.attempt(2 * number).answer(401, Self.basic)
+            let decision = try await house.asked(task)
+            #expect(decision.challenge?.proposedCredential == (number == 0 ? nil : proposed))
+            try await house.answer(decision, .password("alice", "secret", persistence))
+            try await house.network.attempt(2 * number + 1).answer()
+            _ = try await house.finished(task)
+        }
+        #expect(await house.credentialChanges(of: session) == changes)
+        #expect(
+            try await house.storedCredentials(session)
+                == (persistence == .permanent ? ["alice:secret"] : []))
+    }
+
+    // MARK: What was refused
+
+    @Test @LoopActor
+    func `a refused password is forgotten, and the next one of its space tried (S-66, S-67)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "wrong", .permanent, in: session)
+        try await house.remember("bob", "right", .permanent, asDefault: false, in: session)
+        try await house.remember("carol", "elsewhere", for: .basic("y"), in: session)
+        let before = await house.credentialChanges(of: session)
+        let task = try await house.create(try house.spec(), in: session)
+        #expect(
+            try await house.callers(of: task, from: 0) { $0 == "bob:right" }
+                == [nil, "alice:wrong", "bob:right"])
+        #expect(try house.remembered(session) == ["bob:right", "carol:elsewhere"])
+        #expect(try await house.storedCredentials(session) == ["bob:right"])
+        #expect(await house.credentialChanges(of: session) == before + 1)
+    }
+
+    @Test @LoopActor
+    func `with none left the 401 is the result, and nothing is remembered of it (S-66)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "wrong", in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        #expect(
+            try await house.callers(of: task, from: 0) { _ in false } == [nil, "alice:wrong"])
+        #expect(try await house.task(task).response?.status == 401)
+        #expect(try house.remembered(session) == [])
+        #expect(await house.credentialChanges(of: session) == 2)
+    }
+
+    @Test(arguments: [403, 500, 200, 0]) @LoopActor
+    func `nothing but a refusal makes a session forget: not another status, nor a lost line (S-67)`(
+        status: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "secret", in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, Self.basic)
+        let second = try await house.network.attempt(1)
+        #expect(second.request.credential?.user == "alice")
+        if status == 0 { second.end(.url(.networkConnectionLost)) } else { second.answer(status) }
+        _ = try await house.finished(task)
+        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(await house.credentialChanges(of: session) == 1)
+    }
+
+    @Test @LoopActor
+    func `a 401 for another realm refuses nothing of the first one (S-67)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "secret", in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, Self.basic)
+        try await house.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=z"])
+        #expect(try await house.finished(task).response?.status == 401)
+        #expect(try house.remembered(session) == ["alice:secret"])
+    }
+
+    @Test @LoopActor
+    func `a new password is not forgotten for the old one's refusal (S-67)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        try await house.remember("alice", "old", in: session)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(401, Self.basic)
+        let second = try await house.network.attempt(1)
+        try await house.remember("alice", "new", in: session)
+        second.answer(401, Self.basic)
+        let third = try await house.network.attempt(2)
+        #expect(third.request.credential?.password == "new")
+        third.answer()
+        #expect(try await house.finished(task).response?.status == 200)
+        #expect(try house.remembered(session) == ["alice:new"])
+    }
+
+    // MARK: Several of one space
+
+    @Test @LoopActor
+    func `a space has one default, which is taken; without one, what came last (S-67)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let proposal = { @LoopActor () async throws -> String? in
+            let count = house.network.attempts.count
+            let task = try await house.create(try house.spec(), in: session)
+            try await house.network.attempt(count).answer(401, Self.basic)
+            let decision = try await house.asked(task)
+            try await house.answer(decision, .challenge(.cancelAuthenticationChallenge))
+            _ = try await house.finished(task)
+            return decision.challenge?.proposedCredential?.user
+        }
+        try await house.remember("alice", "1", asDefault: false, in: session)
+        try await house.remember("bob", "2", asDefault: false, in: session)
+        #expect(try await proposal() == "bob")
+        try await house.remember("alice", "1", in: session)
+        #expect(try await proposal() == "alice")
+        try await house.remember("carol", "3", asDefault: false, in: session)
+        #expect(try await proposal() == "alice")
+        try await house.remember("bob", "2", in: session)
+        #expect(try await proposal() == "bob")
+        let all = try house.gateway.credentials(in: session, of: house.tenant)
+        #expect(all.map(\.isDefault) == [false, true, false])
+        #expect(try house.remembered(session) == ["alice:1", "bob:2", "carol:3"])
+        _ = try await house.gateway.deleteCredentials(in: session, of: house.tenant) {
+            $0.user == "bob"
+        }
+        #expect(try await proposal() == "carol")
+    }
+
+    @Test @LoopActor
+    func `no session knows another one's credentials (S-1, S-4)`() async throws {
+        let house = try await House.open()
+        let owner = try await house.session()
+        let others = [
+            try await house.session(), try await house.session(.ephemeral),
+            try await house.gateway.sharedSession(of: house.tenant),
+        ]
+        try await house.remember("alice", "secret", .permanent, in: owner)
+        for other in others {
+            #expect(try house.remembered(other) == [])
+            let count = house.network.attempts.count
+            let task = try await house.create(try house.spec(), in: other)
+            #expect(try await house.callers(of: task, from: count) { _ in false } == [nil])
+            #expect(await house.credentialChanges(of: other) == 0)
+        }
+        let stranger = TenantID(rawValue: 2)
+        #expect(throws: GatewayError.noSuchSession) {
+            _ = try house.gateway.credentials(in: owner, of: stranger)
+        }
+        await #expect(throws: GatewayError.noSuchSession) {
+            try await house.gateway.deleteCredentials(in: owner, of: stranger) { _ in true }
+        }
+    }
+}
