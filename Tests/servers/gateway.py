@@ -96,7 +96,7 @@ class Gateway:
         """Starts it again on its data; it must have ended."""
         self._start()
 
-    def post(self, path, status=None, **members):
+    def post(self, path, status=None, /, **members):
         """Sends JSON; gives the answer, which has this status if one is named."""
         answer = self.client.post(path, json=members)
         assert status in (None, answer.status_code), f"{answer.status_code} {answer.text}"
