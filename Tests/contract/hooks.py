@@ -30,6 +30,8 @@ class Origin(http.server.BaseHTTPRequestHandler):
         self.send_response({"/moved": 302, "/missing": 404, "/locked": 401}.get(self.path, 200))
         if moved:
             self.send_header("Location", "/")
+        if self.path == "/fresh":
+            self.send_header("Cache-Control", "max-age=60")
         if self.path == "/locked":
             self.send_header("WWW-Authenticate", 'Basic realm="locked"')
         self.send_header("Content-Type", "text/plain")
@@ -96,6 +98,7 @@ QUESTIONS = {
         {"continue", "useNewRequest"},
         {"request": {"url": urls[0]}, "earliestBeginDate": "2026-01-01T00:00:00Z"},
     ),
+    "cache": ({"store", "refuse"}, {"request": {"url": f"{address}/fresh"}}),
     "challenge": (set(), {"request": {"url": f"{address}/locked"}}),
 }
 

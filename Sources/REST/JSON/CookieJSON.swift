@@ -64,8 +64,7 @@ extension CookieRejection {
         case .sameSiteNoneInsecure: "/sameSite"
         case .securePrefix, .secureFromInsecure, .coversSecure: "/secure"
         case .hostPrefix, .empty: "/name"
-        case .namelessPrefix: "/value"
-        case .acceptPolicy, .thirdParty, .controlCharacter, .tooLong, .notExpressible: ""
+        default: ""
         }
     }
 }
