@@ -17,7 +17,8 @@ public enum CacheDecision: Equatable, Sendable {
     /// - `reloadIgnoringLocalAndRemoteCacheData`: the same, and `no-cache` tells caches on the way;
     /// - `returnCacheDataElseLoad`: what is stored, of any age, whatever it says about validation; else the origin;
     /// - `returnCacheDataDontLoad`: the same, else the task fails;
-    /// - `reloadRevalidatingCacheData`: what is stored, only after the origin has confirmed it.
+    /// - `reloadRevalidatingCacheData`: what is stored, only after the origin has confirmed it; `max-age=0` has caches on the
+    ///   way ask it too.
     ///
     /// - Parameters:
     ///   - request: as it would be sent.
@@ -41,6 +42,8 @@ public enum CacheDecision: Equatable, Sendable {
 /// RFC 9111 §4, step by step.
 private struct CacheLookup {
     let request: CacheRequest
+    /// What goes to the origin, if anything does.
+    let outgoing: CacheRequest
     let now: Timestamp
     /// Whether there is anything for the URL.
     let hasCandidates: Bool
@@ -49,6 +52,9 @@ private struct CacheLookup {
 
     init(_ request: CacheRequest, _ candidates: [StoredResponse], _ now: Timestamp) {
         self.request = request
+        self.outgoing =
+            request.policy == .reloadRevalidatingCacheData
+            ? request.validatingThroughCaches : request
         self.now = now
         self.hasCandidates = !candidates.isEmpty
         self.selected = request.isAnswerable ? candidates.newest(answering: request) : nil
@@ -95,7 +101,7 @@ private struct CacheLookup {
             } else {
                 hasCandidates ? .varyMiss : .uriMiss
             }
-        return .forward(Forwarding(request, reason))
+        return .forward(Forwarding(outgoing, reason))
     }
 
     /// No condition is sent about a content that could not answer the request even if it were confirmed.
@@ -103,7 +109,7 @@ private struct CacheLookup {
         guard let selected, CachedAnswer(selected, to: request, at: now) != nil else {
             return forwarded()
         }
-        return .forward(Forwarding(validating: selected, for: request, reason))
+        return .forward(Forwarding(validating: selected, for: outgoing, reason))
     }
 }
 

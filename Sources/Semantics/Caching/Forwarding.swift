@@ -82,4 +82,13 @@ extension CacheRequest {
         if !headers.contains("Pragma") { request.headers.append("Pragma", "no-cache") }
         return request
     }
+
+    /// The request with what makes caches on the way confirm what they have (RFC 9111 §5.2.1.1): a proxy's 304 of its own
+    /// would be no word of the origin's.
+    var validatingThroughCaches: CacheRequest {
+        guard !control.has("no-cache"), !control.has("max-age") else { return self }
+        var request = self
+        request.headers.append("Cache-Control", "max-age=0")
+        return request
+    }
 }
