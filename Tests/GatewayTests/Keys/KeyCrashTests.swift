@@ -77,7 +77,7 @@ struct KeyCrashTests {
             try await work.verify(at: again.client)
             #expect(try gateway.directory.read("data/key") == expected)
             #expect(!FileManager.default.fileExists(atPath: next))
-            try await work.verifySecrets(at: again.client)
+            try await work.verifySecrets(at: again.client, isRotated: isSealed)
             try await again.kill9()
         }
     }
