@@ -1,4 +1,4 @@
-"""Who shares a cache: the tasks of a session, and nobody else; one process and the next (S-1, S-2)."""
+"""Who shares a cache: the tasks of a session and nobody else, over restarts (S-1, S-2)."""
 
 import re
 
