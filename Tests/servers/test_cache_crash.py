@@ -1,4 +1,4 @@
-"""`kill -9` while responses are stored: each is there whole afterwards, or not at all (S-1, R-1)."""
+"""`kill -9` while responses are stored: each is then there whole, or not at all (S-1, R-1)."""
 
 import collections
 import contextlib

@@ -1,4 +1,4 @@
-"""What is asked of the cache and of the origin: policies, ranges, stale answers (S-15, RFC 5861)."""
+"""What is asked of the cache and what of the origin: policies, ranges, stale answers (S-15)."""
 
 import threading
 
