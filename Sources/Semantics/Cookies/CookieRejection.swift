@@ -30,8 +30,6 @@ public enum CookieRejection: Error, Hashable, CaseIterable, Sendable {
     case securePrefix
     /// Step 21: `__Host-` without `Secure`, without `Path=/`, or with `Domain`.
     case hostPrefix
-    /// Step 22: a nameless cookie that looks like a prefixed one.
-    case namelessPrefix
     /// What no `Set-Cookie` could say: `;`, `=` in a name, white space at an end.
     case notExpressible
     /// A domain that is none, or not in lower case without a leading dot.
@@ -57,7 +55,6 @@ public enum CookieRejection: Error, Hashable, CaseIterable, Sendable {
         case .sameSiteNoneInsecure: "SameSite=None needs Secure."
         case .securePrefix: "A name with __Secure- needs Secure."
         case .hostPrefix: "A name with __Host- needs Secure and the path /, and no domain."
-        case .namelessPrefix: "The value of a nameless cookie begins like a prefixed name."
         case .notExpressible:
             "A name has no =, names, values and paths have no ; and no white space at their ends."
         case .malformedDomain: "The domain is not a host's name in lower case, nor an address."
