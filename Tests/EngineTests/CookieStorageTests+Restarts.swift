@@ -37,4 +37,51 @@ extension CookieStorageTests {
         await next.quiet()
         #expect(try await next.storedCookies(session) == ["long=2"])
     }
+
+    @Test(arguments: [UInt64(1), 2, 3, 4]) @LoopActor
+    func `whatever is done, with restarts between, the disk has what the jar has (S-1)`(
+        seed: UInt64
+    ) async throws {
+        var numbers = Numbers(seed)
+        var house = try await House.open()
+        let session = try await house.session()
+        // In the order of creation.
+        var model: [(name: String, value: Int, end: Timestamp?)] = []
+        for step in 0..<80 {
+            let now = house.clock.now
+            model.removeAll { $0.end.map { $0 <= now } ?? false }
+            let name = "n\(numbers.next(6))"
+            switch numbers.next(10) {
+            case 0...4:
+                let end =
+                    numbers.next(3) == 0
+                    ? Timestamp(milliseconds: now.milliseconds + Int64(numbers.next(4)) * 5000)
+                    : nil
+                try await house.gateway.setCookie(
+                    house.cookie("\(name)=\(step)", expires: end), in: session,
+                    of: house.tenant)
+                if let end, end <= now {
+                    model.removeAll { $0.name == name }
+                } else if let place = model.firstIndex(where: { $0.name == name }) {
+                    model[place] = (name, step, end)
+                } else {
+                    model.append((name, step, end))
+                }
+            case 5:
+                try await house.deleteCookies(name, in: session)
+                model.removeAll { $0.name == name }
+            case 6: house.clock.advance(by: .seconds(5))
+            case 7: await house.gateway.keepHouse()
+            default: house = try await house.restarted()
+            }
+            let instant = house.clock.now
+            let expected = model.filter { $0.end.map { $0 > instant } ?? true }
+                .map { "\($0.name)=\($0.value)" }
+            #expect(try house.jar(session) == expected, "seed \(seed), step \(step)")
+            let kept = try await house.store.disk.load().cookies[session, default: []]
+            #expect(
+                kept.filter { !$0.isExpired(at: instant) }.sorted { $0.sequence < $1.sequence }
+                    .map { "\($0.name)=\($0.value)" } == expected, "seed \(seed), step \(step)")
+        }
+    }
 }

@@ -121,7 +121,7 @@ struct UsageOrderTests {
 }
 
 /// Numbers that are the same in every run (Marsaglia's xorshift).
-private struct Numbers {
+struct Numbers {
     private var state: UInt64
 
     init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 | 1 }
