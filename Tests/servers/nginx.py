@@ -28,6 +28,8 @@ http {
     scgi_temp_path scgi;
     default_type text/plain;
     keepalive_timeout 75s;
+    # Every task reaches the server, though a session may have stored what it gets (`no-cache`).
+    expires -1;
     root site;
 """
 
