@@ -64,7 +64,7 @@ extension CookieRejection {
         case .sameSiteNoneInsecure: "/sameSite"
         case .securePrefix, .secureFromInsecure, .coversSecure: "/secure"
         case .hostPrefix, .empty: "/name"
-        default: ""
+        case .acceptPolicy, .thirdParty, .controlCharacter, .tooLong, .notExpressible: ""
         }
     }
 }
