@@ -83,7 +83,7 @@ struct GatheredBatch {
 
     func responses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
         batch.cacheEntries.filter {
-            $0.entry.session == session && $0.entry.response.key.fingerprint == fingerprint
+            $0.entry.session == session && $0.fingerprint == fingerprint
         }
     }
 
@@ -119,7 +119,7 @@ struct GatheredBatch {
 extension KeptResponse {
     /// The response with the content that an earlier form of it has, where it brings none itself.
     func completed(by older: KeptResponse) -> KeptResponse {
-        KeptResponse(entry, content: content ?? older.content)
+        KeptResponse(entry, under: fingerprint, content: content ?? older.content)
     }
 }
 

@@ -76,18 +76,21 @@ struct SessionMemories {
     /// A session's stored responses under a fingerprint, in the order of their ids. Looks at all of them.
     func responses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
         (memories[session]?.responses ?? [:]).values
-            .filter { $0.entry.response.key.fingerprint == fingerprint }
+            .filter { $0.fingerprint == fingerprint }
             .sorted { $0.entry.id < $1.entry.id }
     }
 
     /// All of a session's stored responses, what was not used for the longest time first.
     func index(of session: SessionID) -> [CacheIndexRow] {
-        (memories[session]?.responses ?? [:]).values.map(\.entry)
-            .sorted { ($0.usedAt.milliseconds, $0.id) < ($1.usedAt.milliseconds, $1.id) }
-            .map { entry in
+        (memories[session]?.responses ?? [:]).values
+            .sorted {
+                ($0.entry.usedAt.milliseconds, $0.entry.id)
+                    < ($1.entry.usedAt.milliseconds, $1.entry.id)
+            }
+            .map { response in
                 CacheIndexRow(
-                    id: entry.id, fingerprint: entry.response.key.fingerprint, size: entry.size,
-                    isFile: entry.place == .file)
+                    id: response.entry.id, fingerprint: response.fingerprint,
+                    size: response.entry.size, isFile: response.entry.place == .file)
             }
     }
 }

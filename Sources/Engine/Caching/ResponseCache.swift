@@ -22,6 +22,8 @@ final class ResponseCache {
     /// Whether the index of the disk is here; until then nothing is known.
     private var isOpen: Bool
     private var opening: Task<Void, Never>?
+    /// How often metadata have changed: what was read before that may be older than what is known.
+    private var changeCount = 0
     /// Responses that were used since the store heard of them last.
     private var uses: Set<CacheEntryID> = []
     private var invalidations = Invalidations()
@@ -33,6 +35,7 @@ final class ResponseCache {
     struct Parts {
         /// Nil where nothing reaches a disk.
         let journal: Journal?
+        let sealer: any Sealer
         let files: FileThreads
         let folder: ContentFolder
         let clock: any Clock
@@ -54,7 +57,7 @@ final class ResponseCache {
     /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
     func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
-        let fingerprint = key.fingerprint
+        let fingerprint = fingerprint(of: key)
         guard disk.ids(under: fingerprint).allSatisfy({ memory[$0] != nil }) else { return nil }
         return memory.ids(under: fingerprint).compactMap { memory[$0] }.filter {
             $0.entry.response.key == key
@@ -65,8 +68,10 @@ final class ResponseCache {
     func candidates(for key: CacheKey) async -> [CacheCandidate] {
         await open()
         if let found = candidatesAtHand(for: key) { return found }
-        let fingerprint = key.fingerprint
+        let fingerprint = fingerprint(of: key)
+        let before = changeCount
         let kept = await read(under: fingerprint)
+        guard before == changeCount else { return await candidates(for: key) }
         var found: [CacheCandidate] = []
         for response in kept where disk[response.entry.response.id] != nil {
             let id = response.entry.response.id
@@ -107,6 +112,7 @@ final class ResponseCache {
         }
         let (folder, id, length) = (parts.folder, entry.id, entry.response.length)
         let isSmall = capacity.memoryAdmits(entry.size)
+        let before = changeCount
         do {
             let content = try await parts.files.run { () -> (ContentFile, [UInt8]?)? in
                 guard let file = try folder.open(id, length: length) else { return nil }
@@ -114,7 +120,7 @@ final class ResponseCache {
             }
             if let (file, bytes) = content {
                 guard let bytes else { return .file(file) }
-                if contains(id) {
+                if contains(id), before == changeCount {
                     remember(CacheCandidate(entry: entry, content: .bytes(bytes)))
                 }
                 return .bytes(bytes)
@@ -217,7 +223,7 @@ final class ResponseCache {
     /// Everything of a key goes (§4.4), and what is being fetched for it is not stored.
     func invalidate(_ key: CacheKey) {
         invalidations.note(key)
-        let fingerprint = key.fingerprint
+        let fingerprint = fingerprint(of: key)
         // Of what is not in memory only the fingerprint is known: another key's of the same one goes with it.
         let ids = disk.ids(under: fingerprint) + memory.ids(under: fingerprint)
         for id in Set(ids) where memory[id].map({ $0.entry.response.key == key }) ?? true {
@@ -260,6 +266,10 @@ final class ResponseCache {
 
     // MARK: Tiers
 
+    private func fingerprint(of key: CacheKey) -> Int64 {
+        key.fingerprint(in: owner.session, of: owner.tenant, by: parts.sealer)
+    }
+
     /// Takes in what there is on the disk, oldest first.
     private func open() async {
         guard !isOpen else { return }
@@ -291,8 +301,15 @@ final class ResponseCache {
             let pending = journal.pendingResponses(of: owner.session, under: fingerprint)
             let newer = Dictionary(
                 uniqueKeysWithValues: pending.map { ($0.entry.id, $0) })
-            return stored.map { newer[$0.entry.id]?.completed(by: $0) ?? $0 }
+            let all =
+                stored.map { newer[$0.entry.id]?.completed(by: $0) ?? $0 }
                 + pending.filter { new in !stored.contains { $0.entry.id == new.entry.id } }
+            // A row that cannot be read is left out, and is no use to anybody.
+            let readable = Set(all.map(\.entry.response.id))
+            for id in disk.ids(under: fingerprint) where !readable.contains(id) {
+                forget(CacheEntryID(rawValue: id))
+            }
+            return all
         } catch {
             log.write(.error, "a stored response cannot be read", ["error": .words("\(error)")])
             for id in disk.ids(under: fingerprint) { forget(CacheEntryID(rawValue: id)) }
@@ -312,11 +329,12 @@ final class ResponseCache {
 
     /// Puts a response on the disk.
     private func keep(_ entry: CachedEntry, _ bytes: [UInt8]?) {
-        parts.journal?.save(KeptResponse(entry, content: bytes))
+        let fingerprint = fingerprint(of: entry.response.key)
+        parts.journal?.save(KeptResponse(entry, under: fingerprint, content: bytes))
         give(
             up: disk.insert(
                 Row(isFile: entry.place == .file), as: entry.response.id,
-                under: entry.response.key.fingerprint, size: entry.size))
+                under: fingerprint, size: entry.size))
     }
 
     /// Puts a response into memory, if it is small and its content is here.
@@ -324,12 +342,13 @@ final class ResponseCache {
         let entry = candidate.entry
         guard candidate.content != nil, capacity.memoryAdmits(entry.size) else { return }
         _ = memory.insert(
-            candidate, as: entry.response.id, under: entry.response.key.fingerprint,
+            candidate, as: entry.response.id, under: fingerprint(of: entry.response.key),
             size: entry.size)
     }
 
     /// The metadata of a response have changed.
     private func change(_ entry: CachedEntry) {
+        changeCount += 1
         if let known = memory[entry.response.id] {
             remember(CacheCandidate(entry: entry, content: known.content))
         }
@@ -375,14 +394,4 @@ final class ResponseCache {
     private func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
         try? await parts.files.run { try file.read(at: 0, count: Int(length)) }
     }
-}
-
-/// What a session's cache holds at the moment.
-public struct CacheUsage: Equatable, Sendable {
-    /// Bytes in RAM.
-    public let memoryUsage: Int64
-    /// Bytes on disk.
-    public let diskUsage: Int64
-    /// Stored responses.
-    public let entryCount: Int
 }

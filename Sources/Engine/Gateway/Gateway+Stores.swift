@@ -207,8 +207,8 @@ extension Gateway {
             memory.cache = ResponseCache(
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
-                    journal: record.isPersistent ? journal : nil, files: parts.files,
-                    folder: parts.folder, clock: parts.clock,
+                    journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
+                    files: parts.files, folder: parts.folder, clock: parts.clock,
                     makeID: { [unowned self] in identifiers.next() }))
         }
         return memory

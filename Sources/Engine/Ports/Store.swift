@@ -140,12 +140,15 @@ public struct SessionChange<Item: Sendable>: Sendable {
 public struct KeptResponse: Equatable, Sendable {
     /// All but the content.
     public var entry: CachedEntry
+    /// What it is looked up by; see `CacheKey.fingerprint(in:of:by:)`.
+    public let fingerprint: Int64
     /// The content where its place is `.store`; nil in a batch leaves it as it is.
     public var content: [UInt8]?
 
     /// A response from its parts.
-    public init(_ entry: CachedEntry, content: [UInt8]? = nil) {
+    public init(_ entry: CachedEntry, under fingerprint: Int64? = nil, content: [UInt8]? = nil) {
         self.entry = entry
+        self.fingerprint = fingerprint ?? entry.response.key.fingerprint
         self.content = content
     }
 }
@@ -154,7 +157,7 @@ public struct KeptResponse: Equatable, Sendable {
 public struct CacheIndexRow: Equatable, Sendable {
     /// Its name.
     public let id: CacheEntryID
-    /// What its key has in common with itself, see `CacheKey.fingerprint`.
+    /// What it is looked up by.
     public let fingerprint: Int64
     /// What it counts against the capacity, in bytes.
     public let size: Int64

@@ -13,7 +13,8 @@ extension TaskRunner {
                 to: refused(by: record.currentRequest.url.origin, isProxy: false, head.headers),
                 head)
         case 407:
-            guard let proxy else { return nil }
+            // Within a tunnel, or behind SOCKS, it is an origin that says so.
+            guard let proxy, !record.currentRequest.url.isSecure else { return nil }
             return sequel(to: refused(by: proxy.origin, isProxy: true, head.headers), head)
         default: return nil
         }
@@ -61,10 +62,12 @@ extension TaskRunner {
         case ask(ProtectionSpace, DecisionKind)
     }
 
-    /// The proxy that the current request goes through.
+    /// The proxy that the current request goes through, if it is one that can ask: with SOCKS nothing is proved.
     private var proxy: ProxyAddress? {
-        session.record.configuration.connectionProxyDictionary?.proxy(
-            for: record.currentRequest.url)
+        let proxies = session.record.configuration.connectionProxyDictionary
+        return proxies?.proxy(for: record.currentRequest.url).flatMap {
+            $0.kind == .http ? $0 : nil
+        }
     }
 
     private func refused(

@@ -13,6 +13,10 @@ struct PlainSealer: Sealer {
         return Array(sealed.dropFirst(prefix.count))
     }
 
+    func mark(_ bytes: [UInt8], for context: SealContext) -> Int64 {
+        (PlainSealer.prefix(context) + bytes).reduce(5381) { $0 &* 33 &+ Int64($1) }
+    }
+
     private static func prefix(_ context: SealContext) -> [UInt8] {
         Array("\(context.tenant.rawValue) \(context.owner) \(context.field)|".utf8)
     }
