@@ -8,28 +8,28 @@ extension DurableStore {
     public func cacheEntries(
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse] {
-        let (sealer, fingerprints) = (sealer, fingerprints)
+        let sealer = sealer
         let found = try await reading { database in
-            try CacheReader(database, sealer: sealer, fingerprints: fingerprints)
+            try CacheReader(database, sealer: sealer)
                 .responses(of: session, under: fingerprint)
         }
         damagedEntries.withLock { $0.formUnion(found.damaged) }
         return found.responses
     }
 
-    /// Opens nothing, and sorts: 100 ms for 100,000.
+    /// Opens nothing, and sorts: some 3 µs for each.
     public func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
-        let (sealer, fingerprints) = (sealer, fingerprints)
+        let sealer = sealer
         return try await reading { database in
-            try CacheReader(database, sealer: sealer, fingerprints: fingerprints).index(of: session)
+            try CacheReader(database, sealer: sealer).index(of: session)
         }
     }
 
     /// One look at the primary key.
     public func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
-        let (sealer, fingerprints) = (sealer, fingerprints)
+        let sealer = sealer
         return try await reading { database in
-            try CacheReader(database, sealer: sealer, fingerprints: fingerprints).knows(id)
+            try CacheReader(database, sealer: sealer).knows(id)
         }
     }
 }

@@ -17,7 +17,6 @@ public final class DurableStore: Store {
 
     let pool: DatabasePool
     let sealer: any Sealer
-    let fingerprints: FingerprintCipher
     /// Stored responses that could not be read: they go with the next commit.
     let damagedEntries = Mutex<Set<CacheEntryID>>([])
     private let checkpointer = Checkpointer()
@@ -45,10 +44,7 @@ public final class DurableStore: Store {
                 try database.execute(sql: "PRAGMA cache_size = -8192")
             }
             try Schema.migrate(pool)
-            fingerprints = try pool.write { database in
-                try KeyCheck.make(database, sealer: sealer)
-                return try FingerprintCipher.open(database, sealer: sealer)
-            }
+            try pool.write { try KeyCheck.make($0, sealer: sealer) }
         } catch {
             throw StoreError(error)
         }
@@ -87,14 +83,13 @@ public final class DurableStore: Store {
     ///   `failed` for good: it is told to every later commit.
     public func commit(_ batch: StoreBatch) async throws(StoreError) {
         guard !batch.isEmpty else { return }
-        let (sealer, fingerprints) = (sealer, fingerprints)
+        let sealer = sealer
         let damaged = damagedEntries.withLock { entries in
             defer { entries = [] }
             return Array(entries)
         }
         try await writing { database in
-            try BatchWriter(database, sealer: sealer, fingerprints: fingerprints)
-                .write(batch, damaged: damaged)
+            try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
         }
     }
 

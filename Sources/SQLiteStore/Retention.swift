@@ -3,9 +3,11 @@ internal import GRDB
 public import Semantics
 
 extension DurableStore {
-    /// How many tasks, packs, keys or rows of emptied caches one transaction forgets: commits wait for it, so it is short (about
+    /// How many tasks, packs or keys one transaction forgets: commits wait for it, so it is short (about
     /// 20 ms).
     private static let stepSize = 1000
+    /// The same for stored responses of emptied caches, which have contents.
+    private static let remainsStepSize = 250
 
     /// In steps of 1,000 tasks, packs or keys, between which commits go on.
     ///
@@ -24,7 +26,7 @@ extension DurableStore {
 
     private func purgeCacheRemains() async throws(StoreError) {
         while try await writing({ database in
-            try CacheRemoval(database: database).removeRemains(limit: Self.stepSize)
+            try CacheRemoval(database: database).removeRemains(limit: Self.remainsStepSize)
         }) {}
     }
 

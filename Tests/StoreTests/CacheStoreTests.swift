@@ -163,6 +163,32 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a stored response is looked up by what it was saved under`(kind: StoreKind) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            let made = world.makeResponse(in: session)
+            let fingerprints: [Int64] = [0, -1, .min, .max]
+            let responses = fingerprints.map { fingerprint in
+                KeptResponse(
+                    world.makeResponse(in: session).entry, under: fingerprint,
+                    content: made.content)
+            }
+            var batch = world.batch(session)
+            batch.cacheEntries = responses
+            try await store.commit(batch)
+            for response in responses {
+                #expect(
+                    try await store.cacheEntries(of: session, under: response.fingerprint)
+                        == [response])
+            }
+            #expect(try await store.cacheIndex(of: session).map(\.fingerprint) == fingerprints)
+            let own = made.entry.response.key.fingerprint
+            #expect(try await store.cacheEntries(of: session, under: own).isEmpty)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `the number of a stored response is not given again`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             var world = World()

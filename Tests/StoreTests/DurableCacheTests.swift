@@ -53,8 +53,14 @@ import Testing
             for (table, key) in Self.tables {
                 #expect(try await rows("\(table) WHERE \(key) = \(id.rawValue)", of: store) == 0)
             }
-            // What is stored anew under its number stays.
+            // What the very commit stores anew under its number stays.
             batch.cacheEntries = [responses[0]]
+            try await store.commit(batch)
+            try await store.pool.write { database in
+                try database.execute(sql: sql, arguments: [id.rawValue])
+            }
+            #expect(
+                try await store.cacheEntries(of: session, under: fingerprint) == [responses[1]])
             try await store.commit(batch)
             #expect(try await store.cache(of: session) == responses)
         }
@@ -68,11 +74,11 @@ import Testing
             var batch = world.batch(sessions[0], sessions[1])
             batch.cacheEntries = sessions.map { world.makeResponse(in: $0) }
             try await store.commit(batch)
-            // With the mark of the other one's row, so that it is found.
+            // With the fingerprint of the other one's row, so that it is found.
             try await store.pool.write { database in
                 try database.execute(
                     sql: """
-                        UPDATE cache_entry SET session = ?2, mark = (SELECT mark FROM cache_entry
+                        UPDATE cache_entry SET session = ?2, fingerprint = (SELECT fingerprint FROM cache_entry
                             WHERE session = ?2) WHERE session = ?1
                         """, arguments: [sessions[0].rawValue, sessions[1].rawValue])
             }
@@ -150,7 +156,7 @@ import Testing
                     """
                     SELECT cache_entry.id FROM cache_entry JOIN session
                         ON session.id = cache_entry.session AND session.cache = cache_entry.cache
-                    WHERE cache_entry.session = 1 AND mark = 2
+                    WHERE cache_entry.session = 1 AND fingerprint = 2
                     """,
                     """
                     SELECT id FROM cache_entry
@@ -161,8 +167,10 @@ import Testing
                         .map { $0["detail"] as String }.joined(separator: "; ")
                 }
             }
-            #expect(plans[0].contains("cache_entry_by_mark (session=? AND cache=? AND mark=?)"))
-            #expect(plans[1].contains("cache_entry_by_mark (session=? AND cache=?)"))
+            #expect(
+                plans[0].contains(
+                    "cache_entry_by_fingerprint (session=? AND cache=? AND fingerprint=?)"))
+            #expect(plans[1].contains("cache_entry_by_fingerprint (session=? AND cache=?)"))
         }
     }
 

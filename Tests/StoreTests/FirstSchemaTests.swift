@@ -177,7 +177,6 @@ import Testing
         DROP TABLE cookie; DROP TABLE credential; DROP TABLE cache_entry;
         DROP TABLE cache_metadata; DROP TABLE cache_content; DROP TABLE cache_remains;
         ALTER TABLE session DROP COLUMN cache;
-        ALTER TABLE gateway DROP COLUMN fingerprintKey;
         DELETE FROM grdb_migrations WHERE identifier LIKE '4 %';
 
         """

@@ -16,6 +16,7 @@ import Testing
             let before = try await whole.read(folder, old)
             let oldValues = try WholeStore.sealedValues(in: folder)
             #expect(oldValues.allSatisfy { !$0.value.isEmpty })
+            #expect(before.areKeyed && before.caches.map(\.count) == [4, 4])
             #expect(before.tasks.last?.error?.userInfo.values.contains(.string("open")) == true)
             #expect(try DurableStore.isSealed(folder: folder, with: old) == true)
             #expect(try DurableStore.isSealed(folder: folder, with: new) == false)
@@ -41,8 +42,11 @@ import Testing
     {
         try await withWholeStore { whole, folder, old in
             let new = AESGCMSealer(key: DataKey())
-            // On pages that are free now.
+            // On pages that are free now, and as they were: Debian's SQLite clears them.
             let store = try DurableStore(folder: folder, sealer: old)
+            try await store.pool.writeWithoutTransaction { database in
+                try database.execute(sql: "PRAGMA secure_delete = OFF")
+            }
             var batch = StoreBatch()
             batch.emptiedCaches = [whole.sessions[0]]
             batch.removedTasks = [whole.tasks[0].id, whole.tasks[1].id]
@@ -53,6 +57,7 @@ import Testing
             let before = try await whole.read(folder, old)
 
             try DurableStore.reseal(folder: folder, from: old, to: new)
+            #expect(try left(of: deleted, in: folder) > 0)
             try DurableStore.scrub(folder: folder)
             #expect(try left(of: deleted, in: folder) == 0)
             #expect(try await whole.read(folder, new) == before)
@@ -82,6 +87,41 @@ import Testing
             new.limit(to: .max)
             try DurableStore.reseal(folder: folder, from: old, to: new)
             #expect(try await whole.read(folder, new) == before)
+        }
+    }
+
+    @Test func `a process that dies, before it or in its middle, leaves one key in force`()
+        async throws
+    {
+        try await withFolder { folder, old in
+            let whole = try WholeStore(sealer: old)
+            let store = try DurableStore(folder: folder, sealer: old)
+            for batch in whole.batches { try await store.commit(batch) }
+            try await TemporaryFolder.with { dead in
+                // Everything is in the log still.
+                try FileManager.default.copyItem(atPath: folder, toPath: dead)
+                try store.close()
+                let before = try await whole.read(folder, old)
+                let new = CountingSealer(AESGCMSealer(key: DataKey()))
+                let images = [1, 30, 90].map { ($0, "\(dead)-\($0)") }
+                defer {
+                    for (_, image) in images { try? FileManager.default.removeItem(atPath: image) }
+                }
+                new.act { count in
+                    for (place, image) in images where place == count {
+                        #expect(throws: Never.self) {
+                            try FileManager.default.copyItem(atPath: dead, toPath: image)
+                        }
+                    }
+                }
+                try DurableStore.reseal(folder: dead, from: old, to: new)
+                #expect(try await whole.read(dead, new) == before)
+                for (_, image) in images {
+                    #expect(try DurableStore.isSealed(folder: image, with: old) == true)
+                    try DurableStore.reseal(folder: image, from: old, to: new)
+                    #expect(try await whole.read(image, new) == before)
+                }
+            }
         }
     }
 
@@ -242,22 +282,41 @@ import Testing
     }
 }
 
-/// A sealer that refuses after so many values.
+/// A sealer that counts what it seals, and refuses after so many values.
 private final class CountingSealer: Sealer {
+    private struct State {
+        var count = 0
+        var limit = Int.max
+        var action: (@Sendable (Int) -> Void)?
+    }
+
     private let sealer: any Sealer
-    private let left = Mutex(Int.max)
+    private let state = Mutex(State())
 
     init(_ sealer: any Sealer) { self.sealer = sealer }
 
-    func limit(to count: Int) { left.withLock { $0 = count } }
+    func limit(to limit: Int) {
+        state.withLock { state in
+            state.count = 0
+            state.limit = limit
+        }
+    }
+
+    /// Does something whenever a value is to be sealed, with its number from 1 on.
+    func act(_ action: @escaping @Sendable (Int) -> Void) { state.withLock { $0.action = action } }
 
     func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {
-        let isEnough = left.withLock { left in
-            left -= 1
-            return left < 0
+        let (count, limit, action) = state.withLock { state in
+            state.count += 1
+            return (state.count, state.limit, state.action)
         }
-        guard !isEnough else { throw .failed("enough") }
+        guard count <= limit else { throw .failed("enough") }
+        action?(count)
         return try sealer.seal(bytes, for: context)
+    }
+
+    func mark(_ bytes: [UInt8], for context: SealContext) -> Int64 {
+        sealer.mark(bytes, for: context)
     }
 
     func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8] {

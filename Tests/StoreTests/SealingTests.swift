@@ -18,6 +18,29 @@ import Testing
         #expect(try sealer.seal(bytes, for: context) != sealed)
     }
 
+    @Test func `a mark is of its key, its context and its bytes alone`() throws {
+        let key = try #require(DataKey(bytes: Array(0..<32)))
+        let mark = AESGCMSealer(key: key).mark([1, 2, 3], for: context)
+        #expect(AESGCMSealer(key: key).mark([1, 2, 3], for: context) == mark)
+        // HMAC-SHA-256 under HKDF's key, as Python's hmac has it: what is on disks is found again.
+        #expect(mark == 4805550732889379800)
+        var others = [AESGCMSealer(key: DataKey()).mark([1, 2, 3], for: context)]
+        for bytes: [UInt8] in [[], [1, 2], [1, 2, 3, 0], [3, 2, 1]] {
+            others.append(AESGCMSealer(key: key).mark(bytes, for: context))
+        }
+        var contexts = [context, context, context]
+        contexts[0].tenant = World.bob
+        contexts[1].owner = 8
+        contexts[2].field = "status"
+        others += contexts.map { AESGCMSealer(key: key).mark([1, 2, 3], for: $0) }
+        // What ends the one begins the other.
+        var shorter = context
+        shorter.field.removeLast()
+        others.append(
+            AESGCMSealer(key: key).mark([UInt8(ascii: "t"), 1, 2, 3], for: shorter))
+        #expect(Set(others).count == others.count && !others.contains(mark))
+    }
+
     @Test func `another key, another context and any changed byte are refused`() throws {
         let sealer = AESGCMSealer(key: DataKey())
         let sealed = try sealer.seal([1, 2, 3], for: context)

@@ -19,7 +19,10 @@ struct WholeStore {
         var events: [Event] = []
         var cookies: [SessionID: [Cookie]] = [:]
         var credentials: [SessionID: [Int64: StoredCredential]] = [:]
+        /// Without the fingerprints, which are another key's other ones.
         var caches: [[KeptResponse]] = []
+        /// Whether the fingerprints are those of the key.
+        var areKeyed = true
         var lastIdentifier: Int64 = 0
     }
 
@@ -58,7 +61,7 @@ struct WholeStore {
             batch.files = [world.makeFile(of: world.session(session).tenant)]
             batch.cookies = [world.jar(session, storing: world.cookies())]
             batch.credentials = [world.shelf(session, storing: world.credentials())]
-            batch.cacheEntries = world.responses(in: session)
+            batch.cacheEntries = world.responses(in: session).map { $0.keyed(by: sealer) }
             batch.sessions = [world.session(session)]
             batch.tenantSequences = world.tenantSequences
             batches.append(batch)
@@ -133,7 +136,10 @@ struct WholeStore {
                 try await store.creation(of: creation.key, of: creation.tenant))
         }
         for session in sessions {
-            contents.caches.append(try await store.cache(of: session))
+            let cache = try await store.cache(of: session)
+            contents.caches.append(
+                cache.map { KeptResponse($0.entry, under: 0, content: $0.content) })
+            contents.areKeyed = contents.areKeyed && cache == cache.map { $0.keyed(by: sealer) }
             let query = EventQuery(stream: .session(session), after: 0, limit: 1000)
             contents.events += try await store.events(query).map { event in
                 guard case .didComplete(let error?) = event.body else { return event }
@@ -166,7 +172,7 @@ struct WholeStore {
         return try queue.read { database in
             var values: [String: [Data]] = [:]
             for (table, column) in [
-                ("gateway", "keyCheck"), ("gateway", "fingerprintKey"), ("session", "secret"),
+                ("gateway", "keyCheck"), ("session", "secret"),
                 ("task_secret", "secret"), ("task_status", "secret"), ("content", "bytes"),
                 ("creation", "fingerprint"), ("decision", "secret"), ("cookie", "sealed"),
                 ("credential", "sealed"), ("cache_metadata", "metadata"),
@@ -177,5 +183,14 @@ struct WholeStore {
             }
             return values
         }
+    }
+}
+
+extension KeptResponse {
+    /// The same under the fingerprint that it has with a key.
+    func keyed(by sealer: any Sealer) -> KeptResponse {
+        let fingerprint = entry.response.key.fingerprint(
+            in: entry.session, of: entry.tenant, by: sealer)
+        return KeptResponse(entry, under: fingerprint, content: content)
     }
 }

@@ -185,20 +185,20 @@ enum Schema {
             sealed BLOB NOT NULL,
             PRIMARY KEY (session, number)
         ) WITHOUT ROWID;
-        -- Stored responses. mark: the fingerprint of the URL, see FingerprintCipher. cache: entries
-        -- whose number is not their session's are gone for everybody. Short, because usedAt is
-        -- written with every use: what is long is in tables of its own.
+        -- Stored responses. fingerprint: what stands for the URL, and tells nothing of it. cache:
+        -- entries whose number is not their session's are gone for everybody. Short, because usedAt
+        -- is written with every use: what is long is in tables of its own.
         CREATE TABLE cache_entry (
             id INTEGER PRIMARY KEY,
             tenant INTEGER NOT NULL,
             session INTEGER NOT NULL,
             cache INTEGER NOT NULL,
-            mark INTEGER NOT NULL,
+            fingerprint INTEGER NOT NULL,
             size INTEGER NOT NULL,
             isFile INTEGER NOT NULL,
             usedAt INTEGER NOT NULL
         );
-        CREATE INDEX cache_entry_by_mark ON cache_entry (session, cache, mark);
+        CREATE INDEX cache_entry_by_fingerprint ON cache_entry (session, cache, fingerprint);
         -- Sealed: URL, header fields, selecting fields, user info, times.
         CREATE TABLE cache_metadata (
             entry INTEGER PRIMARY KEY,
@@ -217,7 +217,5 @@ enum Schema {
         ) WITHOUT ROWID;
         -- The number of the session's cache; another one makes it empty at once.
         ALTER TABLE session ADD COLUMN cache INTEGER NOT NULL DEFAULT 0;
-        -- Sealed: what marks are made with.
-        ALTER TABLE gateway ADD COLUMN fingerprintKey BLOB;
         """
 }

@@ -7,13 +7,11 @@ internal import Semantics
 struct CacheReader {
     private let database: Database
     private let sealer: any Sealer
-    private let fingerprints: FingerprintCipher
     private let log = Log("store.cache")
 
-    init(_ database: Database, sealer: any Sealer, fingerprints: FingerprintCipher) {
+    init(_ database: Database, sealer: any Sealer) {
         self.database = database
         self.sealer = sealer
-        self.fingerprints = fingerprints
     }
 
     /// What is found, and what of it cannot be read.
@@ -34,10 +32,10 @@ struct CacheReader {
                 ON session.id = cache_entry.session AND session.cache = cache_entry.cache
             LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id
             LEFT JOIN cache_content ON cache_content.entry = cache_entry.id
-            WHERE cache_entry.session = ?1 AND mark = ?2 ORDER BY cache_entry.id
+            WHERE cache_entry.session = ?1 AND fingerprint = ?2 ORDER BY cache_entry.id
             """)
         statement.bind(1, session.rawValue)
-        statement.bind(2, fingerprints.marks(of: session).mark(fingerprint))
+        statement.bind(2, fingerprint)
         var found = Found()
         try statement.forEachRow { row throws(StoreError) in
             let columns = CacheRow(
@@ -45,8 +43,9 @@ struct CacheReader {
                 tenant: TenantID(rawValue: row.int64(1)), session: session,
                 isFile: row.bool(2), usedAt: Timestamp(milliseconds: row.int64(3)))
             do throws(StoreError) {
-                found.responses.append(
-                    try response(columns, metadata: row.bytes(4), content: row.bytesOrNil(5)))
+                let (entry, content) = try response(
+                    columns, metadata: row.bytes(4), content: row.bytesOrNil(5))
+                found.responses.append(KeptResponse(entry, under: fingerprint, content: content))
             } catch StoreError.damaged(let words) {
                 log.write(
                     .error, "a damaged stored response was forgotten",
@@ -60,16 +59,16 @@ struct CacheReader {
 
     private func response(
         _ columns: CacheRow, metadata: [UInt8], content: [UInt8]?
-    ) throws(StoreError) -> KeptResponse {
+    ) throws(StoreError) -> (CachedEntry, [UInt8]?) {
         let record = try sealer.openIfPresent(
-            metadata, for: .metadata(of: columns.id, in: columns.session, tenant: columns.tenant))
+            metadata, for: columns.metadataContext)
         let entry = try CachedEntry(metadata: RecordReader(record ?? []), columns: columns)
         let content = try sealer.openIfPresent(
-            content, for: .content(of: columns.id, in: columns.session, tenant: columns.tenant))
+            content, for: columns.contentContext)
         guard columns.isFile || Int64(content?.count ?? 0) == entry.response.length else {
             throw .damaged("A stored response has lost its content.")
         }
-        return KeptResponse(entry, content: content)
+        return (entry, content)
     }
 
     /// All of a session's stored responses, what was not used for the longest time first.
@@ -77,17 +76,15 @@ struct CacheReader {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT id, mark, size, isFile FROM cache_entry
+            SELECT id, fingerprint, size, isFile FROM cache_entry
             WHERE session = ?1 AND cache = (SELECT cache FROM session WHERE id = ?1)
             ORDER BY usedAt, id
             """)
         statement.bind(1, session.rawValue)
-        let marks = fingerprints.marks(of: session)
         return try statement.all { row in
             CacheIndexRow(
                 id: CacheEntryID(rawValue: row.int64(0)),
-                fingerprint: marks.fingerprint(row.int64(1)), size: row.int64(2),
-                isFile: row.bool(3))
+                fingerprint: row.int64(1), size: row.int64(2), isFile: row.bool(3))
         }
     }
 

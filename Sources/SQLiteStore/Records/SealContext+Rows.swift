@@ -60,10 +60,6 @@ extension SealContext {
         SealContext(tenant: tenant, owner: 0, field: "resume data")
     }
 
-    /// What the marks of stored responses are made with.
-    static let fingerprintKey = SealContext(
-        tenant: TenantID(rawValue: 0), owner: 0, field: "fingerprint key")
-
     /// The fingerprint of a request with an idempotency key.
     static func creation(_ key: String, of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "creation \(key)")

@@ -26,8 +26,7 @@ extension DurableStore {
 
     /// Seals everything in a folder's database with another key, and brings it to this version's tables before.
     ///
-    /// One transaction, durable at the return: about 5 µs a sealed value, and as much room as the database takes, in its
-    /// log, until `scrub`. Stored responses that cannot be read are removed; of all else nothing may be damaged. What old
+    /// One transaction over every row, durable at the return; takes as much room again as the database, in its log. Stored responses that cannot be read are removed; of all else nothing may be damaged. What old
     /// values have left behind in the file stays until `scrub`. Does nothing where nothing is sealed yet.
     ///
     /// - Throws: `damaged` when the old key is another one or a row does not open with it, `full`, or `failed`, also

@@ -9,13 +9,17 @@ struct CacheRow: Sendable {
     let session: SessionID
     let isFile: Bool
     let usedAt: Timestamp
+
+    /// What its metadata are sealed for.
+    var metadataContext: SealContext { .metadata(of: id, in: session, tenant: tenant) }
+    /// What its content is sealed for.
+    var contentContext: SealContext { .content(of: id, in: session, tenant: tenant) }
 }
 
 /// Writes the rows of stored responses.
 struct CacheTable {
     let database: Database
     let sealer: any Sealer
-    let fingerprints: FingerprintCipher
 
     /// Writes what a batch says, in the order of its members.
     func apply(_ batch: StoreBatch) throws {
@@ -33,7 +37,7 @@ struct CacheTable {
         let insert = try PreparedStatement(
             database,
             """
-            INSERT OR REPLACE INTO cache_entry (id, tenant, session, cache, mark, size, isFile,
+            INSERT OR REPLACE INTO cache_entry (id, tenant, session, cache, fingerprint, size, isFile,
                 usedAt)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
             """)
@@ -55,8 +59,7 @@ struct CacheTable {
             insert.bind(2, entry.tenant.rawValue)
             insert.bind(3, entry.session.rawValue)
             insert.bind(4, number)
-            insert.bind(
-                5, fingerprints.marks(of: entry.session).mark(entry.response.key.fingerprint))
+            insert.bind(5, response.fingerprint)
             insert.bind(6, entry.size)
             insert.bind(7, entry.place == .file)
             insert.bind(8, entry.usedAt.milliseconds)

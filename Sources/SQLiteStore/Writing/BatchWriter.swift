@@ -7,19 +7,18 @@ internal import Semantics
 /// Costs about a microsecond a row. Events are encoded first, because a task's row names its
 /// events.
 struct BatchWriter {
-    /// How many rows of emptied caches a commit takes along: some 2 ms.
-    private static let remainsLimit = 250
+    /// How many rows of emptied caches a commit takes along: a few milliseconds.
+    private static let remainsLimit = 100
 
     private let database: Database
     private let sealer: any Sealer
     private let cache: CacheTable
     private let parts: TaskWriter
 
-    init(_ database: Database, sealer: any Sealer, fingerprints: FingerprintCipher) throws {
+    init(_ database: Database, sealer: any Sealer) throws {
         self.database = database
         self.sealer = sealer
-        self.cache = CacheTable(
-            database: database, sealer: sealer, fingerprints: fingerprints)
+        self.cache = CacheTable(database: database, sealer: sealer)
         self.parts = try TaskWriter(database, sealer: sealer)
     }
 
