@@ -51,7 +51,7 @@ extension CookieStorageTests {
             let now = house.clock.now
             model.removeAll { $0.end.map { $0 <= now } ?? false }
             let name = "n\(numbers.next(6))"
-            switch numbers.next(10) {
+            switch numbers.next(11) {
             case 0...4:
                 let end =
                     numbers.next(3) == 0
@@ -72,6 +72,9 @@ extension CookieStorageTests {
                 model.removeAll { $0.name == name }
             case 6: house.clock.advance(by: .seconds(5))
             case 7: await house.gateway.keepHouse()
+            case 8:
+                try await house.gateway.reset(session, of: house.tenant)
+                model = []
             default: house = try await house.restarted()
             }
             let instant = house.clock.now

@@ -21,7 +21,8 @@ extension ResetTests {
         init(received: Int, _ type: SessionType = .default) async throws {
             house = try await House.open()
             session = try await house.session(type)
-            task = try await house.create(try house.spec(.download), in: session)
+            task = try await house.create(
+                try house.spec(.download) { $0.computeDigest = true }, in: session)
             attempt = try await house.network.attempt(0)
             attempt.head(
                 200,
@@ -43,6 +44,10 @@ extension ResetTests {
             #expect(record.error == nil)
             #expect(record.countOfBytesReceived == Int64(ResetTests.length))
             #expect(try await house.read(task) == server.bytes)
+            if task == self.task {
+                #expect(
+                    record.content?.digest == SumDigests.digest(server.bytes)?.description)
+            }
         }
     }
 
