@@ -25,7 +25,7 @@ public struct CachedAnswer: Equatable, Sendable {
     init?(_ entry: StoredResponse, to request: CacheRequest, at now: Timestamp?) {
         var headers = entry.headers
         if let now {
-            headers = headers.removing(["Age"])
+            if headers.contains("Age") { headers = headers.removing(["Age"]) }
             headers.append("Age", String(entry.age(at: now)))
         }
         self.entry = entry.id

@@ -17,23 +17,6 @@ extension StoredResponse {
         min(currentAge(at: now) / 1000, DeltaSeconds.most)
     }
 
-    /// For how long it is fresh from its making, in seconds, at least 0 (§4.2.1, for a private cache).
-    ///
-    /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another of its kind
-    /// contradicts, is 0. `s-maxage` is for shared caches.
-    public var freshnessLifetime: Int64 {
-        switch control.seconds("max-age") {
-        case .value(let seconds): return seconds
-        case .invalid: return 0
-        case .absent: break
-        }
-        guard headers.contains("Expires") else { return heuristicLifetime }
-        guard let text = headers.only("Expires"),
-            let expires = HTTPDate(cacheField: text, now: responseTime.httpDate)
-        else { return 0 }
-        return max(0, expires.secondsSince1970 - date.secondsSince1970)
-    }
-
     /// How long it stays fresh, in milliseconds; negative by how long it has been stale (§4.2).
     public func remainingLifetime(at now: Timestamp) -> Int64 {
         freshnessLifetime * 1000 - currentAge(at: now)
@@ -63,23 +46,51 @@ extension StoredResponse {
         else { return false }
         return -remainingLifetime(at: now) <= seconds * 1000
     }
+}
 
-    /// §5.1: the first member counts; a value that is no number of seconds does not.
-    private var ageValue: Int64 {
+/// What the fields of a response say about its age and its lifetime.
+enum Freshness {
+    /// §5.1: the first member of `Age` counts; a value that is no number of seconds does not, and is 0.
+    static func age(of headers: HeaderList) -> Int64 {
         guard let member = headers.first("Age")?.split(separator: ",").first else { return 0 }
         return DeltaSeconds.parse(member.trimmingFieldSpace) ?? 0
     }
 
+    /// Seconds from `made` on, at least 0 (§4.2.1, for a private cache).
+    ///
+    /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another of its kind
+    /// contradicts, is 0. `s-maxage` is for shared caches.
+    static func lifetime(
+        of status: Int, _ headers: HeaderList, _ control: CacheControl, made: HTTPDate,
+        received: HTTPDate
+    ) -> Int64 {
+        switch control.seconds("max-age") {
+        case .value(let seconds): return seconds
+        case .invalid: return 0
+        case .absent: break
+        }
+        guard headers.contains("Expires") else {
+            return heuristicLifetime(of: status, headers, control, made: made, received: received)
+        }
+        guard let text = headers.only("Expires"),
+            let expires = HTTPDate(cacheField: text, now: received)
+        else { return 0 }
+        return max(0, expires.secondsSince1970 - made.secondsSince1970)
+    }
+
     /// §4.2.2: a tenth of the time since the last change, at most a day.
-    private var heuristicLifetime: Int64 {
+    private static func heuristicLifetime(
+        of status: Int, _ headers: HeaderList, _ control: CacheControl, made: HTTPDate,
+        received: HTTPDate
+    ) -> Int64 {
         guard
             Storability.isHeuristicallyCacheable(status) || control.has("public")
                 || control.has("private"),
             let text = headers.only("Last-Modified"),
-            let modified = HTTPDate(cacheField: text, now: responseTime.httpDate)
+            let modified = HTTPDate(cacheField: text, now: received)
         else { return 0 }
-        let unchangedFor = date.secondsSince1970 - modified.secondsSince1970
-        return min(max(0, unchangedFor / 10), Self.longestHeuristicLifetime)
+        let unchangedFor = made.secondsSince1970 - modified.secondsSince1970
+        return min(max(0, unchangedFor / 10), longestHeuristicLifetime)
     }
 
     /// Seconds. RFC 7234 §4.2.2 wanted a warning beyond a day; nobody would see one here.

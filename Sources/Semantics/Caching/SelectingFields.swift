@@ -56,9 +56,14 @@ public struct SelectingFields: Hashable, Sendable {
         let members = FieldList.members(values.joined(separator: ","))
         guard let isCaseSensitive = negotiating[name] else { return members.joined(separator: ",") }
         return members.map { member in
-            let text = member.split(separator: ";").map(\.trimmingFieldSpace).joined(separator: ";")
+            let text = withoutSpaceAroundParameters(member)
             return isCaseSensitive ? text : text.asciiLowercased
         }.sorted().joined(separator: ",")
+    }
+
+    private static func withoutSpaceAroundParameters(_ member: Substring) -> String {
+        guard member.utf8.contains(UInt8(ascii: ";")) else { return String(member) }
+        return member.split(separator: ";").map(\.trimmingFieldSpace).joined(separator: ";")
     }
 
     private static let opaque: Set<String> = ["authorization", "proxy-authorization", "cookie"]

@@ -11,13 +11,24 @@ public struct StoredResponse: Equatable, Sendable {
     /// `1.0`, `1.1`, `2`: how it came.
     public let httpVersion: String
     /// Without those that are not stored; there is always a `Date`.
-    public var headers: HeaderList { didSet { control = CacheControl(of: headers) } }
+    public var headers: HeaderList {
+        didSet {
+            control = CacheControl(of: headers)
+            readTimes()
+        }
+    }
     /// What its `Cache-Control` says; read once, for every use asks it several times.
     public private(set) var control: CacheControl
+    /// When the origin made it: its `Date`; without one that can be read, when it arrived.
+    public private(set) var date: HTTPDate
+    /// What its `Age` says, in seconds (§5.1).
+    private(set) var ageValue: Int64 = 0
+    /// For how long it is fresh from its making, in seconds, at least 0 (§4.2.1, for a private cache).
+    public private(set) var freshnessLifetime: Int64 = 0
     /// When the request that it, or what last updated it, answered was sent (§4.2.3).
     public var requestTime: Timestamp
     /// When its head, or that of what last updated it, arrived (§4.2.3).
-    public var responseTime: Timestamp
+    public var responseTime: Timestamp { didSet { readTimes() } }
     /// Bytes that are kept.
     public var length: Int64
     /// Whether what is kept has lost the content coding that the headers name (S-76).
@@ -43,6 +54,8 @@ public struct StoredResponse: Equatable, Sendable {
         self.length = length
         self.isDecoded = isDecoded
         self.isOutdated = isOutdated
+        self.date = responseTime.httpDate
+        readTimes()
     }
 
     /// What is stored of a response that `Storability` lets pass, once its content is there to its end; nil for `Vary: *`,
@@ -72,12 +85,6 @@ public struct StoredResponse: Equatable, Sendable {
             isDecoded: request.decodes && ContentCoding.isCoded(headers))
     }
 
-    /// Its `Date`: when the origin made it.
-    public var date: HTTPDate {
-        let received = responseTime.httpDate
-        return headers.first("Date").flatMap { HTTPDate(cacheField: $0, now: received) } ?? received
-    }
-
     /// Whether its content answers a request for the same URL: `Vary` agrees, and so does the content coding.
     ///
     /// A content that was decoded is no answer for a task that wants the coded bytes, nor the other way round; one that
@@ -85,6 +92,15 @@ public struct StoredResponse: Equatable, Sendable {
     public func answers(_ request: CacheRequest) -> Bool {
         (!ContentCoding.isCoded(headers) || isDecoded == request.decodes)
             && selecting.match(request.headers)
+    }
+
+    /// Reads what its use asks about with every request, and dates cost the most to read.
+    private mutating func readTimes() {
+        let received = responseTime.httpDate
+        date = headers.first("Date").flatMap { HTTPDate(cacheField: $0, now: received) } ?? received
+        ageValue = Freshness.age(of: headers)
+        freshnessLifetime = Freshness.lifetime(
+            of: status, headers, control, made: date, received: received)
     }
 }
 

@@ -125,4 +125,19 @@ struct FreshnessTests {
         let old = try entry(["Cache-Control": "max-age=2147483647", "Age": "2147483648"])
         #expect(old.remainingLifetime(at: .arrival) < 0)
     }
+
+    @Test func `what is read of the fields once follows them when they change`() throws {
+        var entry = try StoredResponse.make(["Cache-Control": "max-age=60", "Age": "7"])
+        #expect(entry.freshnessLifetime == 60 && entry.age(at: .arrival) == 7)
+        entry.headers = ["Date": Timestamp.field(-20), "Expires": Timestamp.field(10)]
+        #expect(entry.freshnessLifetime == 30 && entry.age(at: .arrival) == 20)
+        #expect(entry.remainingLifetime(at: .arrival) == 10_000)
+        entry.headers = ["Date": "x", "Last-Modified": Timestamp.field(-1000)]
+        #expect(entry.freshnessLifetime == 100 && entry.date == Timestamp.arrival.httpDate)
+        // A date that cannot be read is that of the arrival, also of a later one.
+        entry.requestTime = .later(500)
+        entry.responseTime = .later(500)
+        #expect(entry.freshnessLifetime == 150 && entry.date == Timestamp.later(500).httpDate)
+        #expect(entry.age(at: .later(530)) == 30)
+    }
 }
