@@ -27,8 +27,16 @@ final class BlockQueue {
     /// Oldest first.
     private var flying: [(block: FileBlock, offset: Int64)] = []
     /// Blocks that wait for room on a full disk.
-    private var retries: [Int64: (timer: LoopTimer, block: FileBlock, reason: FileError)] = [:]
+    private var retries: [ObjectIdentifier: Retry] = [:]
     private var drains: [CheckedContinuation<Void, Never>] = []
+
+    private struct Retry {
+        let timer: LoopTimer
+        let block: FileBlock
+        let offset: Int64
+        let reason: FileError
+    }
+
     private var isClosed = false
     private let log = Log("engine.content")
 
@@ -45,6 +53,8 @@ final class BlockQueue {
     /// A copy is of a block that will come whole: it is not digested.
     func send(_ block: FileBlock, at offset: Int64, isCopy: Bool = false) {
         flying.append((block, offset))
+        // A copy that waits for room would be written over what it is a copy of.
+        for retry in retries.values where retry.offset == offset { drop(retry) }
         submit(block, at: offset, digests: takesDigest && !isCopy)
     }
 
@@ -58,12 +68,19 @@ final class BlockQueue {
     /// What waits for room waits in vain from now on.
     func close() {
         isClosed = true
-        let waiting = retries
+        let waiting = retries.values
         retries = [:]
-        for (offset, retry) in waiting {
+        for retry in waiting {
             retry.timer.cancel()
-            written(retry.block, at: offset, .failure(retry.reason))
+            written(retry.block, at: retry.offset, .failure(retry.reason))
         }
+    }
+
+    /// What waits for room is not needed any more.
+    private func drop(_ retry: Retry) {
+        retry.timer.cancel()
+        retries[ObjectIdentifier(retry.block)] = nil
+        remove(retry.block)
     }
 
     /// The block on its way that has the byte at `offset`.
@@ -89,7 +106,11 @@ final class BlockQueue {
         if case .failure(let error) = result {
             let error = error as? FileError ?? FileError("write", code: 0)
             if error.isOutOfSpace, !isClosed {
-                retry(block, at: offset, error)
+                if flying.last(where: { $0.offset == offset })?.block === block {
+                    retry(block, at: offset, error)
+                } else {
+                    remove(block)  // a newer one has all that it has
+                }
                 return
             }
             if failure == nil {
@@ -97,6 +118,11 @@ final class BlockQueue {
                 onFailure?(error)
             }
         }
+        remove(block)
+        if failure == nil { onWritten?() }
+    }
+
+    private func remove(_ block: FileBlock) {
         isWaitingForRoom = !retries.isEmpty
         let wasFull = isFull
         flying.removeAll { $0.block === block }
@@ -105,18 +131,18 @@ final class BlockQueue {
             drains = []
             for waiter in waiting { waiter.resume() }
         }
-        if failure == nil { onWritten?() }
         if wasFull, !isFull { onRoom?() }
     }
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
         if !isWaitingForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
         isWaitingForRoom = true
+        let name = ObjectIdentifier(block)
         let timer = LoopTimer { [weak self] in
-            self?.retries.removeValue(forKey: offset)
+            self?.retries[name] = nil
             self?.submit(block, at: offset, digests: false)
         }
-        retries[offset] = (timer, block, reason)
+        retries[name] = Retry(timer: timer, block: block, offset: offset, reason: reason)
         timer.arm(after: .seconds(1))
     }
 }

@@ -22,6 +22,9 @@ public final class Gateway {
         public var eventsPerSession = 100_000
         /// How long a suspended task keeps its connection, where it can do without (S-32).
         public var suspensionGrace = Duration.seconds(30)
+        /// After how long a task that waits for a route tries again without having heard of one: the first time, and at
+        /// most (S-26).
+        public var routeWaits = Duration.seconds(1)...Duration.seconds(30)
         /// How long an ephemeral session answers after its last event (S-11).
         public var ephemeralGrace = Duration.seconds(60)
         /// How long the part of a download that ended early is kept for resume data (S-34).
@@ -135,7 +138,7 @@ public final class Gateway {
             clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
             sealer: parts.sealer, transport: parts.transport, hub: hub,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
-            suspensionGrace: limits.suspensionGrace)
+            routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
         bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)

@@ -4,15 +4,15 @@ internal import Loop
 /// while in any case, since a way may come back behind this machine.
 @LoopActor
 final class RouteBoard {
-    private static let shortestWait = Duration.seconds(1)
-    private static let longestWait = Duration.seconds(30)
-
     private var watches: [ObjectIdentifier: RouteWatch] = [:]
     /// Held: it tells as long as it lives.
     private let connectivity: (any Connectivity)?
+    private let waits: ClosedRange<Duration>
 
-    init(_ connectivity: (any Connectivity)?) {
+    /// Each wait in vain doubles the next one, from the shortest to the longest of `waits`.
+    init(_ connectivity: (any Connectivity)?, waits: ClosedRange<Duration>) {
         self.connectivity = connectivity
+        self.waits = waits
         connectivity?.onChange = { [weak self] in self?.tellAll() }
     }
 
@@ -23,8 +23,7 @@ final class RouteBoard {
     ///   - action: called unless the watch is cancelled before.
     /// - Returns: the watch, to be cancelled.
     func watch(tries: Int, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
-        let wait = min(
-            RouteBoard.longestWait, RouteBoard.shortestWait * (1 << min(max(0, tries - 1), 5)))
+        let wait = min(waits.upperBound, waits.lowerBound * (1 << min(max(0, tries - 1), 16)))
         let watch = RouteWatch(on: self, action)
         watches[ObjectIdentifier(watch)] = watch
         watch.timer.arm(after: wait)

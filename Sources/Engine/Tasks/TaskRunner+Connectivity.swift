@@ -19,6 +19,7 @@ extension TaskRunner {
     }
 
     func waitForConnectivity() {
+        settleWhileWaiting()
         routeTries += 1
         routeWatch = services.routes.watch(tries: routeTries) { [weak self] in
             self?.routeWatch = nil

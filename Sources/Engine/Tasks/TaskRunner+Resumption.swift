@@ -238,18 +238,29 @@ extension TaskRunner {
 
     // MARK: Checkpoints
 
-    /// Brings what has come of a running download to the disk (S-13); one that has not begun has nothing to bring.
+    /// Brings what has come of an outstanding download to the disk, for good, and notes it (S-13).
     func flush() async {
         guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,
-            machine.hasLiveAttempt, record.type == .download
+            record.type == .download, machine.phase != .finishing, machine.phase != .completed
         else { return }
+        let point = resumePoint
         do {
             try await spool.flush()
         } catch {
             send(.failed(.cannotWrite("\(error)")))
             return
         }
-        await checkpoint()
+        if let point { note(point, in: spool) }
+    }
+
+    /// What of a spool is on disk for good; what is known of it already is never taken back.
+    private func note(_ point: ResumePoint, in spool: ContentSpool) {
+        guard case .spool(let current) = sink, current === spool, machine.phase != .completed,
+            machine.phase != .finishing,
+            point.receivedCount > record.checkpoint?.point.receivedCount ?? 0
+        else { return }
+        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+        session.journal.save(record)
     }
 
     /// Notes in the record what is on disk for good; called about once a second while bytes come.
@@ -268,11 +279,7 @@ extension TaskRunner {
             send(.failed(.cannotWrite("\(error)")))
             return
         }
-        guard case .spool(let current) = sink, current === spool, machine.phase != .completed,
-            machine.phase != .finishing
-        else { return }
-        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
-        session.journal.save(record)
+        note(point, in: spool)
     }
 
     /// Brings all that has come to the disk, for good, and notes it; nothing is being received.
@@ -285,9 +292,20 @@ extension TaskRunner {
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
             return
         }
-        guard machine.phase != .completed else { return }
+        guard case .spool(let current) = sink, current === spool, machine.phase != .completed
+        else { return }
         record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
         session.journal.save(record)
+    }
+
+    /// A task that waits for long leaves nothing that ends with the process: then it waits on behind a restart (S-56).
+    func settleWhileWaiting() {
+        guard case .spool = sink else { return }
+        let phase = machine.phase
+        LoopActor.start { [self] in
+            await checkpointAll()
+            if machine.phase == phase, !isOver { save() }
+        }
     }
 
     /// Whether the record tells of all that has come: then nothing is lost with the process.

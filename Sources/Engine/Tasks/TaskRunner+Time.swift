@@ -26,6 +26,7 @@ extension TaskRunner {
     }
 
     func waitForRetry() {
+        settleWhileWaiting()
         let timer = LoopTimer { [unowned self] in send(.retryDue) }
         timer.arm(after: retryDelay)
         retryTimer = timer

@@ -36,9 +36,10 @@ final class TaskServices {
     init(
         clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
         sealer: any Sealer, transport: any Transport, hub: EventHub, ticketHosts: Set<String>,
-        connectivity: (any Connectivity)?, suspensionGrace: Duration
+        connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
+        suspensionGrace: Duration
     ) {
-        self.routes = RouteBoard(connectivity)
+        self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = clock
         self.files = files

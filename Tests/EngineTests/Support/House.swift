@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// A gateway on a scripted network and store, with a recorder that holds every event against its promises.
+/// A gateway on a scripted network and store, with a recorder that holds every event against its promises. Who waits for a
+/// route waits until he hears of one, unless the test has other waits.
 @LoopActor
 final class House {
     let network = FakeTransport()
@@ -22,13 +23,15 @@ final class House {
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
         directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits(),
-        ticketHosts: Set<String> = []
+        ticketHosts: Set<String> = [],
+        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
         self.store = store
         self.clock = clock
         // Files have the time of the machine, which may be long before the clock's.
         var limits = limits
         limits.partRetention = .seconds(100 * 365 * 86_400)
+        limits.routeWaits = routeWaits
         let directory = try directory ?? TemporaryDirectory()
         self.directory = directory
         let folder = ContentFolder(path: directory.path)
@@ -63,9 +66,11 @@ final class House {
     /// A house whose gateway is at work.
     static func open(
         store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits(),
-        ticketHosts: Set<String> = []
+        ticketHosts: Set<String> = [],
+        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> House {
-        let house = try await House(store: store, limits: limits, ticketHosts: ticketHosts)
+        let house = try await House(
+            store: store, limits: limits, ticketHosts: ticketHosts, routeWaits: routeWaits)
         await house.gateway.start()
         return house
     }

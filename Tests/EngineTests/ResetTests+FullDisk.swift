@@ -1,0 +1,66 @@
+import Foundation
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+// A disk that is full when a session is flushed.
+extension ResetTests {
+    @Test(
+        .enabled("needs a file system of its own", { geteuid() == 0 }), arguments: [true, false])
+    @LoopActor
+    func `a download is whole when a full disk has room again, flushed or not (S-13, R-5)`(
+        isFlushed: Bool
+    ) async throws {
+        let directory = try TemporaryDirectory()
+        _ = try await ChildProcess.run(
+            "mount", ["-t", "tmpfs", "-o", "size=1m", "none", directory.path])
+        let outcome = await outcome { try await self.fill(directory, flushing: isFlushed) }
+        // Lazily: descriptors may still be open.
+        _ = try await ChildProcess.run("umount", ["-l", directory.path])
+        try outcome.get()
+    }
+
+    @LoopActor
+    private func fill(_ directory: TemporaryDirectory, flushing isFlushed: Bool) async throws {
+        let house = try await House(directory: directory)
+        await house.gateway.start()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        let bytes = Pattern.bytes(count: 300_000)
+        attempt.head(200, ["ETag": "\"one\"", "Content-Length": "300000"])
+        attempt.body(Array(bytes[..<1000]))
+        let filler = directory.file("filler")
+        try Data(repeating: 0, count: 700 << 10).write(to: URL(fileURLWithPath: filler))
+        let rest = directory.file("rest")
+        while (try? Data(repeating: 0, count: 4096).append(to: rest)) != nil {}
+        if isFlushed { try await house.gateway.flush(session, of: house.tenant) }
+        // The part that could not be written fills its block, and that cannot be written either.
+        attempt.body(Array(bytes[1000..<100_000]))
+        try await eventually("a full disk") {
+            guard case .spool(let spool)? = house.gateway.runners[task]?.sink else { return false }
+            return spool.isWaitingForRoom
+        }
+        try FileManager.default.removeItem(atPath: filler)
+        attempt.body(Array(bytes[100_000...]))
+        attempt.end()
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.read(task) == bytes)
+    }
+}
+
+extension Data {
+    /// Appends to a file, which is made if there is none.
+    fileprivate func append(to path: String) throws {
+        if !FileManager.default.fileExists(atPath: path) {
+            try Data().write(to: URL(fileURLWithPath: path))
+        }
+        let handle = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
+        defer { try? handle.close() }
+        try handle.seekToEnd()
+        try handle.write(contentsOf: self)
+    }
+}
