@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
+from .bench import in_parallel
 from .processes import Failed
 
 
@@ -84,3 +87,23 @@ class Connection:
         while self._reader.readline() not in (b"\r\n", b""):
             pass
         return b"".join(parts)
+
+
+def post_all(connections: list[Connection], path: str, bodies: list[bytes]) -> float:
+    """Posts the bodies, shared out among the connections; returns when the first was sent."""
+
+    def post(connection: Connection, requests: list[bytes]) -> None:
+        with connection:
+            for request in requests:
+                connection.send(request)
+                answer = connection.read()
+                if answer.status != 200:
+                    raise Failed(f"a batch was refused: {answer.status} {answer.body[:300]!r}")
+
+    shares = [
+        [connection.encode("POST", path, body) for body in bodies[index :: len(connections)]]
+        for index, connection in enumerate(connections)
+    ]
+    began = time.monotonic()
+    in_parallel([partial(post, *pair) for pair in zip(connections, shares)])
+    return began

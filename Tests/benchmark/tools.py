@@ -35,12 +35,32 @@ def wrk(
     cores: frozenset[int] | None = None,
 ) -> float:
     """Answers a second to 64 connections; raises when one of them is an error."""
-    command = ["wrk", "-t1", "-c64", f"-d{seconds:g}s", "-s", str(_SOURCES / "report.lua")]
+    return _wrk("report.lua", port, path, seconds, headers, body or b"", cores)
+
+
+def wrk_in_turn(
+    port: int, path: str, seconds: float, headers: Mapping[str, str], values: list[object]
+) -> float:
+    """As `wrk`, but posts these values one after another, as JSON, and again from the first."""
+    lines = "".join(json.dumps(value) + "\n" for value in values)
+    return _wrk("answers.lua", port, path, seconds, headers, lines.encode())
+
+
+def _wrk(
+    script: str,
+    port: int,
+    path: str,
+    seconds: float,
+    headers: Mapping[str, str] | None,
+    input: bytes,
+    cores: frozenset[int] | None = None,
+) -> float:
+    command = ["wrk", "-t1", "-c64", f"-d{seconds:g}s", "-s", str(_SOURCES / script)]
     for name, text in (headers or {}).items():
         command += ["-H", f"{name}: {text}"]
     command.append(f"http://127.0.0.1:{port}{path}")
     with tempfile.NamedTemporaryFile() as file:
-        file.write(body or b"")
+        file.write(input)
         file.flush()
         printed = run_tool([*command, "--", file.name], cores, seconds + 60)
     result = json.loads(printed.rpartition("RESULT ")[2])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ..bench import Bench
 from ..results import Comparison
 from . import (
-    create, download, events, get, latency, memory, restart, segments, small, stream_down,
+    cached, create, download, events, get, latency, memory, restart, segments, small, stream_down,
     stream_up, upload,
 )  # fmt: skip
 
@@ -18,6 +18,7 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "stream-down": ("1 GiB streamed down through the gateway", stream_down.measure),
     "segments": ("one download over 8 connections of 1 MiB/s, 50 ms away", segments.measure),
     "small": ("10,000 downloads of 1 KiB", small.measure),
+    "cached": ("10,000 answers of 1 KiB from the cache", cached.measure),
     "get": ("GET /v1/tasks/{id}, 64 connections", get.measure),
     "create": ("POST of one suspended task, 64 connections", create.measure),
     "memory": ("memory of 2,000 slow downloads at once", memory.measure),

@@ -10,13 +10,12 @@ removed at the end of the run: removing thousands of files costs whoever writes 
 from __future__ import annotations
 
 import time
-from functools import partial
 from itertools import count
 
 from ..aria2 import Aria2, call, encoded, start_aria2
-from ..bench import Bench, in_parallel, settle
+from ..bench import Bench, settle
 from ..gateway import Gateway, check_all_completed, download, start_gateway
-from ..http import Connection
+from ..http import post_all
 from ..nginx import Nginx, start_nginx
 from ..processes import Failed, run_measured, wait_until
 from ..results import Comparison
@@ -63,7 +62,7 @@ def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> float:
             gateway.authorization, readers=1, expected=_COUNT, prefix="event: task.didComplete",
         )  # fmt: skip
         with readers:
-            began = _post_all([gateway.connection() for _ in range(_POSTERS)], path, bodies)
+            began = post_all([gateway.connection() for _ in range(_POSTERS)], path, bodies)
             found = readers.result()
         if found.delivered != _COUNT:
             raise Failed(f"{found.delivered} tasks completed within the time")
@@ -81,7 +80,7 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
         for start in range(0, _COUNT, _ARRAY)
     ]  # fmt: skip
     before = _stopped_total(aria2)
-    began = _post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
+    began = post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
     wait_until(
         "aria2's downloads",
         lambda: _stopped_total(aria2) - before == _COUNT,
@@ -123,23 +122,3 @@ def _by_curl(origin: Nginx, folder) -> float:
 
 def _urls(origin: Nginx) -> list[str]:
     return [origin.url(f"/small/{number:05}") for number in range(_COUNT)]
-
-
-def _post_all(connections: list[Connection], path: str, bodies: list[bytes]) -> float:
-    """Posts the bodies, shared out among the connections; returns when the first was sent."""
-
-    def post(connection: Connection, requests: list[bytes]) -> None:
-        with connection:
-            for request in requests:
-                connection.send(request)
-                answer = connection.read()
-                if answer.status != 200:
-                    raise Failed(f"a batch was refused: {answer.status} {answer.body[:300]!r}")
-
-    shares = [
-        [connection.encode("POST", path, body) for body in bodies[index :: len(connections)]]
-        for index, connection in enumerate(connections)
-    ]
-    began = time.monotonic()
-    in_parallel([partial(post, *pair) for pair in zip(connections, shares)])
-    return began
