@@ -159,6 +159,35 @@ def test_tasks_that_run_meanwhile_end_well(gateway, origin, verb):
     assert counts(session) == [0, 0, 0]
 
 
+def test_what_is_under_way_during_a_reset_is_not_stored(own, origin):
+    """S-12: not then, not after kill -9; and the stores work on."""
+    gate = threading.Event()
+
+    def held(request):
+        gate.wait(20)
+        return Answer(request.target.encode() * 5000, headers=FRESH)
+
+    origin.on("/held", held)
+    session = filled(own, origin)
+    urls = [origin.url(f"/held?{number}") for number in range(6)]
+    specs = [session.spec(url, type=type) for url in urls for type in ["data", "download"]]
+    tasks = session.start_all(specs)
+    origin.wait("/held", 6)
+    session.tell("reset")
+    before = origin.count("/held")
+    gate.set()
+    outcomes = [session.finish(task) for task in tasks]
+    assert all(outcome.error is None for outcome in outcomes)
+    # Six were under way, the other six have had their slot after it.
+    later = len(origin.seen("/held")[before:])
+    assert session.cache()["entryCount"] <= later <= 6
+    session.tell("reset")
+    own.kill9()
+    own.restart()
+    assert counts(session) == [0, 0, 0]
+    assert [session.fetch(urls[0]).is_hit for _ in range(2)] == [False, True]
+
+
 @pytest.mark.parametrize("verb", ["flush", "reset"])
 def test_an_invalidated_session_is_not_touched(gateway, origin, verb):
     """S-11"""
