@@ -28,9 +28,9 @@ def serve(origin, planted):
             return Answer(b"who?", 401, headers)
         return Answer(b"come in", headers=LATER | {"Vary": "Authorization"})
 
-    gate = threading.Event()
+    gate, never = threading.Event(), threading.Event()
 
-    def halves():
+    def halves(gate):
         yield bytes(HALF)
         gate.wait(30)
         yield bytes(HALF)
@@ -38,7 +38,8 @@ def serve(origin, planted):
     def slow(request):
         headers = {"ETag": '"1"', "Accept-Ranges": "bytes"}
         if not request["Range"]:
-            return Answer(pieces=halves(), length=2 * HALF, headers=headers)
+            chosen = never if request.path == "/stuck" else gate
+            return Answer(pieces=halves(chosen), length=2 * HALF, headers=headers)
         start = int(request["Range"][6:].partition("-")[0])
         headers["Content-Range"] = f"bytes {start}-{2 * HALF - 1}/{2 * HALF}"
         return Answer(bytes(2 * HALF - start), 206, headers)
@@ -51,7 +52,8 @@ def serve(origin, planted):
     origin.on("/refused", Answer(b"refused", 500, {"Set-Cookie": f"a={planted['set by a 500']}"}))
     for path in ["/put", "/answered", "/guarded"]:
         origin.on(path, guarded)
-    origin.on("/slow", slow)
+    for path in ["/slow", "/stuck"]:
+        origin.on(path, slow)
     return gate
 
 
@@ -185,10 +187,7 @@ class Story:
         self.other.fetch(self.origin.url("/guarded"))
 
         # One goes on from resume data, which hold the request.
-        members = {"type": "download", "request": self.request("/slow"), "resume": True}
-        task = self.send("POST", path, 201, json=members).json()["id"]
-        count = lambda: self.client.get(f"/v1/tasks/{task}").json()["countOfBytesReceived"]
-        eventually(lambda: count() == HALF, "the half")
+        task = self.half_downloaded("/slow")
         members = {"producingResumeData": True}
         told = self.send("POST", f"/v1/tasks/{task}/cancel", 200, json=members)
         data = told.json()["resumeData"]
@@ -200,6 +199,15 @@ class Story:
         sent = self.origin.seen("/slow")[-1]
         assert sent["Range"] == f"bytes={HALF}-"
         assert sent["X-Api-Key"] == self.planted["sensitive header"]
+        self.stuck = self.half_downloaded("/stuck")
+
+    def half_downloaded(self, at):
+        """A download that has come to its half."""
+        members = {"type": "download", "request": self.request(at), "resume": True}
+        task = self.send("POST", f"{self.session.path}/tasks", 201, json=members).json()["id"]
+        count = lambda: self.client.get(f"/v1/tasks/{task}").json()["countOfBytesReceived"]
+        eventually(lambda: count() == HALF, "the half")
+        return task
 
     def look_everywhere(self):
         """All that can be read; what may show a secret to its owner is read for the others."""
@@ -299,6 +307,13 @@ def test_no_secret_is_ever_seen_again(origin, authorities, type):
 def still_known(story, origin, planted):
     """It was all kept, and goes where it belongs: to the origin."""
     session = story.session
+    error = story.client.get(f"/v1/tasks/{story.stuck}").json()["error"]
+    data = error["userInfo"]["NSURLSessionDownloadTaskResumeData"]
+    assert planted.seen_in(base64.urlsafe_b64decode(data + "==")) == []
+    path = f"{session.path}/tasks"
+    again = session.gateway.post(path, 201, type="download", resumeData=data, resume=True).json()
+    assert session.finish(again["id"]).error is None
+    assert origin.seen("/stuck")[-1]["Authorization"] == f"Bearer {planted['Authorization']}"
     session.gateway.post(f"/v1/tasks/{story.waiting}/resume", 200)
     headers = {"Prefer": "wait=20"}
     story.client.get(f"/v1/tasks/{story.waiting}", headers=headers).raise_for_status()
