@@ -207,9 +207,12 @@ final class Journal {
     private func schedule() {
         guard !isScheduled, inFlight == nil else { return }
         isScheduled = true
-        LoopActor.later { [self] in
-            isScheduled = false
-            send()
+        // What this turn has set off for the next one still comes along: of a task that the cache answers, that is all.
+        LoopActor.later {
+            LoopActor.later { [self] in
+                isScheduled = false
+                send()
+            }
         }
     }
 
