@@ -146,3 +146,15 @@ extension Store {
         return found.values.sorted { $0.entry.id < $1.entry.id }
     }
 }
+
+extension CacheKey {
+    /// Some number that equal keys have in common, where it does not matter that anybody could tell it.
+    var fingerprint: Int64 { url.utf8.reduce(5381) { $0 &* 33 &+ Int64($1) } }
+}
+
+extension KeptResponse {
+    /// A response that is looked up by the plain fingerprint of its key.
+    init(_ entry: CachedEntry, content: [UInt8]? = nil) {
+        self.init(entry, under: entry.response.key.fingerprint, content: content)
+    }
+}

@@ -146,9 +146,9 @@ public struct KeptResponse: Equatable, Sendable {
     public var content: [UInt8]?
 
     /// A response from its parts.
-    public init(_ entry: CachedEntry, under fingerprint: Int64? = nil, content: [UInt8]? = nil) {
+    public init(_ entry: CachedEntry, under fingerprint: Int64, content: [UInt8]? = nil) {
         self.entry = entry
-        self.fingerprint = fingerprint ?? entry.response.key.fingerprint
+        self.fingerprint = fingerprint
         self.content = content
     }
 }

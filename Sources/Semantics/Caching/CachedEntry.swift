@@ -44,17 +44,3 @@ public struct CachedEntry: Equatable, Sendable {
         response.size + userInfo.reduce(0) { $0 + Int64($1.key.utf8.count + $1.value.utf8.count) }
     }
 }
-
-extension CacheKey {
-    /// A number that equal keys have in common, and others hardly: what stored responses are looked up by, so that no URL
-    /// stands in an index. The same in every process (FNV-1a, 64 bits,
-    /// <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>); whoever finds something by it compares the key.
-    public var fingerprint: Int64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in url.utf8 {
-            hash ^= UInt64(byte)
-            hash = hash &* 0x0000_0100_0000_01b3
-        }
-        return Int64(bitPattern: hash)
-    }
-}
