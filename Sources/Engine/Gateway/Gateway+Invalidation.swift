@@ -47,13 +47,16 @@ extension Gateway {
                 counts.allSatisfy({ $0.key == .completed || $0.value == 0 }),
                 session.record.state == .invalidating
             else { return }
+            // Nothing can use it any more, and a crash from here on leaves nothing of it.
+            session.credentials?.onChange = nil
+            await session.forgetEverything()
+            guard session.record.state == .invalidating else { return }
             session.change { record in
                 record.state = .invalid
                 record.invalidatedAt = parts.clock.now
             }
             hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
             session.closeConnections()
-            await session.forgetEverything()  // nothing can use it any more
             if !session.record.isPersistent { forget(session, after: limits.ephemeralGrace) }
         }
     }

@@ -303,9 +303,7 @@ public final class Gateway {
             bandwidth: Bandwidth(within: bandwidth), clock: parts.clock,
             memory: memory(of: record, recalling: contents))
         session.credentials?.onChange = { [unowned self, unowned session] in
-            if session.record.state != .invalid {
-                hub.publish(.didChangeCredentialStorage, of: nil, in: session)
-            }
+            hub.publish(.didChangeCredentialStorage, of: nil, in: session)
         }
         sessions[record.id] = session
         return session
