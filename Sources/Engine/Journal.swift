@@ -27,6 +27,8 @@ final class Journal {
     private var inFlight: GatheredBatch?
     private var isScheduled = false
     private var waiters: [Waiter] = []
+    /// Contents that the store was given lately: who waits for a task to end mostly reads its content next.
+    private var recentContents = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { 64 + $0.count }
     private lazy var retry = LoopTimer { [unowned self] in commit() }
     private let log = Log("engine.journal")
 
@@ -61,6 +63,7 @@ final class Journal {
     }
 
     func remove(_ task: TaskID) {
+        recentContents[task] = nil
         gathered.batch.removedTasks.append(task)
         schedule()
     }
@@ -72,6 +75,7 @@ final class Journal {
 
     /// Forgets what `keep` has brought to the store.
     func dropContent(of task: TaskID) {
+        recentContents[task] = nil
         gathered.dropContent(of: task)
         schedule()
     }
@@ -152,12 +156,13 @@ final class Journal {
         gathered.task(id) ?? inFlight?.task(id)
     }
 
-    /// A content that is on its way to the store.
-    func pendingContent(of task: TaskID) -> [UInt8]? {
+    /// A content that is on its way to the store, or has reached it lately.
+    func contentAtHand(of task: TaskID) -> [UInt8]? {
         let isTask = { (content: (task: TaskID, bytes: [UInt8])) in content.task == task }
-        return
-            (gathered.batch.contents.last(where: isTask)
-            ?? inFlight?.batch.contents.last(where: isTask))?.bytes
+        let pending =
+            gathered.batch.contents.last(where: isTask)
+            ?? inFlight?.batch.contents.last(where: isTask)
+        return pending?.bytes ?? recentContents[task]
     }
 
     /// The stored responses of a session's cache that are on their way to the store, in their newest form.
@@ -237,6 +242,7 @@ final class Journal {
     }
 
     private func committed() {
+        rememberContents()
         inFlight = nil
         committedGeneration = generation - 1
         let hadStalled = isStalled
@@ -248,6 +254,13 @@ final class Journal {
             onStall?()
         }
         send()
+    }
+
+    private func rememberContents() {
+        let gone = Set(gathered.batch.removedContents + gathered.batch.removedTasks)
+        for (task, bytes) in inFlight?.batch.contents ?? [] where !gone.contains(task) {
+            recentContents[task] = bytes
+        }
     }
 
     private func wake(_ isOver: (Waiter) -> Bool) {

@@ -125,7 +125,7 @@ import Testing
             journal.keep([1], of: task.id)
         }
         journal.dropContent(of: tasks[0].id)
-        #expect(journal.pendingContent(of: tasks[0].id) == nil)
+        #expect(journal.contentAtHand(of: tasks[0].id) == nil)
         try await eventually("the commit") { store.isBusy }
         journal.dropContent(of: tasks[1].id)
         journal.dropContent(of: tasks[2].id)

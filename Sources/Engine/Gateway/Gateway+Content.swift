@@ -61,7 +61,7 @@ extension Gateway {
         switch content.place {
         case .store:
             let journal = session?.journal ?? durable
-            if let bytes = journal.pendingContent(of: record.id) { return .bytes(bytes) }
+            if let bytes = journal.contentAtHand(of: record.id) { return .bytes(bytes) }
             let stored = try await reading { () throws(StoreError) in
                 try await journal.store.content(of: record.id)
             }

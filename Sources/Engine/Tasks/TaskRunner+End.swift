@@ -53,8 +53,10 @@ extension TaskRunner {
         leaveTrustLine()
         closeDecision(as: .withdrawn)
         dropHeld()
-        record.dialogue.authentication = TaskAuthentication()
-        record.dialogue.hasToldOfWaiting = false
+        if record.dialogue != TaskDialogue() {
+            record.dialogue.authentication = TaskAuthentication()
+            record.dialogue.hasToldOfWaiting = false
+        }
         showProgress()
         session.journal.save(record)
     }
