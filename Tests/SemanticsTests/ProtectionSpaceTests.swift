@@ -50,19 +50,3 @@ struct ProtectionSpaceTests {
         }
     }
 }
-
-struct ProxyConfigurationTests {
-    @Test func `S-23: each scheme has its own proxy, or none`() {
-        let clear = WebURL(string: "-", scheme: "http", host: "a", port: 80, path: "/")
-        let secure = WebURL(string: "-", scheme: "https", host: "a", port: 443, path: "/")
-        var proxies = ProxyConfiguration()
-        #expect(proxies.proxy(for: clear) == nil)
-        #expect(proxies.proxy(for: secure) == nil)
-        proxies.http = ProxyAddress(host: "p", port: 1)
-        #expect(proxies.proxy(for: clear) == ProxyAddress(host: "p", port: 1))
-        #expect(proxies.proxy(for: secure) == nil)
-        proxies.https = ProxyAddress(host: "q", port: 2)
-        #expect(proxies.proxy(for: clear) == ProxyAddress(host: "p", port: 1))
-        #expect(proxies.proxy(for: secure) == ProxyAddress(host: "q", port: 2))
-    }
-}
