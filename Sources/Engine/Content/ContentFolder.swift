@@ -2,8 +2,8 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part` behind it while they grow, and
-/// `.kept` for the part of a download that resume data speaks of (S-34).
+/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part` behind it while they
+/// grow, and `.kept` for the part of a download that resume data speaks of (S-34).
 ///
 /// Every call but `path`, `partPath` and `keptPath` blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {

@@ -1,0 +1,107 @@
+internal import Loop
+internal import Semantics
+
+/// How an attempt begins, rests and ends.
+extension TaskRunner {
+    func startAttempt() {
+        exchange.begin(to: record.currentRequest.url.origin)
+        save()
+        if caching?.planned != nil {
+            openReplay()
+        } else if needsPreparation {
+            openWhenPrepared()
+        } else {
+            openExchange()
+        }
+    }
+
+    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice; a file
+    /// must be opened; a part must be found. All that only if the task has not been suspended meanwhile.
+    private var needsPreparation: Bool {
+        !record.currentRequest.isSafe || needsBodyToBeOpened || mustFindPart
+    }
+
+    private func openWhenPrepared() {
+        guard preparation == nil else { return }
+        preparation = LoopActor.start { [self] in
+            defer { preparation = nil }
+            do throws(TransferError) {
+                if !record.currentRequest.isSafe { await session.journal.durable() }
+                try await findPart()
+                // A streamed body that was begun for nothing could not be begun again.
+                guard isReadyToOpen else { return }
+                let body = try await openBody()
+                guard isReadyToOpen else { return }
+                openExchange(sending: body)
+            } catch {
+                fail(error)
+            }
+        }
+    }
+
+    private var isReadyToOpen: Bool {
+        exchange.isWaitingToStart && machine.phase == .attempting && !isParking && !isOver
+    }
+
+    private func openExchange() { openExchange(sending: inlineBody) }
+
+    private func openExchange(sending body: AttemptBody?) {
+        beginExchange()
+        caching?.requestTime = services.clock.now
+        let request = AttemptRequest(
+            record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,
+            headers: forwardedHeaders)
+        exchange.opened(session.pool.start(request, observer: self))
+    }
+
+    private func openReplay() {
+        beginExchange()
+        if let replay = takeReplay() { exchange.opened(replay) }
+    }
+
+    private func beginExchange() {
+        planAttempt()
+        isResponseDecided = false
+        record.countOfBytesSent = 0
+        shown.sent = 0
+        timeouts.attemptBegan(at: services.clock.uptime)
+        armTimeouts()
+    }
+
+    func holdAttempt() {
+        exchange.pause(.client)
+        upload?.isHeld = true
+        segments?.hold()
+        timeouts.suspend(at: services.clock.uptime)
+        let timer = LoopTimer { [unowned self] in detach() }
+        timer.arm(after: services.suspensionGrace)
+        graceTimer = timer
+    }
+
+    func releaseAttempt() {
+        graceTimer = nil
+        timeouts.resume(at: services.clock.uptime)
+        upload?.isHeld = false
+        segments?.release()
+        let attempt = exchange.unpause(.client)
+        if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
+    }
+
+    func stopAttempt() {
+        if let metrics = exchange.stop() { record.metrics.add(metrics) }
+        if let stopped = segments?.stop() { endSegments(stopped) }
+        endUpload(.attemptEnded)
+        timeouts.attemptEnded(at: services.clock.uptime)
+    }
+
+    /// The attempt is over, whatever comes next.
+    func attemptEnded(_ metrics: TransactionMetrics) {
+        record.metrics.add(metrics)
+        endAttemptTimers()
+    }
+
+    func endAttemptTimers() {
+        timeouts.attemptEnded(at: services.clock.uptime)
+        armTimeouts()
+    }
+}
