@@ -139,7 +139,7 @@ struct Numbers {
 struct CacheTierTests {
     @Test
     func `the oldest go until there is room, and are told in their order`() {
-        var tier = CacheTier<String>(capacity: 10)
+        var tier = CacheTier<Int64, String>(capacity: 10)
         #expect(tier.insert("a", as: 1, under: 100, size: 4).isEmpty)
         #expect(tier.insert("b", as: 2, under: 100, size: 4).isEmpty)
         #expect(tier.insert("c", as: 3, under: 200, size: 2).isEmpty)  // full to the byte
@@ -155,7 +155,7 @@ struct CacheTierTests {
 
     @Test
     func `what is larger than the tier goes at once, with all that it has pushed out`() {
-        var tier = CacheTier<String>(capacity: 10)
+        var tier = CacheTier<Int64, String>(capacity: 10)
         _ = tier.insert("a", as: 1, under: 100, size: 4)
         #expect(tier.insert("b", as: 2, under: 100, size: 11).map(\.id) == [1, 2])
         #expect(tier.count == 0 && tier.usage == 0 && tier.ids(under: 100).isEmpty)
@@ -165,7 +165,7 @@ struct CacheTierTests {
 
     @Test
     func `what takes the place of itself has the new size, and is found once`() {
-        var tier = CacheTier<String>(capacity: 10)
+        var tier = CacheTier<Int64, String>(capacity: 10)
         _ = tier.insert("a", as: 1, under: 100, size: 4)
         _ = tier.insert("b", as: 2, under: 100, size: 4)
         #expect(tier.insert("c", as: 1, under: 100, size: 7).map(\.id) == [2])
@@ -176,7 +176,7 @@ struct CacheTierTests {
 
     @Test
     func `emptied, it has its capacity still (S-12)`() {
-        var tier = CacheTier<String>(capacity: 10)
+        var tier = CacheTier<Int64, String>(capacity: 10)
         _ = tier.insert("a", as: 1, under: 100, size: 8)
         tier.removeAll()
         #expect(tier.count == 0 && tier.usage == 0 && tier.ids(under: 100) == [])
@@ -189,7 +189,7 @@ struct CacheTierTests {
         seed: UInt64
     ) {
         var numbers = Numbers(seed)
-        var tier = CacheTier<Int>(capacity: 1000)
+        var tier = CacheTier<Int64, Int>(capacity: 1000)
         // Oldest first.
         var model: [(id: Int64, item: Int, fingerprint: Int64, size: Int64)] = []
         for step in 0..<2000 {

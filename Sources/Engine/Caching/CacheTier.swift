@@ -1,9 +1,9 @@
 internal import Semantics
 
-/// What a cache keeps in one place: found by fingerprint, given up in the order of use.
-struct CacheTier<Item> {
-    private var order = UsageOrder<(fingerprint: Int64, item: Item)>()
-    private var ids: [Int64: [Int64]] = [:]
+/// What a cache keeps in one place: found by key, given up in the order of use.
+struct CacheTier<Key: Hashable, Item> {
+    private var order = UsageOrder<(key: Key, item: Item)>()
+    private var ids: [Key: [Int64]] = [:]
     /// Bytes; beyond it the oldest are given up.
     let capacity: Int64
 
@@ -14,8 +14,8 @@ struct CacheTier<Item> {
     /// How many there are.
     var count: Int { order.count }
 
-    /// What there is under a fingerprint, oldest first.
-    func ids(under fingerprint: Int64) -> [Int64] { ids[fingerprint] ?? [] }
+    /// What there is under a key, oldest first.
+    func ids(under key: Key) -> [Int64] { ids[key] ?? [] }
 
     subscript(id: Int64) -> Item? { order[id]?.item }
 
@@ -23,10 +23,10 @@ struct CacheTier<Item> {
     ///
     /// - Returns: what had to go for it.
     mutating func insert(
-        _ item: Item, as id: Int64, under fingerprint: Int64, size: Int64
+        _ item: Item, as id: Int64, under key: Key, size: Int64
     ) -> [(id: Int64, item: Item)] {
-        if order[id] == nil { ids[fingerprint, default: []].append(id) }
-        order.insert((fingerprint, item), as: id, size: size)
+        if order[id] == nil { ids[key, default: []].append(id) }
+        order.insert((key, item), as: id, size: size)
         var evicted: [(id: Int64, item: Item)] = []
         while order.total > capacity, let oldest = order.leastRecent?.id,
             let item = remove(oldest)
@@ -39,9 +39,9 @@ struct CacheTier<Item> {
     mutating func touch(_ id: Int64) { order.touch(id) }
 
     mutating func remove(_ id: Int64) -> Item? {
-        guard let (fingerprint, item) = order.remove(id) else { return nil }
-        ids[fingerprint]?.removeAll { $0 == id }
-        if ids[fingerprint]?.isEmpty == true { ids[fingerprint] = nil }
+        guard let (key, item) = order.remove(id) else { return nil }
+        ids[key]?.removeAll { $0 == id }
+        if ids[key]?.isEmpty == true { ids[key] = nil }
         return item
     }
 

@@ -1,7 +1,7 @@
 internal import Semantics
 
 /// The content of a stored response, held: it can be read to its end though the cache has given it up.
-enum CachedContent {
+enum CachedContent: Sendable {
     case bytes([UInt8])
     case file(ContentFile)
 }
@@ -9,6 +9,8 @@ enum CachedContent {
 /// A stored response that may answer a request, and its content where that is at hand.
 struct CacheCandidate {
     var entry: CachedEntry
+    /// What it is looked up by on the disk.
+    let fingerprint: Int64
     var content: CachedContent?
 }
 

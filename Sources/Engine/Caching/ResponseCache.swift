@@ -17,8 +17,8 @@ final class ResponseCache {
     private let owner: (session: SessionID, tenant: TenantID)
     private let capacity: CacheCapacity
     private let parts: Parts
-    private var memory: CacheTier<CacheCandidate>
-    private var disk: CacheTier<Row>
+    private var memory: CacheTier<CacheKey, CacheCandidate>
+    private var disk: CacheTier<Int64, Row>
     /// Whether the index of the disk is here; until then nothing is known.
     private var isOpen: Bool
     private var opening: Task<Void, Never>?
@@ -29,6 +29,7 @@ final class ResponseCache {
     private var invalidations = Invalidations()
     /// Stored responses that are being validated while their stale contents are in use already (RFC 5861 §3).
     var revalidations: [CacheEntryID: Revalidation] = [:]
+    private var files: CacheFiles { parts.files }
     private let log = Log("engine.cache")
 
     /// What a cache is made of.
@@ -36,8 +37,7 @@ final class ResponseCache {
         /// Nil where nothing reaches a disk.
         let journal: Journal?
         let sealer: any Sealer
-        let files: FileThreads
-        let folder: ContentFolder
+        let files: CacheFiles
         let clock: any Clock
         let makeID: @LoopActor () -> CacheEntryID
     }
@@ -57,11 +57,11 @@ final class ResponseCache {
     /// What is stored for a key, if all of that is in memory; nil where the disk must be asked.
     func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
-        let fingerprint = fingerprint(of: key)
+        let found = memory.ids(under: key).compactMap { memory[$0] }
+        // One that is known tells it: it costs more than all the rest.
+        let fingerprint = found.first?.fingerprint ?? fingerprint(of: key)
         guard disk.ids(under: fingerprint).allSatisfy({ memory[$0] != nil }) else { return nil }
-        return memory.ids(under: fingerprint).compactMap { memory[$0] }.filter {
-            $0.entry.response.key == key
-        }
+        return found
     }
 
     /// What is stored for a key.
@@ -77,15 +77,14 @@ final class ResponseCache {
             let id = response.entry.response.id
             guard memory[id] == nil, response.entry.response.key == key else { continue }
             let candidate = CacheCandidate(
-                entry: response.entry, content: response.content.map(CachedContent.bytes))
+                entry: response.entry, fingerprint: fingerprint,
+                content: response.content.map(CachedContent.bytes))
             remember(candidate)
             found.append(candidate)
         }
         // What was read may have left the disk meanwhile, and new ones may have come.
         return found.filter { memory[$0.entry.response.id] == nil }
-            + memory.ids(under: fingerprint).compactMap { memory[$0] }.filter {
-                $0.entry.response.key == key
-            }
+            + memory.ids(under: key).compactMap { memory[$0] }
     }
 
     /// Whether a response is still there.
@@ -110,26 +109,16 @@ final class ResponseCache {
             forget(entry.id)
             return nil
         }
-        let (folder, id, length) = (parts.folder, entry.id, entry.response.length)
         let isSmall = capacity.memoryAdmits(entry.size)
         let before = changeCount
-        do {
-            let content = try await parts.files.run { () -> (ContentFile, [UInt8]?)? in
-                guard let file = try folder.open(id, length: length) else { return nil }
-                return (file, isSmall ? try file.read(at: 0, count: Int(length)) : nil)
-            }
-            if let (file, bytes) = content {
-                guard let bytes else { return .file(file) }
-                if contains(id), before == changeCount {
-                    remember(CacheCandidate(entry: entry, content: .bytes(bytes)))
-                }
-                return .bytes(bytes)
-            }
-        } catch {
-            log.write(.warning, "a stored response cannot be read", ["error": .words("\(error)")])
+        let content = await files.content(of: entry, whole: isSmall)
+        if case .bytes? = content, contains(entry.id), before == changeCount {
+            var small = candidate
+            small.content = content
+            remember(small)
         }
-        forget(id)
-        return nil
+        if content == nil { forget(entry.id) }
+        return content
     }
 
     /// A response has answered a request.
@@ -155,12 +144,13 @@ final class ResponseCache {
         for id in update.removed { forget(CacheEntryID(rawValue: id)) }
         for response in update.updated {
             guard
-                var entry = candidates.first(where: { $0.entry.response.id == response.id })?.entry,
-                contains(entry.id)
+                let candidate = candidates.first(where: { $0.entry.response.id == response.id }),
+                contains(candidate.entry.id)
             else { continue }
+            var entry = candidate.entry
             entry.response = response
             entry.usedAt = parts.clock.now
-            change(entry)
+            change(candidate, to: entry)
         }
         for key in update.invalidated { invalidate(key) }
     }
@@ -174,10 +164,10 @@ final class ResponseCache {
         switch content {
         case .bytes(let whole): bytes = whole
         case .file(let task):
-            guard entry.place == .file, await link(task, as: entry.id) else { return }
+            guard entry.place == .file, await files.link(task, as: entry.id) else { return }
         case .unnamed(let file):
             guard capacity.memoryAdmits(entry.size),
-                let whole = await read(file, entry.response.length)
+                let whole = await files.read(file, entry.response.length)
             else { return }
             bytes = whole
         }
@@ -209,15 +199,19 @@ final class ResponseCache {
     ) {
         let isSmall = capacity.memoryAdmits(entry.size)
         guard !isOutOfDate(new.fetch, entry.response.key) else {
-            if entry.place == .file { unlink(entry.id) }
+            if entry.place == .file { files.unlink(entry.id) }
             return
         }
         for other in others where other.entry.response.answers(new.request) {
             forget(other.entry.id)
         }
         guard entry.place != .memory || isSmall else { return }
-        if entry.place != .memory { keep(entry, bytes) }
-        if let bytes, isSmall { remember(CacheCandidate(entry: entry, content: .bytes(bytes))) }
+        let fingerprint = fingerprint(of: entry.response.key)
+        if entry.place != .memory { keep(KeptResponse(entry, under: fingerprint, content: bytes)) }
+        if let bytes, isSmall {
+            remember(
+                CacheCandidate(entry: entry, fingerprint: fingerprint, content: .bytes(bytes)))
+        }
     }
 
     /// Everything of a key goes (§4.4), and what is being fetched for it is not stored.
@@ -225,7 +219,7 @@ final class ResponseCache {
         invalidations.note(key)
         let fingerprint = fingerprint(of: key)
         // Of what is not in memory only the fingerprint is known: another key's of the same one goes with it.
-        let ids = disk.ids(under: fingerprint) + memory.ids(under: fingerprint)
+        let ids = disk.ids(under: fingerprint) + memory.ids(under: key)
         for id in Set(ids) where memory[id].map({ $0.entry.response.key == key }) ?? true {
             forget(CacheEntryID(rawValue: id))
         }
@@ -235,17 +229,14 @@ final class ResponseCache {
     func removeAll() async {
         await open()
         invalidations.noteAll()
-        let (folder, owned) = (parts.folder, disk.all.filter(\.item.isFile).map(\.id))
+        let owned = disk.all.filter(\.item.isFile).map { CacheEntryID(rawValue: $0.id) }
         memory.removeAll()
         disk.removeAll()
         uses = []
         for revalidation in revalidations.values { revalidation.cancel() }
         revalidations = [:]
         parts.journal?.emptyCache(of: owner.session)
-        guard !owned.isEmpty else { return }
-        _ = try? await parts.files.run {  // what stays is swept up
-            for id in owned { try folder.remove(CacheEntryID(rawValue: id)) }
-        }
+        await files.remove(owned)
     }
 
     /// Brings to the store which responses were used.
@@ -328,13 +319,13 @@ final class ResponseCache {
     }
 
     /// Puts a response on the disk.
-    private func keep(_ entry: CachedEntry, _ bytes: [UInt8]?) {
-        let fingerprint = fingerprint(of: entry.response.key)
-        parts.journal?.save(KeptResponse(entry, under: fingerprint, content: bytes))
+    private func keep(_ response: KeptResponse) {
+        let entry = response.entry
+        parts.journal?.save(response)
         give(
             up: disk.insert(
                 Row(isFile: entry.place == .file), as: entry.response.id,
-                under: fingerprint, size: entry.size))
+                under: response.fingerprint, size: entry.size))
     }
 
     /// Puts a response into memory, if it is small and its content is here.
@@ -342,17 +333,19 @@ final class ResponseCache {
         let entry = candidate.entry
         guard candidate.content != nil, capacity.memoryAdmits(entry.size) else { return }
         _ = memory.insert(
-            candidate, as: entry.response.id, under: fingerprint(of: entry.response.key),
-            size: entry.size)
+            candidate, as: entry.response.id, under: entry.response.key, size: entry.size)
     }
 
     /// The metadata of a response have changed.
-    private func change(_ entry: CachedEntry) {
+    private func change(_ candidate: CacheCandidate, to entry: CachedEntry) {
         changeCount += 1
-        if let known = memory[entry.response.id] {
-            remember(CacheCandidate(entry: entry, content: known.content))
+        if var known = memory[entry.response.id] {
+            known.entry = entry
+            remember(known)
         }
-        if disk[entry.response.id] != nil { keep(entry, nil) }
+        if disk[entry.response.id] != nil {
+            keep(KeptResponse(entry, under: candidate.fingerprint))
+        }
     }
 
     /// A response goes.
@@ -368,30 +361,7 @@ final class ResponseCache {
             _ = memory.remove(number)
             uses.remove(id)
             parts.journal?.remove(id)
-            if row.isFile { unlink(id) }
+            if row.isFile { files.unlink(id) }
         }
-    }
-
-    // MARK: Files
-
-    /// Gives the finished file of a task a second name: nothing is copied, and either may go first.
-    private func link(_ task: TaskID, as id: CacheEntryID) async -> Bool {
-        let folder = parts.folder
-        do {
-            try await parts.files.run { try folder.link(task, as: id) }
-            return true
-        } catch {
-            log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
-            return false
-        }
-    }
-
-    private func unlink(_ id: CacheEntryID) {
-        let folder = parts.folder
-        parts.files.submit { try? folder.remove(id) }  // what stays is swept up
-    }
-
-    private func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
-        try? await parts.files.run { try file.read(at: 0, count: Int(length)) }
     }
 }

@@ -208,7 +208,7 @@ extension Gateway {
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
                     journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
-                    files: parts.files, folder: parts.folder, clock: parts.clock,
+                    files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
                     makeID: { [unowned self] in identifiers.next() }))
         }
         return memory
