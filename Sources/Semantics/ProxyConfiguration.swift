@@ -18,7 +18,9 @@ public struct ProxyConfiguration: Hashable, Sendable {
     /// The proxy for a URL; nil to go there directly.
     public func proxy(for url: WebURL) -> ProxyAddress? {
         guard let proxy = (url.isSecure ? https : http) ?? socks else { return nil }
-        return exceptions.contains { $0.covers(url) } ? nil : proxy
+        guard !exceptions.isEmpty else { return proxy }
+        let host = ProxyException.Host(url)
+        return exceptions.contains { $0.covers(host) } ? nil : proxy
     }
 }
 

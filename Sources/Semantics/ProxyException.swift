@@ -11,11 +11,11 @@ public struct ProxyException: Hashable, Sendable {
 
     private enum Rule: Hashable, Sendable {
         case block(AddressBlock)
-        /// What stands between the asterisks, in lower case: one piece is the whole name.
-        case name([String])
+        /// In lower case.
+        case name(WildcardPattern)
     }
 
-    /// The most bytes of a pattern.
+    /// The most bytes of a pattern, and of a name (RFC 1035 §2.3.4): no pattern covers a longer one.
     public static let byteLimit = 255
 
     /// Reads a pattern.
@@ -29,18 +29,29 @@ public struct ProxyException: Hashable, Sendable {
             return
         }
         guard pattern.utf8.allSatisfy(Self.isPatternByte) else { return nil }
-        rule = .name(
-            pattern.asciiLowercased.droppingFinalDot.split(
-                separator: "*", omittingEmptySubsequences: false
-            )
-            .map(String.init))
+        rule = .name(WildcardPattern(pattern.asciiLowercased.droppingFinalDot))
+    }
+
+    /// A URL's host, made ready for any number of patterns.
+    struct Host {
+        fileprivate let name: [UInt8]
+        fileprivate let address: IPAddress?
+
+        init(_ url: WebURL) {
+            name = Array(url.host.asciiLowercased.droppingFinalDot.utf8)
+            address = IPAddress(url.host)
+        }
     }
 
     /// Whether the URL's host is one of them.
-    public func covers(_ url: WebURL) -> Bool {
+    public func covers(_ url: WebURL) -> Bool { covers(Host(url)) }
+
+    /// Whether the host is one of them. Takes time linear in the lengths of the pattern and of the host.
+    func covers(_ host: Host) -> Bool {
         switch rule {
-        case .block(let block): IPAddress(url.host).map(block.contains) ?? false
-        case .name(let pieces): Self.matches(url.host.asciiLowercased.droppingFinalDot, pieces)
+        case .block(let block): host.address.map(block.contains) ?? false
+        case .name(let pattern):
+            host.name.count <= Self.byteLimit && pattern.matches(host.name)
         }
     }
 
@@ -70,27 +81,5 @@ public struct ProxyException: Hashable, Sendable {
             true
         default: false
         }
-    }
-
-    /// The first piece at the start, the last one at the end, the others in between, each at its first place.
-    private static func matches(_ name: String, _ pieces: [String]) -> Bool {
-        guard let first = pieces.first, let last = pieces.last else { return false }
-        if pieces.count == 1 { return name == first }
-        guard name.utf8.count >= first.utf8.count + last.utf8.count, name.hasPrefix(first),
-            name.hasSuffix(last)
-        else { return false }
-        var rest = name.dropFirst(first.count).dropLast(last.count)
-        for piece in pieces.dropFirst().dropLast() where !piece.isEmpty {
-            guard let start = rest.firstIndex(of: piece) else { return false }
-            rest = rest[start...].dropFirst(piece.count)
-        }
-        return true
-    }
-}
-
-extension Substring {
-    /// Where a text of ASCII occurs first.
-    fileprivate func firstIndex(of text: String) -> Index? {
-        indices.first { self[$0...].hasPrefix(text) }
     }
 }

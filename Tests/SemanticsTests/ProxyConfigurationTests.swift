@@ -1,5 +1,6 @@
-import Semantics
 import Testing
+
+@testable import Semantics
 
 /// S-23: which proxy is for a URL, and which hosts are asked directly.
 struct ProxyConfigurationTests {
@@ -87,5 +88,46 @@ struct ProxyConfigurationTests {
         let pattern = String(repeating: "a", count: ProxyException.byteLimit)
         #expect(ProxyException(pattern) != nil)
         #expect(ProxyException(pattern + "a") == nil)
+    }
+
+    @Test func `no name is longer than a pattern may be`() throws {
+        let name = String(repeating: "a.", count: 127) + "a"
+        #expect(try #require(ProxyException("*a")).covers(url("http", name)))
+        #expect(try #require(ProxyException("a*")).covers(url("http", name + ".")))
+        for pattern in ["*", "a*"] {
+            #expect(try !#require(ProxyException(pattern)).covers(url("http", name + ".a")))
+        }
+    }
+
+    /// A name that counts how often it is looked at.
+    private final class CountedName: RandomAccessCollection {
+        private let bytes: [UInt8]
+        private(set) var looks = 0
+
+        init(_ text: String) { bytes = Array(text.utf8) }
+
+        var startIndex: Int { 0 }
+        var endIndex: Int { bytes.count }
+        subscript(index: Int) -> UInt8 {
+            looks += 1
+            return bytes[index]
+        }
+    }
+
+    @Test(arguments: [
+        ("*" + String(repeating: "a", count: 120) + "b*", false),
+        (String(repeating: "*a", count: 127), true),
+        (String(repeating: "*ab", count: 80), false),
+        ("*" + String(repeating: "a", count: 60) + ".b*", false),
+        ("*" + String(repeating: "a", count: 60) + ".a*", true),
+        (String(repeating: "a", count: 60) + "*" + String(repeating: "a", count: 60), true),
+    ])
+    func `a pattern looks at each byte of a name once at most`(
+        pattern: String, isMatch: Bool
+    ) {
+        let label = String(repeating: "a", count: 60)
+        let name = CountedName([label, label, label, label].joined(separator: "."))
+        #expect(WildcardPattern(pattern).matches(name) == isMatch)
+        #expect(name.looks <= name.count)
     }
 }
