@@ -10,7 +10,7 @@ struct FieldParameters {
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
     init(parsing text: String) {
-        let end = text.firstIndex(of: ";") ?? text.endIndex
+        let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
         self.value = String(text[..<end].trimmingFieldSpace)
         var reader = Reader(rest: text.utf8[end...])
         var parameters: [(name: String, value: String)] = []

@@ -89,7 +89,9 @@ extension StringProtocol {
     ///
     /// Names of fields, schemes and hosts compare so; Unicode's rules would equate the Kelvin sign to k.
     var asciiLowercased: String {
-        String(decoding: utf8.lazy.map(asciiLower), as: UTF8.self)
+        // Most texts are, and then nothing is decoded.
+        guard utf8.contains(where: { asciiLower($0) != $0 }) else { return String(self) }
+        return String(decoding: utf8.lazy.map(asciiLower), as: UTF8.self)
     }
 
     /// Whether both texts are the same but for the case of the letters A–Z.

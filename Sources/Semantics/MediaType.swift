@@ -8,8 +8,12 @@ public struct MediaType: Hashable, Sendable {
     /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`.
     public init?(parsing text: String) {
         let field = FieldParameters(parsing: text)
-        let parts = field.value.split(separator: "/", omittingEmptySubsequences: false)
-        guard parts.count == 2, parts.allSatisfy(FieldSyntax.isToken) else { return nil }
+        let bytes = field.value.utf8
+        guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")) else { return nil }
+        let parts = (bytes[..<slash], bytes[slash...].dropFirst())
+        guard !parts.0.isEmpty, !parts.1.isEmpty, parts.0.allSatisfy(FieldSyntax.isTokenByte),
+            parts.1.allSatisfy(FieldSyntax.isTokenByte)
+        else { return nil }
         self.mimeType = field.value.asciiLowercased
         self.textEncodingName = field["charset"].flatMap {
             FieldSyntax.isToken($0) ? $0.asciiLowercased : nil
