@@ -64,7 +64,8 @@ extension SessionConfiguration {
     }
 
     /// Writes every property, or of a switch that only later versions have its other position, so
-    /// that a default may change in a later version and a session does not (S-5). The additional headers are secret when one of them is sensitive.
+    /// that a default may change in a later version and a session does not (S-5). The additional headers are secret
+    /// when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
         if httpAdditionalHeaders.fields.contains(where: {
             HeaderRules.isSensitive($0.name, marked: [])
