@@ -212,3 +212,41 @@ struct CacheStorageTests {
         #expect(house.store.cacheReadCount == 0)
     }
 }
+
+/// Cookies and the cache together.
+@Suite(.onLoop)
+struct CacheCookieTests {
+    @Test @LoopActor
+    func
+        `a request that waits goes out with the cookies of the moment in which it goes (S-12, S-21)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
+        let cookie = Cookie(
+            name: "id", value: "old", domain: "origin.test", creationTime: house.clock.now)
+        try await house.gateway.setCookie(cookie, in: session, of: house.tenant)
+        _ = try await house.create(try house.spec(), in: session)
+        _ = try await house.create(try house.spec(.data, "http://origin.test/b"), in: session)
+        let first = try await house.network.attempt(0)
+        #expect(first.request.headers.first("Cookie") == "id=old")
+        first.answer(200, ["Set-Cookie": "id=new"])
+        #expect(
+            try await house.network.attempt(1).request.headers.values(of: "Cookie") == ["id=new"])
+        house.network.attempts[1].answer()
+    }
+
+    @Test @LoopActor
+    func `a session without a disk tier stores what is small, whatever it came by (S-24)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession { $0.urlCache.diskCapacity = 0 }
+        let body = [UInt8](repeating: 5, count: 100_000)
+        _ = try await house.fetch(
+            try house.spec(.download), in: session, answering: CacheTests.fresh, body)
+        let again = try await house.recall(try house.spec(), in: session)
+        #expect(again.requests == 0)
+        #expect(try await house.read(again.record.id) == body)
+    }
+}

@@ -43,6 +43,19 @@ struct CacheFiles {
         }
     }
 
+    /// All bytes of the finished file of a task's content; nil where it cannot be read, which is logged.
+    func read(_ task: TaskID, _ length: Int64) async -> [UInt8]? {
+        let folder = folder
+        do {
+            return try await threads.run {
+                try ContentFile(reading: task, in: folder).read(at: 0, count: Int(length))
+            }
+        } catch {
+            log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
+            return nil
+        }
+    }
+
     /// All bytes of a file without a name; nil where it cannot be read, which is logged.
     func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
         do {

@@ -139,8 +139,24 @@ final class ResponseCache {
         invalidations.hasHappened(to: key, after: fetch)
     }
 
-    /// Brings to the cache what the head of an answer says of what is stored (§4.3, §4.4).
-    func apply(_ update: CacheUpdate, among candidates: [CacheCandidate]) {
+    /// Takes the head of an origin's answer: what it does to what is stored (§4.3, §4.4) is done.
+    ///
+    /// - Parameters:
+    ///   - answer: the head.
+    ///   - forwarding: what it answers.
+    ///   - found: what the look-up for that has found.
+    /// - Returns: what it means for the client, and whether it may be stored.
+    func take(
+        _ answer: OriginAnswer, to forwarding: Forwarding, foundBefore found: [CacheCandidate]
+    ) -> CacheUpdate {
+        let candidates = candidates(for: forwarding.request.key, foundBefore: found)
+        let update = CacheUpdate(
+            answer, to: forwarding, candidates: candidates.map(\.entry.response))
+        apply(update, among: candidates)
+        return update
+    }
+
+    private func apply(_ update: CacheUpdate, among candidates: [CacheCandidate]) {
         for id in update.removed { forget(CacheEntryID(rawValue: id)) }
         for response in update.updated {
             guard
@@ -164,7 +180,14 @@ final class ResponseCache {
         switch content {
         case .bytes(let whole): bytes = whole
         case .file(let task):
-            guard entry.place == .file, await files.link(task, as: entry.id) else { return }
+            if entry.place == .file {
+                guard await files.link(task, as: entry.id) else { return }
+            } else {
+                guard capacity.memoryAdmits(entry.size),
+                    let whole = await files.read(task, entry.response.length)
+                else { return }
+                bytes = whole
+            }
         case .unnamed(let file):
             guard capacity.memoryAdmits(entry.size),
                 let whole = await files.read(file, entry.response.length)
@@ -274,10 +297,10 @@ final class ResponseCache {
                             Row(isFile: row.isFile), as: row.id.rawValue, under: row.fingerprint,
                             size: row.size))
                 }
+                isOpen = true
             } catch {
                 log.write(.error, "a cache cannot be read", ["error": .words("\(error)")])
             }
-            isOpen = true
             opening = nil
         }
         opening = task
@@ -286,6 +309,11 @@ final class ResponseCache {
 
     private func read(under fingerprint: Int64) async -> [KeptResponse] {
         guard let journal = parts.journal else { return [] }
+        // What is on its way meanwhile may be in neither of the two that are read.
+        let owed = Set(
+            journal.pendingResponses(of: owner.session, under: fingerprint)
+                .map(\.entry.response.id))
+        let expected = disk.ids(under: fingerprint).filter { !owed.contains($0) }
         do throws(StoreError) {
             let stored = try await journal.store.cacheEntries(
                 of: owner.session, under: fingerprint)
@@ -297,7 +325,7 @@ final class ResponseCache {
                 + pending.filter { new in !stored.contains { $0.entry.id == new.entry.id } }
             // A row that cannot be read is left out, and is no use to anybody.
             let readable = Set(all.map(\.entry.response.id))
-            for id in disk.ids(under: fingerprint) where !readable.contains(id) {
+            for id in expected where !readable.contains(id) {
                 forget(CacheEntryID(rawValue: id))
             }
             return all

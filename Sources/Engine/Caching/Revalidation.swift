@@ -6,16 +6,17 @@ internal import Semantics
 /// the next time. Nobody hears of it; what goes wrong leaves the cache as it was.
 @LoopActor
 final class Revalidation {
-    /// A new content longer than this is not stored: the next task that wants it fetches it.
-    private static let contentLimit = 1 << 20
+    /// A new content longer than this is not taken: the next task that wants it fetches it. So little is not held up by
+    /// any limit either.
+    private static let contentLimit = ContentSpool.storeLimit
 
     private let entry: CacheEntryID
     private let forwarding: Forwarding
     private let request: AttemptRequest
     private let task: TaskRecord
     private let found: [CacheCandidate]
-    private unowned let session: LiveSession
-    private unowned let cache: ResponseCache
+    private let session: LiveSession
+    private let cache: ResponseCache
     private let services: TaskServices
     private let fetch: Int64
     private var attempt: (any Attempt)?
@@ -23,6 +24,8 @@ final class Revalidation {
     private var answered: (head: ResponseHead, time: Timestamp)?
     private var content: [UInt8] = []
     private var isStorable = false
+    private var isOver = false
+    /// For all of it: nobody waits, so that nobody would notice one that never ends.
     private lazy var timer = LoopTimer { [unowned self] in cancel() }
 
     /// Waits for a slot of its host like any other attempt.
@@ -45,24 +48,26 @@ final class Revalidation {
 
     /// Ends it without a result.
     func cancel() {
+        guard !isOver else { return }
         if let attempt {
             _ = attempt.cancel()
-            leave()
+            leaveHost()
         } else {
             session.queue.leave(self)
-            finish()
         }
-    }
-
-    private func leave() {
-        attempt = nil
-        session.queue.free(destination)
         finish()
     }
 
-    private func finish() {
+    private func leaveHost() {
         timer.cancel()
-        cache.revalidations[entry] = nil
+        attempt = nil
+        session.queue.free(destination)
+    }
+
+    private func finish() {
+        isOver = true
+        timer.cancel()
+        if cache.revalidations[entry] === self { cache.revalidations[entry] = nil }
     }
 }
 
@@ -80,34 +85,28 @@ extension Revalidation: SlotHolder {
 }
 
 extension Revalidation: AttemptObserver {
-    func attemptDidMove() {
-        timer.arm(
-            after: .seconds(session.record.configuration.timeoutIntervalForRequest))
-    }
+    func attemptDidMove() {}
 
-    func attemptDidReceiveInformational(_: ResponseHead) { attemptDidMove() }
+    func attemptDidReceiveInformational(_: ResponseHead) {}
 
     func attemptDidSend(total: Int64) {}
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
-        attemptDidMove()
         let now = services.clock.now
         let url = request.url
         session.receiveCookies(of: head, to: task)
         let answer = OriginAnswer(
             head, at: url, requestTime: requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
-        let candidates = cache.candidates(for: forwarding.request.key, foundBefore: found)
-        let update = CacheUpdate(
-            answer, to: forwarding, candidates: candidates.map(\.entry.response))
-        cache.apply(update, among: candidates)
+        let update = cache.take(answer, to: forwarding, foundBefore: found)
         answered = (head, now)
         isStorable = update.delivery == .origin && update.storability == .storable
-        return isStorable ? .proceed : .stop
+        // A 304 has no content, and leaves a connection that can be used again.
+        return isStorable || head.status == 304 ? .proceed : .stop
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        attemptDidMove()
+        guard isStorable else { return .stop }
         guard content.count + bytes.count <= Revalidation.contentLimit else {
             isStorable = false
             cache.forget(entry)  // it would be tried in vain each time
@@ -118,8 +117,9 @@ extension Revalidation: AttemptObserver {
     }
 
     func attemptDidEnd(_ end: AttemptEnd) {
+        leaveHost()
         guard isStorable, end.error == nil, end.lengthVerified, let answered else {
-            leave()
+            finish()
             return
         }
         let new = NewResponse(
@@ -127,8 +127,8 @@ extension Revalidation: AttemptObserver {
             responseTime: answered.time, length: Int64(content.count), fetch: fetch)
         let bytes = content
         LoopActor.start { [self] in
-            await cache.store(new, .bytes(bytes))
-            leave()
+            if !isOver { await cache.store(new, .bytes(bytes)) }
+            finish()
         }
     }
 }

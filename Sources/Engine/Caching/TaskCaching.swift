@@ -15,7 +15,7 @@ final class TaskCaching {
     }
 
     /// As it would be sent without a cache.
-    let request: CacheRequest
+    var request: CacheRequest
     /// When the look-up, or what invalidated the key last by this request itself, was.
     var fetch: Int64
     /// What was found for the request.

@@ -108,6 +108,18 @@ final class LiveSession {
         return headers
     }
 
+    /// The fields of a task's request with the jar's cookies of this moment, where the client has none of its own.
+    func refreshingCookies(of headers: HeaderList, for task: TaskRecord) -> HeaderList {
+        guard record.configuration.httpShouldSetCookies, let cookies,
+            !task.headers(in: record).contains("Cookie")
+        else { return headers }
+        let field = cookies.field(for: task.currentRequest.url, at: clock.now)
+        guard field != headers.first("Cookie") else { return headers }
+        var fresh = headers.removing(["Cookie"])
+        if let field { fresh.append("Cookie", field) }
+        return fresh
+    }
+
     /// Takes the cookies that an origin sets with the head of its answer to a task; a proxy's own answer sets none.
     func receiveCookies(of head: ResponseHead, to task: TaskRecord) {
         guard head.status != 407 else { return }

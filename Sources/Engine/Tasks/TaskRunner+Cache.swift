@@ -150,9 +150,14 @@ extension TaskRunner {
             files: services.files, clock: services.clock, observer: self)
     }
 
-    /// All fields that the next attempt sends, if the cache has had its say about them.
-    var forwardedHeaders: HeaderList? {
-        rangeRequest == nil ? caching?.forwarding?.headers : nil
+    /// All fields that the next attempt sends, if the cache has had its say about them; with the cookies of this moment.
+    func forwardedHeaders() -> HeaderList? {
+        guard rangeRequest == nil, let caching, let headers = caching.forwarding?.headers else {
+            return nil
+        }
+        caching.request.headers = session.refreshingCookies(
+            of: caching.request.headers, for: record)
+        return session.refreshingCookies(of: headers, for: record)
     }
 
     /// Takes note of an origin's answer, once: what it does to the jar and to the cache.
@@ -171,11 +176,8 @@ extension TaskRunner {
         let answer = OriginAnswer(
             head, at: url, requestTime: caching?.requestTime ?? now, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
-        let candidates = cache.candidates(
-            for: forwarding.request.key, foundBefore: caching?.candidates ?? [])
-        let update = CacheUpdate(
-            answer, to: forwarding, candidates: candidates.map(\.entry.response))
-        cache.apply(update, among: candidates)
+        let update = cache.take(
+            answer, to: forwarding, foundBefore: caching?.candidates ?? [])
         if update.invalidated.contains(forwarding.request.key) {
             caching?.fetch = cache.beginFetch()  // not this answer, but what was asked for before
         }
@@ -209,6 +211,7 @@ extension TaskRunner {
             return false
         }
         session.cache?.noteUse(of: CacheEntryID(rawValue: selected.id))
+        caching?.answered = nil
         caching?.planned = TaskCaching.Planned(
             answer: answer, content: held, status: status, httpVersion: selected.httpVersion)
         return true
@@ -316,7 +319,9 @@ extension TaskRunner {
 
     private func revalidate(_ forwarding: Forwarding, in cache: ResponseCache) {
         guard let entry = forwarding.selected.map({ CacheEntryID(rawValue: $0.id) }),
-            cache.revalidations[entry] == nil
+            cache.revalidations[entry] == nil,
+            // What one who proves who he is gets, is stored for his own requests only.
+            record.dialogue.authentication.server.use == nil
         else { return }
         var request = AttemptRequest(
             record, in: session, asking: nil, sending: nil, isLimited: isLimited,

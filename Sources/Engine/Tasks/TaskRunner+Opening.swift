@@ -50,7 +50,7 @@ extension TaskRunner {
         caching?.requestTime = services.clock.now
         let request = AttemptRequest(
             record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,
-            headers: forwardedHeaders)
+            headers: forwardedHeaders())
         exchange.opened(session.pool.start(request, observer: self))
     }
 
