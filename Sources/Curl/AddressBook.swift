@@ -12,15 +12,18 @@ final class AddressBook {
     /// Looks a name up. Blocks.
     typealias Resolver = @Sendable (String) -> Answer
 
-    /// The resolver's words.
+    /// Why there are no addresses.
     struct Failure: Error {
+        /// The resolver's words.
         let words: String
+        /// Whether somebody was asked and has said that the name has none.
+        var isAnswer = false
     }
 
     /// Threads that wait for the resolver, and how it is asked; for all pools.
     @LoopActor
     final class Lookups {
-        // Who asks for names that nobody answers may use them up: only other requests of this kind wait for them.
+        // Four pools may use them up with names that nobody answers: only other requests of this kind wait for them.
         fileprivate lazy var threads = FileThreads(count: 32)
         fileprivate let ask: Resolver
 
@@ -29,38 +32,77 @@ final class AddressBook {
         }
     }
 
+    /// Who waits for an answer.
+    private struct Reader {
+        let isWaiting: @LoopActor () -> Bool
+        let goOn: @LoopActor (Answer) -> Void
+    }
+
     private enum Page {
-        case asked([@LoopActor (Answer) -> Void])
+        /// It may be in the queue still.
+        case asked([Reader])
         case known([IPAddress], until: ContinuousClock.Instant)
     }
 
     private let lookups: Lookups
     private let lifetime: Duration
     private let pageLimit: Int
+    private let lookupLimit: Int
     private var pages: [String: Page] = [:]
+    /// How many threads look up for this book.
+    private var lookupCount = 0
+    /// Names that wait for one, the next one last.
+    private var queue: [String] = []
 
-    /// An empty book that knows so many names, each for a while.
-    init(_ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000) {
+    /// An empty book that knows so many names, each for a while, and takes so many threads at a time.
+    init(
+        _ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000,
+        lookupLimit: Int = 8
+    ) {
+        self.lookupLimit = lookupLimit
         self.lookups = lookups
         self.lifetime = lifetime
         self.pageLimit = pageLimit
     }
 
     /// Finds the addresses of a host, at least one, best first; calls back at once where they are known.
-    func find(_ host: String, then goOn: @escaping @LoopActor (Answer) -> Void) {
+    ///
+    /// What nobody waits for any more when its turn comes is not looked up, and nobody is called back.
+    func find(
+        _ host: String, while isWaiting: @escaping @LoopActor () -> Bool = { true },
+        then goOn: @escaping @LoopActor (Answer) -> Void
+    ) {
+        let reader = Reader(isWaiting: isWaiting, goOn: goOn)
         if let known = Self.knownToAll(host) { return goOn(.success(known)) }
         switch pages[host] {
         case .known(let addresses, let end) where ContinuousClock.now < end:
             goOn(.success(addresses))
         case .asked(let others):
-            pages[host] = .asked(others + [goOn])
+            pages[host] = .asked(others + [reader])
         case .known, nil:
             makeRoom()
-            pages[host] = .asked([goOn])
+            pages[host] = .asked([reader])
+            queue.insert(host, at: 0)
+            lookUp()
+        }
+    }
+
+    /// Looks up what waits for a thread, as far as there are any.
+    private func lookUp() {
+        while lookupCount < lookupLimit, let host = queue.popLast() {
+            guard case .asked(let readers) = pages[host],
+                readers.contains(where: { $0.isWaiting() })
+            else {
+                pages[host] = nil
+                continue
+            }
+            lookupCount += 1
             lookups.threads.submit { [ask = lookups.ask] in
                 ask(host)
             } then: { [self] result in
+                lookupCount -= 1
                 note((try? result.get()) ?? .failure(Failure(words: "")), of: host)
+                lookUp()
             }
         }
     }
@@ -70,7 +112,7 @@ final class AddressBook {
         pages[host] = (try? answer.get()).map {
             .known($0, until: ContinuousClock.now + lifetime)
         }
-        for goOn in waiting { goOn(answer) }
+        for reader in waiting { reader.goOn(answer) }
     }
 
     /// All that is known goes at once: whoever asks for so many names asks for each of them once.
@@ -96,7 +138,8 @@ final class AddressBook {
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(host, nil, &hints, &list)
         guard code == 0 else {
-            return .failure(Failure(words: String(cString: gai_strerror(code))))
+            return .failure(
+                Failure(words: String(cString: gai_strerror(code)), isAnswer: isAnswer(code)))
         }
         defer { freeaddrinfo(list) }
         let entries = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }
@@ -104,6 +147,14 @@ final class AddressBook {
         guard !addresses.isEmpty else { return .failure(Failure(words: "no address")) }
         return .success(addresses)
     }
+
+    /// EAI_AGAIN and all else is that nobody could be asked, or that who was asked does not know.
+    nonisolated static func isAnswer(_ code: CInt) -> Bool {
+        code == EAI_NONAME || code == noAddress
+    }
+
+    /// EAI_NODATA of netdb.h, which shows it to those who ask for GNU's own only.
+    private nonisolated static let noAddress: CInt = -5
 
     private nonisolated static func address(in entry: addrinfo) -> IPAddress? {
         guard let name = entry.ai_addr else { return nil }

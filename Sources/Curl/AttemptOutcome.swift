@@ -22,11 +22,15 @@ enum AttemptOutcome {
         return error(failure, easy.words(for: failure), circumstances, at: request.url)
     }
 
-    /// A name was not found, in the resolver's words.
-    static func error(ofLookingUp host: String, _ words: String, at url: WebURL) -> TransferError {
+    /// A name was not found by the address book, which knows whether that is an answer: one is not waited out (S-26).
+    static func error(
+        ofLookingUp host: String, _ failure: AddressBook.Failure, at url: WebURL,
+        hasWayOut: Bool = RouteProbe.hasWayOut
+    ) -> TransferError {
         var circumstances = CurlCircumstances()
-        circumstances.hasRoute = hasRoute(lookingUp: host)
-        return error(.unknownHost, words, circumstances, at: url)
+        circumstances.hasRoute =
+            failure.isAnswer || !RouteFailure.isLackOfRoute(lookingUp: host, hasWayOut: hasWayOut)
+        return error(.unknownHost, failure.words, circumstances, at: url)
     }
 
     /// Why a transfer could not begin.

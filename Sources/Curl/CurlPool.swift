@@ -76,16 +76,19 @@ final class CurlPool: ConnectionPool {
     private func findAddress(for attempt: CurlAttempt, _ request: AttemptRequest) {
         let url = request.url
         let start = ContinuousClock.now
-        addresses.find(url.host) { [self] answer in
+        addresses.find(url.host, while: { attempt.observer != nil }) { [self] answer in
             guard attempt.observer != nil else { return }
             switch answer {
             case .failure(let failure):
                 attempt.endSoon(
-                    AttemptOutcome.error(ofLookingUp: url.host, failure.words, at: url))
+                    AttemptOutcome.error(ofLookingUp: url.host, failure, at: url))
             case .success(let found):
                 let known = found.filter { request.proxy?.kind != .socks4 || $0.bitCount == 32 }
                 guard !known.isEmpty else { return attempt.endSoon(Self.isTooNew(url)) }
-                attempt.address = known.first { gate.mayTell($0, port: url.port) }
+                let permitted = known.filter { gate.mayTell($0, port: url.port) }
+                // One only is tried. Nobody knows what the proxy's own network has, and most that lack a version lack
+                // version 6; the order of the resolver is about this machine's.
+                attempt.address = permitted.first { $0.bitCount == 32 } ?? permitted.first
                 guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
                 var request = request
                 request.connectTimeout? -= (ContinuousClock.now - start) / .seconds(1)

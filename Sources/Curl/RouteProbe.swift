@@ -4,8 +4,12 @@ internal import Semantics
 /// Whether the kernel knows a way to an address. Asks its routing table and sends nothing: that is what connect(2) does
 /// of a UDP socket. Some 10 µs.
 enum RouteProbe {
-    /// Addresses for documentation (RFC 5737, RFC 3849), to which nothing but a default route leads.
-    private static let farAway: [IPAddress] = [.v4(0xcb00_7101), .v6(0x2001_0db8 << 96 | 1)]
+    /// Ordinary addresses of the internet, to which as a rule nothing but a default route leads: those of
+    /// a.root-servers.net. Nothing is sent there. Those for documentation would not do: careful hosts have routes that
+    /// send them nowhere.
+    static let farAway: [IPAddress] = [
+        .v4(0xc629_0004), .v6(0x2001_0503_ba3e << 80 | 0x0002_0030),
+    ]
 
     /// Whether there is a default route, of either version.
     static var hasWayOut: Bool { farAway.contains(where: hasRoute) }

@@ -18,8 +18,10 @@ public enum RouteFailure {
 
     /// Whether a name was not found because nobody could be asked.
     ///
-    /// The resolver's own reason is lost in libcurl, and would not tell: `EAI_AGAIN` is an unplugged cable and a zone
-    /// whose servers are broken. What tells is that this machine has no way out.
+    /// The resolver's own reason is lost in libcurl: what tells is that this machine has no default route. So there a
+    /// mistyped name is waited for like any other, also where a local network has a resolver that denies it, for as long
+    /// as the task may take. Only for the names that the gateway looks up itself, those of which SOCKS 4 and 5 get the
+    /// address, is a resolver's "no such name" (`EAI_NONAME`, `EAI_NODATA`) known, and not waited out.
     ///
     /// - Parameters:
     ///   - host: what was looked up. Names of `.invalid` exist nowhere (RFC 6761 §6.4), so that these are not waited for.

@@ -66,6 +66,41 @@ import Testing
     }
 
     @LoopActor
+    @Test func `a book takes so many threads, and the others wait their turn`() async throws {
+        let names = Names(Self.known, isHeld: true)
+        let lookups = AddressBook.Lookups(asking: names.resolver)
+        let (book, other) = (AddressBook(lookups, lookupLimit: 2), AddressBook(lookups))
+        let found = Found()
+        let hosts = (1...5).map { "\($0).example" }
+        for host in hosts { book.find(host) { found.answers.append((host, try? $0.get())) } }
+        // Asked last, and yet at once: nobody else's names are in the way.
+        other.find("a.example") { found.answers.append(("a.example", try? $0.get())) }
+        try await eventually { names.asked.count == 3 }
+        #expect(Set(names.asked) == ["1.example", "2.example", "a.example"])
+        for _ in 0..<6 { names.letGo() }
+        try await eventually { found.answers.count == 6 }
+        #expect(Set(names.asked.suffix(3)) == Set(hosts.suffix(3)))
+    }
+
+    @LoopActor
+    @Test func `what nobody waits for any more is not looked up when its turn comes`() async throws
+    {
+        let names = Names(Self.known, isHeld: true)
+        let book = AddressBook(AddressBook.Lookups(asking: names.resolver), lookupLimit: 1)
+        let found = Found()
+        for (host, isWaiting) in [
+            ("a.example", true), ("b.example", false), ("c.example", false), ("c.example", true),
+        ] {
+            book.find(host, while: { isWaiting }) { found.answers.append((host, try? $0.get())) }
+        }
+        for _ in 0..<3 { names.letGo() }
+        // Who comes to a name that another one waits for gets what it gets.
+        try await eventually { found.answers.count >= 3 }
+        #expect(names.asked == ["a.example", "c.example"])
+        #expect(await find("b.example", in: book) == Self.known["b.example"])
+    }
+
+    @LoopActor
     private final class Found {
         var answers: [(String, [IPAddress]?)] = []
     }

@@ -88,6 +88,35 @@ import Testing
         #expect(RouteProbe.hasRoute(toOneOf: [mapped, here]) == true)
     }
 
+    @Test func `the internet is where the probe looks for it, and not where routes may be odd`() {
+        #expect(RouteProbe.farAway.map(\.bitCount) == [32, 128])
+        for address in RouteProbe.farAway {
+            // Neither private nor for documentation, nor anything else of its own.
+            #expect(EgressPolicy().permits(address: address, port: 443), "\(address)")
+        }
+        #expect(RouteProbe.farAway.map(\.description) == ["198.41.0.4", "2001:503:ba3e::2:30"])
+    }
+
+    @LoopActor
+    @Test(arguments: [
+        (EAI_NONAME, true, false), (-5, true, false), (EAI_AGAIN, false, true),
+        (EAI_FAIL, false, true), (EAI_SYSTEM, false, true),
+    ])
+    func `a resolver's no is an answer, and is not waited out`(
+        code: CInt, isAnswer: Bool, isLackOfRoute: Bool
+    ) {
+        #expect(AddressBook.isAnswer(code) == isAnswer)
+        let failure = AddressBook.Failure(words: "no", isAnswer: isAnswer)
+        let url = WebURL(
+            string: "http://a.example/", scheme: "http", host: "a.example", port: 80, path: "/")
+        for hasWayOut in [false, true] {
+            let error = AttemptOutcome.error(
+                ofLookingUp: "a.example", failure, at: url, hasWayOut: hasWayOut)
+            #expect(error.isLackOfRoute == (isLackOfRoute && !hasWayOut))
+            #expect(error.underlying?.message == "no")
+        }
+    }
+
     // MARK: In a network of its own
 
     private static let hasNamespaces: @Sendable () async throws -> Bool = {

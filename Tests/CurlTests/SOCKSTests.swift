@@ -58,6 +58,19 @@ import Testing
     }
 
     @LoopActor
+    @Test func `SOCKS 5 is told an address of version 4 where one is permitted`() async throws {
+        let (origin, proxy) = (try Self.origin(), try await SOCKSProxy())
+        let url = "http://both.example:\(origin.port)/"
+        for address in [Self.global[0], .v4(0x0a00_0001)] {
+            let names = Names(["both.example": [Self.global6, address]])
+            let probe = try await Network(names).run(url) { $0.proxy = proxy.address(.socks5) }
+            #expect(probe.error == nil && probe.text == "by SOCKS")
+        }
+        let told = [Self.global[0], Self.global6].map(\.description)
+        #expect(try await proxy.requests.map(\.host) == told)
+    }
+
+    @LoopActor
     @Test func `SOCKS 4 is told addresses of version 4 only`() async throws {
         let (origin, proxy) = (try Self.origin(), try await SOCKSProxy())
         let names = Names([
