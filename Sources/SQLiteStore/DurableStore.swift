@@ -19,6 +19,8 @@ public final class DurableStore: Store {
     let sealer: any Sealer
     /// Stored responses that could not be read: they go with the next commit.
     let damagedEntries = Mutex<Set<CacheEntryID>>([])
+    /// The same of cookies and credentials.
+    let damagedItems = Mutex<Set<DamagedItem>>([])
     private let checkpointer = Checkpointer()
     /// Set by the first failure of the disk: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
@@ -88,16 +90,27 @@ public final class DurableStore: Store {
             defer { entries = [] }
             return Array(entries)
         }
+        let damagedItems = damagedItems.withLock { items in
+            defer { items = [] }
+            return items
+        }
         try await writing { database in
+            // Before what may come under the same number.
+            for item in damagedItems { try item.remove(from: database) }
             try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
         }
     }
 
     /// Reads sessions with their cookies and credentials, active tasks, pending decisions and staged files only, so that a
-    /// start does not wait for history.
+    /// start does not wait for history. A cookie or credential that is damaged is left out, and removed with the
+    /// next commit.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
-        return try await reading { try Loading(database: $0, sealer: sealer).contents() }
+        let (contents, damaged) = try await reading {
+            try Loading(database: $0, sealer: sealer).contents()
+        }
+        damagedItems.withLock { $0.formUnion(damaged) }
+        return contents
     }
 
     /// About 10 µs.

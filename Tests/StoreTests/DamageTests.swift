@@ -1,5 +1,6 @@
 import Engine
 import GRDB
+import Sealing
 import Semantics
 import Testing
 
@@ -129,6 +130,73 @@ import Testing
                 Issue.record("\(String(describing: error))")
                 return
             }
+        }
+    }
+
+    /// The first cookie and the first credential of a session do not open, or not as what they are.
+    private static let damages = ["sealed = x'0102'", "sealed = zeroblob(64)", "tenant = 7"]
+
+    @Test(arguments: damages)
+    func `a damaged cookie or credential is left out, and goes with the next commit`(
+        damage: String
+    ) async throws {
+        try await withDamagedMemory(damage) { folder, sealer, session, world in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            for _ in 0..<2 {
+                let contents = try await store.load()
+                #expect(contents.jar(of: session) == Array(world.cookies().dropFirst()))
+                #expect(contents.credentials[session]?.keys.sorted() == [2, 3, 4, 5, 6])
+                #expect(try await rows(of: "cookie", in: store) == 5)
+            }
+            // One that comes under the number of a damaged one stays.
+            var batch = StoreBatch()
+            batch.cookies = [world.jar(session, storing: [world.cookies()[0]])]
+            try await store.commit(batch)
+            #expect(try await rows(of: "cookie", in: store) == 5)
+            #expect(try await rows(of: "credential", in: store) == 5)
+            #expect(try await store.load().jar(of: session) == world.cookies())
+        }
+    }
+
+    @Test(arguments: damages)
+    func `another key takes a damaged cookie or credential away`(damage: String) async throws {
+        try await withDamagedMemory(damage) { folder, old, _, _ in
+            let new = AESGCMSealer(key: DataKey())
+            try DurableStore.reseal(folder: folder, from: old, to: new)
+            let store = try DurableStore(folder: folder, sealer: new)
+            #expect(try await rows(of: "cookie", in: store) == 4)
+            #expect(try await rows(of: "credential", in: store) == 5)
+            let contents = try await store.load()
+            #expect(contents.cookies.values.first?.count == 4)
+            #expect(contents.credentials.values.first?.count == 5)
+        }
+    }
+
+    private func rows(of table: String, in store: DurableStore) async throws -> Int {
+        try await store.pool.read { database in
+            try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table)") ?? 0
+        }
+    }
+
+    private func withDamagedMemory(
+        _ damage: String,
+        _ body: (String, any Sealer, SessionID, World) async throws -> Void
+    ) async throws {
+        try await withFolder { folder, sealer in
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            batch.cookies = [world.jar(session, storing: world.cookies())]
+            batch.credentials = [world.shelf(session, storing: world.credentials())]
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            try await store.commit(batch)
+            try await store.pool.write { database in
+                for table in ["cookie", "credential"] {
+                    try database.execute(sql: "UPDATE \(table) SET \(damage) WHERE number = 1")
+                }
+            }
+            try store.close()
+            try await body(folder, sealer, session, world)
         }
     }
 

@@ -131,8 +131,6 @@ import Testing
         ("UPDATE task_status SET status = x'4A7F' WHERE secret IS NULL", "task_status"),
         ("UPDATE event_pack SET events = x'02'", "event_pack"),
         ("UPDATE creation SET key = key || 'x'", "creation"),
-        ("UPDATE cookie SET number = number + 9", "cookie"),
-        ("UPDATE credential SET tenant = 7", "credential"),
         ("UPDATE session SET secret = x''", "session"),
     ])
     func `what is damaged is named, and the old key stays in force`(

@@ -8,7 +8,8 @@ struct Loading {
     let database: Database
     let sealer: any Sealer
 
-    func contents() throws -> StoreContents {
+    /// The contents, and what sessions remember that cannot be read.
+    func contents() throws -> (StoreContents, damaged: [DamagedItem]) {
         var contents = StoreContents()
         contents.sessions = try sessions()
         contents.activeTasks = try TaskReader(database, sealer: sealer).activeTasks()
@@ -19,13 +20,14 @@ struct Loading {
             return true
         }
         contents.files = try FileTable(database: database).all()
-        contents.cookies = try RememberedTable<Cookie>(database: database, sealer: sealer).all()
-            .mapValues { Array($0.values) }
-        contents.credentials = try RememberedTable<StoredCredential>(
+        let cookies = try RememberedTable<Cookie>(database: database, sealer: sealer).all()
+        contents.cookies = cookies.items.mapValues { Array($0.values) }
+        let credentials = try RememberedTable<StoredCredential>(
             database: database, sealer: sealer
         ).all()
+        contents.credentials = credentials.items
         contents.gatewayLimit = try GatewayRow(database: database).limit()
-        return contents
+        return (contents, cookies.damaged + credentials.damaged)
     }
 
     private func sessions() throws -> [SessionRecord] {

@@ -6,7 +6,8 @@ internal import Glibc
 extension DurableStore {
     /// Whether the database in a folder is sealed with a key; nil where there is none, or nothing is sealed yet.
     ///
-    /// Makes nothing, and changes nothing.
+    /// Makes no database, and changes nothing in one. SQLite may make the files `-shm` and `-wal` beside it, as for every
+    /// reader.
     ///
     /// - Throws: `damaged` when the file is not a database, or `failed`.
     public static func isSealed(
@@ -26,10 +27,11 @@ extension DurableStore {
 
     /// Seals everything in a folder's database with another key, and brings it to this version's tables before.
     ///
-    /// One transaction over every row, durable at the return; takes as much room again as the database, in its log. Stored responses that cannot be read are removed; of all else nothing may be damaged. What old
-    /// values have left behind in the file stays until `scrub`. Does nothing where nothing is sealed yet.
+    /// One transaction over every row, durable at the return; takes as much room again as the database, in its log.
+    /// Stored responses, cookies and credentials that do not open are removed; of all else nothing may be damaged. What
+    /// old values have left behind in the file stays until `scrub`. Does nothing where nothing is sealed yet.
     ///
-    /// - Throws: `damaged` when the old key is another one or a row does not open with it, `full`, or `failed`, also
+    /// - Throws: `damaged` when the old key is another one or another row does not open with it, `full`, or `failed`, also
     ///   while somebody has the database open. The old key is still in force then, unless the disk failed with the very
     ///   commit: `isSealed` tells.
     public static func reseal(

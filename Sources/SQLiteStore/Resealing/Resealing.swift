@@ -125,6 +125,7 @@ struct Resealing {
         }
     }
 
+    /// What does not open is removed, as it would be at the next start.
     private func resealItems(of table: String) throws {
         let select = try PreparedStatement(
             database,
@@ -143,12 +144,16 @@ struct Resealing {
             }
             guard let found else { return }
             (session, number) = (found.0, found.1)
-            let context = SealContext.item(
-                number, in: table, of: SessionID(rawValue: session), tenant: found.2)
+            let owner = SessionID(rawValue: session)
+            let context = SealContext.item(number, in: table, of: owner, tenant: found.2)
             update.bind(1, session)
             update.bind(2, number)
-            try naming("\(table) \(number) of \(SessionID(rawValue: session))") {
+            do {
                 try update.run(3, try resealed(found.3, context))
+            } catch SealError.notAuthentic {
+                let damaged = DamagedItem(table: table, session: owner, number: number)
+                damaged.note("It does not open with the old key.")
+                try damaged.remove(from: database)
             }
         }
     }

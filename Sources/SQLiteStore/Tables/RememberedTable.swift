@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Engine
 internal import GRDB
 internal import Semantics
@@ -24,6 +25,32 @@ extension StoredCredential: RememberedItem {
     static let table = "credential"
 
     init(_ reader: RecordReader, number: Int64) throws(StoreError) { try self.init(reader) }
+}
+
+/// Where an item lies that cannot be read.
+struct DamagedItem: Hashable, Sendable {
+    let table: String
+    let session: SessionID
+    let number: Int64
+
+    /// Says so in the log.
+    func note(_ words: String) {
+        Log("store.remembered").write(
+            .error, "a damaged cookie or credential was forgotten",
+            [
+                "table": .name(table), "session": .name(session.description),
+                "error": .words(words),
+            ])
+    }
+
+    /// Takes the row off the disk.
+    func remove(from database: Database) throws {
+        let delete = try PreparedStatement(
+            database, "DELETE FROM \(table) WHERE session = ?1 AND number = ?2")
+        delete.bind(1, session.rawValue)
+        delete.bind(2, number)
+        try delete.run()
+    }
 }
 
 /// The rows of one kind of items.
@@ -84,20 +111,36 @@ struct RememberedTable<Item: RememberedItem> {
         }
     }
 
+    /// What is found, and what of it cannot be read.
+    struct Found {
+        var items: [SessionID: [Int64: Item]] = [:]
+        var damaged: [DamagedItem] = []
+    }
+
     /// Everything, by session and number.
-    func all() throws -> [SessionID: [Int64: Item]] {
+    ///
+    /// A damaged item is as good as none: the server sets another cookie, and the client is asked for the credential. It
+    /// keeps no gateway from its start.
+    func all() throws -> Found {
         let statement = try PreparedStatement(
             database, "SELECT session, number, tenant, sealed FROM \(Item.table)")
-        var items: [SessionID: [Int64: Item]] = [:]
+        var found = Found()
         try statement.forEachRow { row throws(StoreError) in
             let session = SessionID(rawValue: row.int64(0))
             let number = row.int64(1)
             let context = SealContext.item(
                 number, in: Item.table, of: session, tenant: TenantID(rawValue: row.int64(2)))
-            let record = try sealer.openIfPresent(row.bytes(3), for: context) ?? []
-            items[session, default: [:]][number] = try Item(RecordReader(record), number: number)
+            do throws(StoreError) {
+                let record = try sealer.openIfPresent(row.bytes(3), for: context) ?? []
+                let item = try Item(RecordReader(record), number: number)
+                found.items[session, default: [:]][number] = item
+            } catch StoreError.damaged(let words) {
+                let damaged = DamagedItem(table: Item.table, session: session, number: number)
+                damaged.note(words)
+                found.damaged.append(damaged)
+            }
             return true
         }
-        return items
+        return found
     }
 }
