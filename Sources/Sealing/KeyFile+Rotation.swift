@@ -27,23 +27,25 @@ extension KeyFile {
     /// Ends what a rotation that was interrupted has left, and gives the key of this file; nil when
     /// there is none.
     ///
-    /// `isInForce` tells whether the data open with a key. A next key that is in force takes this
-    /// file's place, after `complete` has done what else belonged to the rotation; one that is not
-    /// goes, provided that this file's key is in force. With neither in force nothing is changed.
+    /// `isInForce` tells whether the data open with a key; nil where nothing is sealed. A next key
+    /// that is in force takes this file's place, after `complete` has done what else belonged to the
+    /// rotation; one that is not goes, provided that this file's key is in force. With neither in
+    /// force nothing is changed: they may be those of other data.
     ///
     /// - Throws: as `load`; what `isInForce` and `complete` throw.
     public func settled(
-        isInForce: (DataKey) throws -> Bool, complete: () throws -> Void = {}
+        isInForce: (DataKey) throws -> Bool?, complete: () throws -> Void = {}
     ) throws -> DataKey? {
         for file in [self, next] { try file.draft.remove() }
         // Nothing but a rotation makes it, and only whole: what is wrong with it is somebody else's
         // doing, and for the operator to see.
         guard let nextKey = try next.load() else { return try load() }
-        if let key = try load(), try isInForce(key) {
+        let key = try load()
+        if let key, try isInForce(key) == true {
             try next.remove()
             return key
         }
-        guard try isInForce(nextKey) else { return try load() }
+        guard try isInForce(nextKey) == true else { return key }
         try complete()
         try finishRotation()
         return nextKey

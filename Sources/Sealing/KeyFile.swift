@@ -59,6 +59,12 @@ public struct KeyFile: Sendable {
     ///
     /// - Throws: `system`.
     public func remove() throws(DataKeyError) {
+        // Where nothing can be written, unlink says so also of what is not there.
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            if errno == ENOENT { return }
+            throw failure("lstat")
+        }
         guard unlink(path) == 0 else {
             if errno == ENOENT { return }
             throw failure("unlink")

@@ -141,7 +141,10 @@ struct CookieCommandTests {
         let text = (0..<300).map { Self.line($0, padding: 5000) }.joined()
         let path = try folder.write("cookies.txt", Array(text.utf8))
         let outcome = try await onThread { [gateway] () throws(ClientError) in
-            try gateway.client().importCookies(CookieFile(reading: path), into: "ses_1")
+            var outcome = CookieImport()
+            try gateway.client().importCookies(
+                CookieFile(reading: path), into: "ses_1", outcome: &outcome)
+            return outcome
         }
         #expect(outcome.stored == 4)
         let requests = gateway.requests("POST", Self.path)
@@ -157,6 +160,29 @@ struct CookieCommandTests {
         #expect(outcome.json.hasPrefix(#"{"stored":4,"faults":[{"line":3,"detail":"No\u001b."},"#))
     }
 
+    @Test func `where a later piece fails, what was before it is told`() async throws {
+        gateway.origin.on(Self.path) { exchange in
+            try exchange.readWholeBody()
+            guard exchange.request.attempt == 1 else { return try exchange.answer(410) }
+            try exchange.answer(200, [:], #"{"stored":7,"faults":[{"line":3,"detail":"No."}]}"#)
+        }
+        let text = (0..<300).map { Self.line($0, padding: 5000) }.joined()
+        let (outcome, error) = try await onThread { [gateway] () throws(ClientError) in
+            var outcome = CookieImport()
+            let client = try gateway.client()
+            do throws(ClientError) {
+                try client.importCookies(
+                    CookieFile(bytes: Array(text.utf8)), into: "ses_1", outcome: &outcome)
+                return (outcome, ClientError?.none)
+            } catch {
+                return (outcome, error)
+            }
+        }
+        #expect(error?.exitStatus == .failure)
+        #expect(outcome.stored == 7 && outcome.faults.map(\.line) == [3])
+        #expect(gateway.requests("POST", Self.path).count == 2)
+    }
+
     @Test func `a file that is not there, and an answer that is none, are told`() async throws {
         #expect {
             try CookieFile(reading: folder.file("none"))
@@ -170,7 +196,8 @@ struct CookieCommandTests {
         await #expect {
             try await onThread { [gateway] () throws(ClientError) in
                 let file = CookieFile(bytes: Array(Self.line(1).utf8))
-                return try gateway.client().importCookies(file, into: "ses_1")
+                var outcome = CookieImport()
+                try gateway.client().importCookies(file, into: "ses_1", outcome: &outcome)
             }
         } throws: { error in
             guard case ClientError.unexpectedAnswer = error else { return false }

@@ -1,3 +1,6 @@
+import Glibc
+import JSON
+import TestSupport
 import Testing
 
 @testable import Client
@@ -14,6 +17,32 @@ struct DisplayTextTests {
     ])
     func `nothing that a terminal obeys is left (X-8)`(_ text: String, _ expected: String) {
         #expect(DisplayText.line(text) == expected)
+    }
+
+    @Test func `JSON on a terminal stays the same JSON, with escapes (X-8)`() throws {
+        let text = "{\"a\":\"ż\u{9B}31m\u{7F}\u{202E}\u{E0001}🐢\"}"
+        let shown = DisplayText.escapedAsJSON(text)
+        #expect(shown == #"{"a":"ż\u009b31m\u007f\u202e\udb40\udc01🐢"}"#)
+        let original = try JSONValue(parsing: Array(text.utf8))
+        #expect(try JSONValue(parsing: Array(shown.utf8)) == original)
+    }
+
+    @Test func `a result on a terminal has nothing that it obeys, and elsewhere all of it (X-8)`()
+        async throws
+    {
+        let line = "{\"a\":\"\u{9B}31m\u{7F}\"}"
+        let terminal = try PseudoTerminal(columns: 80)
+        for environment in [[:], ["TERM": "dumb"]] {
+            Screen(descriptor: terminal.device, environment: environment).printResult(line)
+        }
+        try await terminal.waitForLines("both results") { $0.count == 2 }
+        #expect(terminal.raw.contains(#"{"a":"\u009b31m\u007f"}"#))
+        #expect(!terminal.raw.unicodeScalars.contains { (0x7F...0x9F).contains($0.value) })
+        let folder = try TemporaryDirectory()
+        let descriptor = open(folder.file("out"), O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        Screen(descriptor: descriptor, environment: [:]).printResult(line)
+        close(descriptor)
+        #expect(try folder.read("out") == Array((line + "\n").utf8))
     }
 
     @Test(arguments: [

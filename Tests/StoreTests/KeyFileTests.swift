@@ -75,6 +75,20 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `where nothing is sealed, both keys stay: they may be other data's`(oldIsThere: Bool)
+        async throws
+    {
+        try await withFile { file, folder in
+            let old = try DataKey.loadOrCreate(at: file.path)
+            let new = try file.beginRotation()
+            if !oldIsThere { try file.remove() }
+            #expect(try file.settled { _ in nil } == (oldIsThere ? old : nil))
+            #expect(try file.next.load() == new)
+            #expect(try file.load() == (oldIsThere ? old : nil))
+        }
+    }
+
     @Test func `without a rotation no key is tried`() async throws {
         try await withFile { file, _ in
             #expect(try file.settled { _ in throw Tried() } == nil)

@@ -95,15 +95,14 @@ public struct CookieFile: Sendable {
 }
 
 extension GatewayClient {
-    /// Puts the cookies of a file into a session's jar.
+    /// Puts the cookies of a file into a session's jar, and adds what becomes of them to `outcome`.
     ///
-    /// A long file goes in several requests: where one fails, what was before it is in the jar, and
-    /// the same import may be repeated.
+    /// A long file goes in several requests: where one fails, what was before it is in the jar and
+    /// in `outcome`, and the same import may be repeated.
     /// - Throws: as `json`.
     public func importCookies(
-        _ file: CookieFile, into session: String
-    ) throws(ClientError) -> CookieImport {
-        var outcome = CookieImport()
+        _ file: CookieFile, into session: String, outcome: inout CookieImport
+    ) throws(ClientError) {
         let path = RemoteSession.path(session, "/cookies")
         for piece in file.pieces() {
             let answer = try persistently { () throws(ClientError) in
@@ -111,6 +110,5 @@ extension GatewayClient {
             }
             try outcome.add(answer, from: piece.line)
         }
-        return outcome
     }
 }

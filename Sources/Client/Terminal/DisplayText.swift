@@ -18,6 +18,22 @@ public enum DisplayText {
         return line
     }
 
+    /// The same with the escapes of JSON, `\u009b`, which in its strings mean what they replace.
+    static func escapedAsJSON(_ text: String) -> String {
+        var line = ""
+        for scalar in text.unicodeScalars {
+            if isSafe(scalar) {
+                line.unicodeScalars.append(scalar)
+                continue
+            }
+            for unit in String(scalar).utf16 {
+                let digits = String(unit, radix: 16)
+                line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return line
+    }
+
     private static func isSafe(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,

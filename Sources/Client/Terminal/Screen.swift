@@ -5,6 +5,8 @@ internal import Glibc
 public final class Screen {
     /// Whether lines can be redrawn: a terminal that is not `dumb`.
     public let isLive: Bool
+    /// Also one that is `dumb`.
+    private let isTerminal: Bool
     /// How bars look on it.
     public let style: ProgressBar.Style
     private let descriptor: Int32
@@ -16,7 +18,8 @@ public final class Screen {
     /// `environment` tells the rest: `TERM`, `NO_COLOR` (<https://no-color.org>), and the locale.
     public init(descriptor: Int32, environment: [String: String]) {
         self.descriptor = descriptor
-        isLive = isatty(descriptor) == 1 && environment["TERM"] != "dumb"
+        isTerminal = isatty(descriptor) == 1
+        isLive = isTerminal && environment["TERM"] != "dumb"
         let locale =
             ["LC_ALL", "LC_CTYPE", "LANG"]
             .lazy.compactMap { environment[$0] }.first { !$0.isEmpty }?.uppercased() ?? ""
@@ -52,6 +55,12 @@ public final class Screen {
     /// Writes a line that stays, above those that are redrawn.
     public func print(_ line: String) {
         write(clearing + line + "\n")
+    }
+
+    /// Writes a command's result as a line: to a terminal with what it would obey escaped as in JSON
+    /// (RFC 8259 §7), so that JSON stays what it is; elsewhere as it is.
+    public func printResult(_ line: String) {
+        print(isTerminal ? DisplayText.escapedAsJSON(line) : line)
     }
 
     /// Writes a question in place of the lines that are redrawn; the cursor stays behind it.

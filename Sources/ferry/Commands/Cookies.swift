@@ -55,7 +55,8 @@ struct Cookies: ParsableCommand {
             abstract: "Put the cookies of a file into a session's jar.",
             discussion: """
                 Lines that bring no cookie are told, and the others taken. A cookie whose time is \
-                over deletes the one of its name.
+                over deletes the one of its name. A large file goes in pieces: where one fails, the \
+                outcome of those before it is printed, and then the error.
                 """)
 
         @Argument(help: "The file; - for standard input.", completion: .file())
@@ -71,15 +72,26 @@ struct Cookies: ParsableCommand {
         func run() throws {
             var outcome = CookieImport()
             try CommandLineIO.run(json: json) { () throws(ClientError) in
-                let file = try CookieFile(reading: file)
-                outcome = try gatewayOptions.client().importCookies(file, into: target.session)
+                let bytes = try CookieFile(reading: file)
+                do throws(ClientError) {
+                    try gatewayOptions.client().importCookies(
+                        bytes, into: target.session, outcome: &outcome)
+                } catch {
+                    // What was before the failure is in the jar.
+                    if outcome != CookieImport() { tell(outcome) }
+                    throw error
+                }
             }
+            tell(outcome)
+            guard outcome.faults.isEmpty else { throw ExitCode(ExitStatus.failure.rawValue) }
+        }
+
+        private func tell(_ outcome: CookieImport) {
             let screen = Screen.standardError(environment: [:])
             for line in outcome.complaints(about: file) { screen.print(line) }
             let count = outcome.stored
             CommandLineIO.print(
                 json ? outcome.json : "\(count) \(count == 1 ? "cookie" : "cookies") stored")
-            guard outcome.faults.isEmpty else { throw ExitCode(ExitStatus.failure.rawValue) }
         }
     }
 

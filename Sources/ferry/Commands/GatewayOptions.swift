@@ -35,9 +35,9 @@ enum CommandLineIO {
     static var environment: [String: String] { ProcessInfo.processInfo.environment }
 
     /// Writes one line to standard output at once, so that a script at the other end of a pipe sees
-    /// it.
+    /// it; a terminal obeys nothing in it.
     static func print(_ line: String) {
-        Screen.standardOutput(environment: [:]).print(line)
+        Screen.standardOutput(environment: [:]).printResult(line)
     }
 
     /// Writes a table to standard output, given the columns of a terminal; nil elsewhere.

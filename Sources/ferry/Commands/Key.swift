@@ -23,13 +23,16 @@ struct Key: ParsableCommand {
                 key or the new one, never with both, and the next start finds the right one in the \
                 file. Where it was interrupted with a key of yours, give the same command again.
 
+                A key file is for one data directory: another one that is sealed with the same key \
+                does not open any more when a new key has taken its place.
+
                 Copies of the data directory that were made before need the old key. Resume data \
                 that clients have kept is sealed with it, too: it is refused from then on (422), and \
                 those downloads begin anew.
 
                 Exit status: 0 done; 64 wrong arguments; 65 the database is damaged; 66 no such data \
                 directory or key file; 74 the disk failed or is full; 75 a gateway runs; 78 the key \
-                is not the one that the data are sealed with, or is no key.
+                is not the one that the data are sealed with, or is no key, or there are two.
                 """)
 
         @Option(help: "The data directory (default: ./ferry-data).", completion: .directory)
@@ -78,7 +81,7 @@ struct Key: ParsableCommand {
                 throw Refusal(
                     description: """
                         There are two new keys: give one of --new-key-file and FERRY_NEW_KEY.
-                        """, code: 64)
+                        """, code: 78)
             }
         }
     }

@@ -10,8 +10,9 @@ struct Sessions: ParsableCommand {
             A session has its own cookies, cache, credentials and connections. `shared` is always \
             there: it is what `ferry get` and `put` use in scripts.
 
-            Exit status: 0 done; 1 the gateway refused: there is no such session (404), or it has \
-            been invalidated (410); 3 no gateway; 64 wrong arguments.
+            Exit status: 0 done; 1 the gateway refused: there is no such session (404), it has \
+            been invalidated (410), or the configuration is none (422); 3 no gateway; 26 the file of \
+            --configuration cannot be read; 64 wrong arguments.
             """,
         subcommands: [
             List.self, Show.self, Create.self, Reset.self, Flush.self, Invalidate.self,

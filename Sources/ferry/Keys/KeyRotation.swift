@@ -60,6 +60,7 @@ struct KeyRotation {
 
     private func rotate(toFile path: String) throws -> [String] {
         let file = try KeyFile(named: path, orNew: true)
+        try refuseSource(file, path)
         // No key is made for data that do not open.
         if try file.load() == nil { _ = try StoreKey.find(source, in: folder) }
         let key = try DataKey.loadOrCreate(at: file.path)
@@ -69,6 +70,23 @@ struct KeyRotation {
                 ? "Start the gateway without --key-file and FERRY_KEY."
                 : "Start the gateway with --key-file \(path)."
         ]
+    }
+
+    /// A key in the old key's file, or in one that a rotation makes beside it, would be replaced or
+    /// removed as an old one.
+    private func refuseSource(_ file: KeyFile, _ path: String) throws {
+        let old: KeyFile
+        switch source {
+        case .environment: return
+        case .file(let path): old = try KeyFile(named: path)
+        case .dataDirectory: old = try KeyFile(named: folder.keyFile.path, orNew: true)
+        }
+        guard file.isSame(as: old) || file.isSame(as: old.next) else { return }
+        throw Refusal(
+            description: """
+                \(path) is the file of the old key: leave --new-key-file out for a new key in its \
+                place, or name another file. Nothing has been changed.
+                """, code: 64)
     }
 
     /// Seals the data with a key that the operator has.

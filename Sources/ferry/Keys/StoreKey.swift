@@ -28,6 +28,8 @@ struct StoreKey {
         case .file(let path):
             let file = try KeyFile(named: path)
             guard let key = try settled(file, in: folder) else { throw Refusal.noKeyFile(path) }
+            // Whatever key these data were given, the end of the others' rotation could take it.
+            if try file.next.load() != nil { throw Refusal.rotatesElsewhere(file, folder) }
             return StoreKey(key: key, file: file)
         case .dataDirectory:
             let file = folder.keyFile
@@ -46,7 +48,7 @@ struct StoreKey {
 
     private static func settled(_ file: KeyFile, in folder: DataFolder) throws -> DataKey? {
         let key = try file.settled {
-            try folder.isSealed(with: $0) != false
+            try folder.isSealed(with: $0)
         } complete: {
             guard let failure = folder.scrub() else { return }
             log.write(
@@ -71,7 +73,8 @@ extension DataFolder {
 }
 
 extension KeyFile {
-    /// The file that an operator names: through symbolic links, as secrets are mounted.
+    /// The file that an operator names: through symbolic links, as secrets are mounted, so that a
+    /// file has one path, also one that is not there yet.
     ///
     /// - Throws: `Refusal` where there is none, unless it may be new.
     init(named path: String, orNew mayBeNew: Bool = false) throws(Refusal) {
@@ -80,11 +83,30 @@ extension KeyFile {
                 throw Refusal(.system(path: path, call: "realpath", errno: errno))
             }
             guard mayBeNew else { throw Refusal.noKeyFile(path) }
-            self.init(path: path)
+            self.init(path: KeyFile.resolvingFolder(of: path))
             return
         }
         defer { free(resolved) }
         self.init(path: String(cString: resolved))
+    }
+
+    /// The same path where there is no such folder, which making the file then tells.
+    private static func resolvingFolder(of path: String) -> String {
+        let slash = path.lastIndex(of: "/")
+        let folder = slash.map { String(path[...$0]) } ?? "."
+        guard let resolved = realpath(folder, nil) else { return path }
+        defer { free(resolved) }
+        let name = slash.map { path[path.index(after: $0)...] } ?? path[...]
+        return String(cString: resolved) + "/" + name
+    }
+
+    /// Whether both are the same file: by their resolved paths, or as hard links.
+    func isSame(as other: KeyFile) -> Bool {
+        var (own, others) = (stat(), stat())
+        guard lstat(path, &own) == 0, lstat(other.path, &others) == 0 else {
+            return path == other.path
+        }
+        return own.st_dev == others.st_dev && own.st_ino == others.st_ino
     }
 }
 
@@ -94,6 +116,16 @@ extension Refusal {
             description: """
                 \(name) is not the key that the data in \(folder.root) are sealed with: name the \
                 right one with --key-file or FERRY_KEY. Nothing has been changed.
+                """, code: 78)
+    }
+
+    fileprivate static func rotatesElsewhere(_ file: KeyFile, _ folder: DataFolder) -> Refusal {
+        Refusal(
+            description: """
+                The key in \(file.path) is being rotated for other data than those in \(folder.root): \
+                end that with the same `ferry key rotate` as before, or by starting their gateway. \
+                A key file is for one data directory. If those data are gone, remove \
+                \(file.next.path). Nothing has been changed.
                 """, code: 78)
     }
 

@@ -33,7 +33,8 @@ struct Serve: ParsableCommand {
             discussion: """
                 32 bytes, for the gateway's user only: (umask 077 && head -c 32 /dev/urandom > FILE). \
                 FERRY_KEY, in place of a file, is the key itself as 64 hexadecimal digits; it is \
-                taken out of the environment. `ferry key rotate` changes the key.
+                taken out of the environment. A file is for one data directory. `ferry key rotate` \
+                changes the key.
                 """, valueName: "file"), completion: .file())
     var keyFile: String?
 

@@ -128,12 +128,14 @@ struct KeyRotationTests {
                 (78, [], ["FERRY_NEW_KEY": "secret"]),
                 (78, ["--key-file", wrong, "--new-key-file", home.file("new")], [:]),
                 (
-                    64, ["--new-key-file", home.file("new")],
+                    78, ["--new-key-file", home.file("new")],
                     ["FERRY_NEW_KEY": OperatorKey.digits()]
                 ),
                 (66, ["--key-file", home.file("none")], [:]),
                 (66, ["--data-directory", home.file("none")], [:]),
                 (74, ["--new-key-file", home.file("no/such/folder")], [:]),
+                (64, ["--new-key-file", gateway.dataDirectory + "/key"], [:]),
+                (64, ["--new-key-file", gateway.dataDirectory + "/../data/key.rotation"], [:]),
             ] as [(Int32, [String], [String: String])] {
                 let refused = try await Rotation(
                     directory: gateway.dataDirectory, arguments: arguments, environment: environment
