@@ -58,7 +58,7 @@ address = f"http://127.0.0.1:{origin.server_port}"
 urls = [f"{address}{path}" for path in ("/", "/moved", "/missing", "/a%20b?c=d")]
 # Nothing listens on the discard port: the connection is refused.
 schemathesis.openapi.format("web-url", strategies.sampled_from([*urls, "http://127.0.0.1:9/"]))
-schemathesis.openapi.format("proxy-host", strategies.sampled_from(["127.0.0.1", "localhost", "::1"]))
+schemathesis.openapi.format("host", strategies.sampled_from(["127.0.0.1", "localhost", "::1"]))
 
 
 def gateway(method, path, json=None, data=None, **headers):

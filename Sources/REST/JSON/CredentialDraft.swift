@@ -102,6 +102,9 @@ struct CredentialDraft {
 }
 
 extension ClientIdentity {
+    /// A session remembers 1,000 credentials, and a key with a long chain takes some KiB.
+    private static let byteLimit = 64 << 10
+
     /// Reads a certificate with its key; whether they can be used is the transport's to say.
     fileprivate init(json reader: inout JSONReader) throws(JSONError) {
         var (pem, key, passphrase): (String?, String?, String?)
@@ -114,6 +117,11 @@ extension ClientIdentity {
             case "passphrase": passphrase = try reader.string()
             default: throw reader.unknownMember(name)
             }
+        }
+        let byteCount =
+            [pem, key, passphrase].reduce(pkcs12?.count ?? 0) { $0 + ($1?.utf8.count ?? 0) }
+        guard byteCount <= ClientIdentity.byteLimit else {
+            throw reader.fail("must not be longer than 65,536 bytes, all members together")
         }
         if let pkcs12 {
             guard pem == nil, key == nil else {

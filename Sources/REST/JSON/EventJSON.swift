@@ -4,7 +4,8 @@ internal import JSON
 internal import Semantics
 
 extension Event {
-    /// The event's data: one line of JSON (`Event` of openapi.yaml).
+    /// The event's data: one line of JSON (`Event` of openapi.yaml). What an earlier version stored may have values of
+    /// cookies; they are not shown (security §5).
     ///
     /// - Parameters:
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
@@ -16,7 +17,7 @@ extension Event {
             json.member("session", sharedSession ? "shared" : session.description)
             if let task { json.member("task", task.description) }
             json.member("at", instant: at.milliseconds)
-            write(body, bytes, to: &json)
+            write(body.withoutCookieValues, bytes, to: &json)
         }
         return json.finish()
     }

@@ -8,9 +8,10 @@ extension TaskView {
     /// - Parameters:
     ///   - json: what it is written to.
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
+    ///   - hidesCookieValues: whether the response is shown as events show it.
     ///   - writeMore: writes what this answer has beside the task's own members.
     func write(
-        to json: inout JSONWriter, sharedSession: Bool,
+        to json: inout JSONWriter, sharedSession: Bool, hidesCookieValues: Bool = false,
         and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
         json.object { json in
@@ -49,7 +50,12 @@ extension TaskView {
             json.name("currentRequest")
             record.currentRequest.write(to: &json)
             json.name("response")
-            if let response = record.response { response.write(to: &json) } else { json.null() }
+            let response = record.response
+            if let shown = hidesCookieValues ? response?.withoutCookieValues : response {
+                shown.write(to: &json)
+            } else {
+                json.null()
+            }
             json.member("countOfBytesReceived", record.countOfBytesReceived)
             json.member("countOfBytesExpectedToReceive", record.countOfBytesExpectedToReceive)
             json.member("countOfBytesSent", record.countOfBytesSent)

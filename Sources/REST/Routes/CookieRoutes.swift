@@ -6,6 +6,13 @@ internal import Semantics
 
 /// The cookie jar of a session (S-21).
 extension Service {
+    /// The most lines of a file. 1 MiB has fewer if each is a cookie.
+    nonisolated private static let fileLineLimit = 60_000
+    /// How many of a file's faults are told.
+    private static let faultLimit = 1000
+    /// How many lines of a file the jar takes at once: about a millisecond of the loop.
+    nonisolated private static let partSize = 500
+
     /// As JSON, or as a file in Netscape's format where the client likes that better.
     func listCookies(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
@@ -66,16 +73,25 @@ extension Service {
             throw ProblemCode.unsupportedMediaType.problem("The file must be UTF-8.")
         }
         let bytes = try await call.request.body.collect(limit: 1 << 20)
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw ProblemCode.invalidValue.problem("The file is not UTF-8.")
+        let now = clock.now
+        var stored = 0
+        var faults: [NetscapeCookieFile.Fault] = []
+        for part in try await readingThread.run({ try Self.parts(of: bytes) }) {
+            // Other work of the loop has its turn while the thread reads.
+            let file = try await readingThread.run {
+                NetscapeCookieFile(parsing: part.text, at: now, firstLine: part.firstLine)
+            }
+            let outcome = try await gateway.importCookies(file, in: session, of: call.tenant)
+            stored += outcome.stored
+            faults += outcome.faults
         }
-        let file = NetscapeCookieFile(parsing: text, at: clock.now)
-        let (stored, faults) = try await gateway.importCookies(file, in: session, of: call.tenant)
-        return .json(capacity: 128 * faults.count + 64) { json in
+        let shown = faults.prefix(Self.faultLimit)
+        return .json(capacity: 128 * shown.count + 64) { json in
             json.object { json in
                 json.member("stored", stored)
+                json.member("faultCount", faults.count)
                 json.array("faults") { json in
-                    for fault in faults {
+                    for fault in shown {
                         json.object { json in
                             json.member("line", fault.line)
                             json.member("detail", fault.reason.sentence)
@@ -83,6 +99,25 @@ extension Service {
                     }
                 }
             }
+        }
+    }
+
+    /// A file in parts of whole lines, each with the number of its first; one part at least.
+    nonisolated private static func parts(
+        of bytes: [UInt8]
+    ) throws(Problem) -> [(firstLine: Int, text: Substring)] {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ProblemCode.invalidValue.problem("The file is not UTF-8.")
+        }
+        let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        guard lines.count - (lines.last?.isEmpty == true ? 1 : 0) <= fileLineLimit else {
+            var problem = Problem.bodyTooLarge
+            problem.detail = "The file has more than 60,000 lines."
+            throw problem
+        }
+        return stride(from: 0, to: lines.count, by: partSize).map { start in
+            let last = lines[min(start + partSize, lines.count) - 1]
+            return (start + 1, text[lines[start].startIndex..<last.endIndex])
         }
     }
 

@@ -82,7 +82,8 @@ extension Service {
         }
     }
 
-    /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml).
+    /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml); who may hear events need not be
+    /// one who may see tasks, and so it has no cookie's value either.
     private func reset(
         _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
     ) async throws -> [UInt8] {
@@ -92,7 +93,11 @@ extension Service {
         json.object { json in
             json.member("reason", expired ? "expired" : "unknown")
             json.array("tasks") { json in
-                for view in views.prefix(Service.snapshotLimit) { write(view, to: &json) }
+                for view in views.prefix(Service.snapshotLimit) {
+                    view.write(
+                        to: &json, sharedSession: gateway.isShared(view.record.session),
+                        hidesCookieValues: true)
+                }
             }
             json.member("truncated", views.count > Service.snapshotLimit)
         }

@@ -54,19 +54,20 @@ public struct NetscapeCookieFile: Equatable, Sendable {
     /// Reads a file, and goes on behind the lines that it does not understand.
     ///
     /// Tolerated: ends of lines with CR, a byte order mark, a dot before any domain, flags in any case, fractions of
-    /// seconds, a value with tabs in it, and no seventh column for no value. Now becomes the time of creation.
-    public init(parsing text: String, at now: Timestamp) {
-        var bytes = text.utf8[...]
-        if bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
+    /// seconds, a value with tabs in it, and no seventh column for no value. Now becomes the time of creation. Of a part of a
+    /// file `firstLine` is the number of the part's first line.
+    public init(parsing text: some StringProtocol, at now: Timestamp, firstLine: Int = 1) {
+        var bytes = Substring(text).utf8[...]
+        if firstLine == 1, bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
         let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         for (index, bytes) in lines.enumerated() {
             var line = Substring(bytes)
             if line.utf8.last == UInt8(ascii: "\r") { line = Substring(line.utf8.dropLast()) }
             do throws(Reason) {
                 guard let cookie = try Self.cookie(line, at: now) else { continue }
-                entries.append(Entry(line: index + 1, cookie: cookie))
+                entries.append(Entry(line: firstLine + index, cookie: cookie))
             } catch {
-                faults.append(Fault(line: index + 1, reason: error))
+                faults.append(Fault(line: firstLine + index, reason: error))
             }
         }
     }

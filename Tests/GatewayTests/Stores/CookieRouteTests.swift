@@ -127,6 +127,7 @@ struct CookieRouteTests {
         #expect(answer.status == 200 && answer.json["stored"].int == 2)
         let faults = answer.json["faults"].array ?? []
         #expect(faults.map { $0["line"].int } == [3, 4, 5])
+        #expect(answer.json["faultCount"].int == 3)
         #expect(faults.allSatisfy { $0["detail"].string?.isEmpty == false })
         let cookies = try await session.cookies()
         #expect(TestJSON.names(cookies) == ["a", "d"])
@@ -150,7 +151,7 @@ struct CookieRouteTests {
         #expect(lines.last == "# Left out, for a tab in name or path: 1")
         let twin = try await client.createSession("ephemeral")
         let answer = try await twin.send(file.text)
-        #expect(answer.json == ["stored": 2, "faults": []])
+        #expect(answer.json == ["stored": 2, "faultCount": 0, "faults": []])
         #expect(try await twin.cookies() == session.cookies().dropLast())
     }
 
@@ -177,7 +178,7 @@ struct CookieRouteTests {
         let plain: HeaderLines = ["Content-Type": "text/plain"]
         let comment = Array(repeating: UInt8(ascii: "#"), count: 1 << 20)
         let taken = try await client.send("POST", path, plain, body: comment)
-        #expect(taken.json == ["stored": 0, "faults": []])
+        #expect(taken.json == ["stored": 0, "faultCount": 0, "faults": []])
         let large = try await client.send("POST", path, plain, body: comment + [0x0a])
         #expect(large.status == 413 && large.problem == "body-too-large")
         let latin = try await client.send("POST", path, plain, body: [0x23, 0xfc])
@@ -189,6 +190,42 @@ struct CookieRouteTests {
                 "POST", path, ["Content-Type": type], body: Array("# no".utf8))
             #expect(other.status == 415 && other.problem == "unsupported-media-type", "\(type)")
         }
+    }
+
+    @Test func `a file of nothing but faults is answered with the first thousand`() async throws {
+        let session = try await client.createSession("ephemeral")
+        let cookie = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1\n"
+        let answer = try await session.send(String(repeating: "x\n", count: 2500) + cookie)
+        #expect(answer.status == 200 && answer.json["stored"].int == 1)
+        #expect(answer.json["faultCount"].int == 2500)
+        let lines = answer.json["faults"].array?.map { $0["line"].int }
+        #expect(lines == (1...1000).map { $0 })
+        #expect(try await TestJSON.names(session.cookies()) == ["a"])
+    }
+
+    @Test func `a file of too many lines is refused whole`() async throws {
+        let session = try await client.createSession("ephemeral")
+        let cookie = "127.0.0.1\tFALSE\t/\tFALSE\t0\ta\t1"
+        let most = String(repeating: "\n", count: 59_999)
+        let large = try await session.send(cookie + most + "\n#")
+        #expect(large.status == 413 && large.problem == "body-too-large")
+        #expect(large.json["detail"].string?.contains("60,000 lines") == true)
+        #expect(try await session.cookies() == [])
+        for file in [cookie + most, cookie + most + "#", cookie + most + "\n"] {
+            #expect(try await session.send(file).json["stored"].int == 1)
+        }
+    }
+
+    @Test func `a file of more cookies than a jar takes fills it with the last (RFC 6265bis)`()
+        async throws
+    {
+        let session = try await client.createSession("ephemeral")
+        let lines = (1...2500).map { "127.0.0.1\tFALSE\t/\tFALSE\t0\tn\($0)\t1\n" }
+        let answer = try await session.send(lines.joined())
+        #expect(answer.json == ["stored": 2500, "faultCount": 0, "faults": []])
+        let names = try await TestJSON.names(session.cookies())
+        #expect(names.count < 2500 && names.last == "n2500")
+        #expect(names == (2501 - names.count...2500).map { "n\($0)" })
     }
 
     // MARK: Sessions

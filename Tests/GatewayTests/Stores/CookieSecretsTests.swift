@@ -60,4 +60,30 @@ struct CookieSecretsTests {
             }
         }
     }
+
+    @Test func `a reset shows what is outstanding without the values of cookies (R-8)`()
+        async throws
+    {
+        try await RunningGateway.alone { gateway in
+            let client = gateway.client
+            let canary = Canary("received")
+            let origin = try ScriptedOrigin()
+            origin.on("/slow") { exchange in
+                try exchange.head(200, ["Set-Cookie": "got=\(canary.text); HttpOnly"])
+                try exchange.stall()
+            }
+            let session = try await client.createSession()
+            let id = try await session.start("data", origin.url("/slow"))
+            // The task's own answer has it …
+            let task = try await client.task(id) { !$0["response"].isNull }
+            #expect(canary.isIn("\(task["response"])"))
+            // … and no stream.
+            for path in ["/v1/tasks/\(id)", session.path, "/v1"] {
+                let reader = try await client.events(path + "/events", lastEventID: "bogus")
+                let reset = try await reader.next()
+                #expect(reset.event == "reset" && reset.data.contains("got=<redacted>; HttpOnly"))
+                #expect(!canary.isIn(reset.data), "\(path)")
+            }
+        }
+    }
 }

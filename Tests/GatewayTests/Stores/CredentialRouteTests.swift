@@ -188,6 +188,57 @@ struct CredentialRouteTests {
         #expect(answer.json["pointer"].string == "/certificate")
     }
 
+    @Test(
+        arguments: [
+            ["pem": .string(text(40_000)), "key": .string(text(25_537))],
+            ["pkcs12": .string(Base64Text.text([UInt8](repeating: 7, count: 65_537)))],
+            ["pkcs12": "AQID", "passphrase": .string(text(65_534))],
+        ] as [[String: TestJSON]])
+    func `a certificate of more than 64 KiB with its key is refused (S-67)`(
+        certificate: [String: TestJSON]
+    ) async throws {
+        // A byte less, and only its reading fails.
+        var smaller = certificate
+        for (name, cut) in [("key", 1), ("pkcs12", 4), ("passphrase", 1)] {
+            guard let text = certificate[name]?.string, text.count > 4 else { continue }
+            smaller[name] = .string(String(text.dropLast(cut)))
+        }
+        let session = try await client.createSession("ephemeral")
+        for (members, code) in [
+            (certificate, "invalid-value"), (smaller, "credential-not-usable"),
+        ] {
+            let answer = try await session.put([
+                "protectionSpace": [
+                    "host": "127.0.0.1", "protocol": "https",
+                    "authenticationMethod": "NSURLAuthenticationMethodClientCertificate",
+                ],
+                "certificate": .object(members),
+            ])
+            #expect(answer.status == 422 && answer.problem == code, "\(answer.text)")
+            #expect(answer.json["pointer"].string == "/certificate")
+        }
+    }
+
+    @Test func `a large certificate is refused in an answer to a challenge, too`() async throws {
+        let (session, events) = try await client.createAskingSession("challenge")
+        let id = try await session.start("data", origin.url("/cave"))
+        let question = try await events.question()
+        let answer = try await client.answer(
+            question,
+            [
+                "disposition": "useCredential",
+                "credential": [
+                    "certificate": ["pem": .string(Self.text(65_536)), "key": "k"]
+                ],
+            ])
+        #expect(answer.status == 422 && answer.problem == "invalid-value", "\(answer.text)")
+        #expect(answer.json["pointer"].string == "/credential/certificate")
+        try await client.decide(question, .disposition("performDefaultHandling"))
+        _ = try await client.completedTask(id)
+    }
+
+    private static func text(_ length: Int) -> String { String(repeating: "c", count: length) }
+
     // MARK: Sessions
 
     @Test func `no session knows another one's, and without a storage there is none (S-25)`()

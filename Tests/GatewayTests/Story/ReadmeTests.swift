@@ -45,7 +45,7 @@ struct ReadmeTests {
         #expect(shell.outputText.contains("the gold is here"))
         #expect(origin.requests(for: "/vault").count == 2)
         // What was exported has been imported, and was sent to nobody else.
-        #expect(shell.outputText.contains(#"{"stored":1,"faults":[]}"#))
+        #expect(shell.outputText.contains(#"{"stored":1,"faultCount":0,"faults":[]}"#))
         #expect(origin.requests.allSatisfy { $0.headers["Cookie"] == nil })
         #expect(shell.outputText.contains(#""user":"alice","persistence":"permanent""#))
         #expect(origin.requests(for: "/news").count == 1)

@@ -127,6 +127,17 @@ struct NetscapeCookieFileTests {
         #expect(changes.removed.map(\.name) == ["old", "n0", "n1", "n2", "n3"])
     }
 
+    @Test func `lines of a part are counted from the part's first`() {
+        let line = "h.example\tFALSE\t/\tFALSE\t0\ta\tb"
+        let text = "no\n\u{feff}\(line)\n\(line)"
+        let file = NetscapeCookieFile(
+            parsing: text.dropFirst(3), at: CookieTrial.start, firstLine: 501)
+        // A byte order mark stands at the beginning of a file alone: here it is part of a domain.
+        #expect(file.entries.map(\.line) == [501, 502] && file.faults == [])
+        #expect(file.entries.first?.cookie.domain != "h.example")
+        #expect(file.entries.last?.cookie.domain == "h.example")
+    }
+
     @Test func `a jar is written as curl reads it`() {
         var trial = CookieTrial()
         trial.answer(
