@@ -164,7 +164,7 @@ def test_a_file_makes_an_equal_jar(gateway, session):
     session.set_cookie("wide", domain="example.org", hostOnly=False, secure=True, path="/deep")
     session.set_cookie("empty", "")
     other = Session(gateway)
-    assert other.import_cookies(session.netscape()) == {"stored": 4, "faults": []}
+    assert other.import_cookies(session.netscape()) == {"stored": 4, "faultCount": 0, "faults": []}
     listed = lambda jar: [[each[field] for field in FIELDS] for each in jar.cookies()]
     assert listed(other) == listed(session)
     assert other.netscape() == session.netscape()
@@ -186,7 +186,7 @@ def test_what_curl_has_kept_can_be_imported(origin, session, tmp_path):
     origin.on("/login", setting("id=17", "kept=yes; Max-Age=3600; HttpOnly", "deep=1; Path=/deep"))
     file = tmp_path / "jar"
     run("curl", "-sS", "-c", str(file), origin.url("/login"))
-    assert session.import_cookies(file.read_text()) == {"stored": 3, "faults": []}
+    assert session.import_cookies(file.read_text()) == {"stored": 3, "faultCount": 0, "faults": []}
     (kept,) = session.cookies("?name=kept")
     assert kept["httpOnly"] and kept["hostOnly"] and kept["expires"]
     session.fetch(origin.url("/echo"))
