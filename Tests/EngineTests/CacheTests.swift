@@ -33,6 +33,28 @@ struct CacheTests {
     }
 
     @Test @LoopActor
+    func `a response that is cut is not stored, and nothing says that it is (RFC 9211 §2.5)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession()
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, Self.fresh)
+        attempt.body([1, 2, 3])
+        attempt.end(.url(.networkConnectionLost))
+        let record = try await house.finished(task)
+        #expect(record.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200")
+        for event in house.recorder.events(of: task) {
+            guard case .didReceiveResponse(let response, _) = event.body else { continue }
+            #expect(
+                response.headers.first("Cache-Status") == "Ferry; fwd=uri-miss; fwd-status=200")
+        }
+        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        #expect(usage.entryCount == 0)
+    }
+
+    @Test @LoopActor
     func `a stale response is asked about, and a 304 delivers it as 200 with newer fields`()
         async throws
     {

@@ -173,40 +173,43 @@ final class ResponseCache {
 
     /// Stores a response whose content is whole, in place of what answered its request before; one that is too large, or
     /// that something has made out of date, is not stored.
-    func store(_ new: NewResponse, _ content: NewContent) async {
-        if storeAtOnce(new, content) { return }
-        guard let entry = entry(for: new, content) else { return }
+    ///
+    /// - Returns: whether it is stored.
+    @discardableResult
+    func store(_ new: NewResponse, _ content: NewContent) async -> Bool {
+        if let isStored = storeAtOnce(new, content) { return isStored }
+        guard let entry = entry(for: new, content) else { return false }
         var bytes: [UInt8]?
         switch content {
         case .bytes(let whole): bytes = whole
         case .file(let task):
             if entry.place == .file {
-                guard await files.link(task, as: entry.id) else { return }
+                guard await files.link(task, as: entry.id) else { return false }
             } else {
                 guard capacity.memoryAdmits(entry.size),
                     let whole = await files.read(task, entry.response.length)
-                else { return }
+                else { return false }
                 bytes = whole
             }
         case .unnamed(let file):
             guard capacity.memoryAdmits(entry.size),
                 let whole = await files.read(file, entry.response.length)
-            else { return }
+            else { return false }
             bytes = whole
         }
         let others = await candidates(for: entry.response.key)
-        put(entry, bytes, in: others, new)
+        return put(entry, bytes, in: others, new)
     }
 
     /// The same where nothing has to be waited for.
     ///
-    /// - Returns: whether it is done; nothing is done otherwise.
-    func storeAtOnce(_ new: NewResponse, _ content: NewContent) -> Bool {
+    /// - Returns: whether it is stored; nil where that takes more, and nothing was done.
+    func storeAtOnce(_ new: NewResponse, _ content: NewContent) -> Bool? {
         guard case .bytes(let bytes) = content,
             let others = candidatesAtHand(for: new.request.key)
-        else { return false }
-        if let entry = entry(for: new, content) { put(entry, bytes, in: others, new) }
-        return true
+        else { return nil }
+        guard let entry = entry(for: new, content) else { return false }
+        return put(entry, bytes, in: others, new)
     }
 
     private func entry(for new: NewResponse, _ content: NewContent) -> CachedEntry? {
@@ -219,22 +222,23 @@ final class ResponseCache {
 
     private func put(
         _ entry: CachedEntry, _ bytes: [UInt8]?, in others: [CacheCandidate], _ new: NewResponse
-    ) {
+    ) -> Bool {
         let isSmall = capacity.memoryAdmits(entry.size)
         guard !isOutOfDate(new.fetch, entry.response.key) else {
             if entry.place == .file { files.unlink(entry.id) }
-            return
+            return false
         }
         for other in others where other.entry.response.answers(new.request) {
             forget(other.entry.id)
         }
-        guard entry.place != .memory || isSmall else { return }
+        guard entry.place != .memory || isSmall else { return false }
         let fingerprint = fingerprint(of: entry.response.key)
         if entry.place != .memory { keep(KeptResponse(entry, under: fingerprint, content: bytes)) }
         if let bytes, isSmall {
             remember(
                 CacheCandidate(entry: entry, fingerprint: fingerprint, content: .bytes(bytes)))
         }
+        return true
     }
 
     /// Everything of a key goes (§4.4), and what is being fetched for it is not stored.

@@ -262,9 +262,8 @@ extension TaskRunner {
             let cache = session.cache
         else { return }
         let body = exchange.heldBody
-        guard let new = storable(Int64(body.count)), !cache.storeAtOnce(new, .bytes(body)) else {
-            return
-        }
+        guard let new = storable(Int64(body.count)), cache.storeAtOnce(new, .bytes(body)) == nil
+        else { return }
         LoopActor.start { await cache.store(new, .bytes(body)) }
     }
 
@@ -292,11 +291,20 @@ extension TaskRunner {
     /// Stores a response, and goes on to the task's end.
     private func store(_ new: NewResponse, _ content: NewContent) {
         guard let cache = session.cache else { return send(.contentKept) }
-        if cache.storeAtOnce(new, content) { return send(.contentKept) }
+        if let isStored = cache.storeAtOnce(new, content) { return noteStored(isStored) }
         LoopActor.start { [self] in
-            await cache.store(new, content)
-            send(.contentKept)
+            noteStored(await cache.store(new, content))
         }
+    }
+
+    /// `Cache-Status` says `stored` of what is, and of nothing else: not when the head comes, whose body may be cut.
+    private func noteStored(_ isStored: Bool) {
+        if isStored, var status = caching?.status, let headers = record.response?.headers.fields {
+            status.isStored = true
+            // `shown` has put it behind all others.
+            record.response?.headers = status.appended(to: HeaderList(headers.dropLast()))
+        }
+        send(.contentKept)
     }
 
     // MARK: Decisions (S-71)

@@ -49,7 +49,7 @@ public struct CacheStatus: Hashable, Sendable {
         self.init(.forward(forwarding.reason, status: answer?.status))
         guard let answer, let update else { return }
         switch update.storability {
-        case .storable: isStored = true
+        case .storable: break  // it is stored once its content is whole, and not before
         case .refused(let refusal): detail = refusal.rawValue
         case nil:
             let fresh = update.updated.first { $0.id == forwarding.selected?.id && !$0.isOutdated }
