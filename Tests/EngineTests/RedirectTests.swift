@@ -8,6 +8,60 @@ import Testing
 /// Redirects by the default rule, in the runner (S-62, S-69).
 @Suite(.onLoop)
 struct RedirectTests {
+    @Test(arguments: ["redirect", "challenge", "retry"]) @LoopActor
+    func `what is followed by another attempt is acted on without the rest of its body`(
+        kind: String
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let task = try await house.create(
+            try house.spec { $0.retry = try? RetryPolicy(attempts: 1) }, in: session)
+        let first = try await house.network.attempt(0)
+        switch kind {
+        case "redirect": first.head(302, ["Location": "/next", "Content-Length": "1000"])
+        case "retry": first.head(503, ["Retry-After": "0", "Content-Length": "1000"])
+        default:
+            first.head(401, ["WWW-Authenticate": "Basic realm=a", "Content-Length": "1000"])
+            first.body([1, 2, 3])
+            let question = try await house.asked(task)
+            // The rest is kept for the delegate meanwhile.
+            first.body([4, 5, 6])
+            #expect(!first.isOver && !first.isPaused)
+            #expect(question.challenge?.failureResponse?.status == 401)
+            try await house.answer(
+                question,
+                .challenge(.useCredential(Credential(.password(user: "me", password: "secret")))))
+        }
+        let second = try await house.network.attempt(1)
+        #expect(first.isCancelled)
+        second.answer(200, [:], [7])
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.response?.status == 200)
+        #expect(record.metrics.transactions.count == 2)
+    }
+
+    @Test @LoopActor
+    func `a delegate that stops a redirect gets its body, also what came while it decided (S-68)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(302, ["Location": "/next", "Content-Length": "6"])
+        attempt.body([1, 2, 3])
+        let question = try await house.asked(task)
+        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        attempt.body([4])
+        try await house.answer(question, .redirect(.stop))
+        attempt.body([5, 6])
+        attempt.end()
+        let record = try await house.finished(task)
+        #expect(record.response?.status == 302 && record.error == nil)
+        #expect(try await house.read(task) == [1, 2, 3, 4, 5, 6])
+        #expect(house.network.attempts.count == 1)
+    }
+
     @Test(arguments: [
         (301, "POST", "GET", true), (302, "POST", "GET", true), (303, "PUT", "GET", true),
         (303, "HEAD", "HEAD", false), (307, "POST", "POST", false), (308, "PUT", "PUT", false),

@@ -29,6 +29,8 @@ struct Exchange {
     var isHeadNoted = false
     /// Bytes of a redirect's body that were thrown away.
     var discardedBytes = 0
+    /// Runs while a body is read that nobody waits for.
+    var restTimer: LoopTimer?
     /// The body of a response that a decision is about, as far as it is kept.
     private(set) var heldBody: [UInt8] = []
     private var attempt: (any Attempt)?
@@ -96,6 +98,7 @@ struct Exchange {
     /// Goes on with another task's attempt, which hears of nothing more.
     mutating func takeOver(_ other: inout Exchange, for observer: any AttemptObserver) {
         self = other
+        restTimer = nil
         attempt?.handOver(to: observer)
         other = Exchange(to: other.origin)
     }
@@ -134,6 +137,7 @@ struct Exchange {
         attempt = nil
         isOpen = false
         pauses = []
+        restTimer = nil
     }
 
     /// Ends the attempt.

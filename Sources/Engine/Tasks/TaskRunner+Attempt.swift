@@ -3,8 +3,10 @@ internal import Semantics
 
 /// What an attempt tells, and what becomes of it.
 extension TaskRunner: AttemptObserver {
-    /// A redirect's body is read to its end to keep the connection, but no further than this.
-    private static let discardLimit = 64 << 10
+    /// What is followed by another attempt is acted on at its head: its body is read on for the sake of the connection,
+    /// but no further and no longer than this.
+    private static let restLimit = 64 << 10
+    private static let restTime = Duration.seconds(1)
     private static let inlinePiece = 64 << 10
 
     func attemptDidMove() { moved() }
@@ -17,6 +19,12 @@ extension TaskRunner: AttemptObserver {
     }
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
+        let verdict = act(on: head)
+        if verdict == .proceed, exchange.sequel != nil { limitRest() }
+        return verdict
+    }
+
+    private func act(on head: ResponseHead) -> FlowVerdict {
         moved()
         if let response = inheritedResponse {
             inheritedResponse = nil
@@ -52,14 +60,10 @@ extension TaskRunner: AttemptObserver {
         if case .ask(let question, let response)? = exchange.sequel {
             guard !exchange.hold(bytes) else { return .proceed }
             // What does not fit stays on the wire.
-            ask(question, after: response)
+            if decision == nil { ask(question, after: response) }
             return pauseForDecision()
         }
-        if exchange.sequel != nil {
-            if keepsRedirect, exchange.hold(bytes) { return .proceed }
-            exchange.discardedBytes += bytes.count
-            return exchange.discardedBytes > TaskRunner.discardLimit ? .stop : .proceed
-        }
+        if exchange.sequel != nil { return takeRest(bytes) }
         if let segments { return takeOfSegment(bytes, segments) }
         if isInline, mustWaitForJournal() { return .pause }
         guard hasRoom() else {
@@ -77,6 +81,29 @@ extension TaskRunner: AttemptObserver {
             return .take(allowed)
         }
         return .proceed
+    }
+
+    private func takeRest(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        let count = exchange.heldBody.count + exchange.discardedBytes + bytes.count
+        guard count <= TaskRunner.restLimit else { return .stop }
+        if !keepsRedirect || !exchange.hold(bytes) { exchange.discardedBytes += bytes.count }
+        return .proceed
+    }
+
+    private func limitRest() {
+        let timer = LoopTimer { [weak self] in self?.restIsOver() }
+        timer.arm(after: TaskRunner.restTime)
+        exchange.restTimer = timer
+    }
+
+    /// A delegate is asked now, and what is still coming is kept for it meanwhile; anything else goes on without the rest.
+    private func restIsOver() {
+        if case .ask(let question, let response)? = exchange.sequel {
+            if decision == nil { ask(question, after: response) }
+            updateIdleTimer()
+        } else if exchange.sequel != nil, let metrics = exchange.stop() {
+            attemptDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: false))
+        }
     }
 
     func attemptDidSend(total: Int64) {

@@ -4,6 +4,9 @@ internal import Semantics
 
 /// Responses that a decision is about, and that are the result where it lets them through (S-66, S-68).
 extension TaskRunner {
+    /// Whether the delegate is being asked about a response whose body is still coming.
+    var asksAboutHeldResponse: Bool { decision != nil && exchange.heldResponse != nil }
+
     /// A response has asked for something, and is kept until that is decided.
     func hold(_ response: ResponseRecord, _ end: AttemptEnd) {
         let body = exchange.heldBody

@@ -46,7 +46,8 @@ extension TaskRunner {
         }
         let waits =
             waitsForSink || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
-            || exchange.isPaused(for: .decision) || upload?.isWaiting == true
+            || exchange.isPaused(for: .decision) || asksAboutHeldResponse
+            || upload?.isWaiting == true
         let isHeldUp = segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
         let uptime = services.clock.uptime
         if isHeldUp {
