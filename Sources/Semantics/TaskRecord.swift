@@ -116,13 +116,18 @@ public struct ContentRecord: Equatable, Sendable {
     public var digest: String?
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
+    /// Whether the task failed before the end: events have told of these bytes, and more there are not (S-58).
+    public var isPart: Bool
 
     /// A content from its parts.
-    public init(length: Int64, place: Place, digest: String?, lengthVerified: Bool) {
+    public init(
+        length: Int64, place: Place, digest: String?, lengthVerified: Bool, isPart: Bool = false
+    ) {
         self.length = length
         self.place = place
         self.digest = digest
         self.lengthVerified = lengthVerified
+        self.isPart = isPart
     }
 }
 
@@ -208,12 +213,12 @@ public struct TaskRecord: Equatable, Sendable {
     public var countOfBytesReceived: Int64
     /// S-42: `unknownSize` until the response tells, and where it does not.
     public var countOfBytesExpectedToReceive: Int64
-    /// S-42: body bytes that the newest attempt has sent.
+    /// S-42: body bytes that the newest attempt with a body has sent.
     public var countOfBytesSent: Int64
-    /// S-42: the length of the original request's body; 0 without one.
+    /// S-42: the length of the newest body; 0 without one.
     public var countOfBytesExpectedToSend: Int64
-    /// Set when the whole body is kept; nil before, after a failure, for `Delivery.stream` and
-    /// HEAD.
+    /// Set when the whole body is kept, or what has come of one that failed; nil before, for
+    /// `Delivery.stream`, and after HEAD for all but downloads.
     public var content: ContentRecord?
     /// S-31: calls of `suspend` that wait for their `resume`, which is one at the creation (S-30).
     public var suspendCount: Int

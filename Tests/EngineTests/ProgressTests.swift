@@ -90,6 +90,47 @@ struct ProgressTests {
     }
 
     @Test @LoopActor
+    func `an upload that is answered by 303 has told what was sent, and keeps its figures (S-59)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(
+            try house.spec(method: "POST", body: .bytes(Pattern.bytes(count: 1000))), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.sent(1000)
+        attempt.answer(303, ["Location": "/done"])
+        try await house.network.attempt(1).answer(200, [:], [1])
+        let record = try await house.finished(task)
+        #expect(record.countOfBytesSent == 1000 && record.countOfBytesExpectedToSend == 1000)
+        #expect(
+            house.recorder.events(of: task).map(\.body).contains(
+                .didSendBodyData(
+                    bytesSent: 1000, totalBytesSent: 1000, totalBytesExpectedToSend: 1000)))
+    }
+
+    @Test @LoopActor
+    func `a body that is sent again is counted again (S-59)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(
+            try house.spec(method: "POST", body: .bytes(Pattern.bytes(count: 1000))), in: session)
+        let first = try await house.network.attempt(0)
+        first.sent(600)
+        first.answer(307, ["Location": "/again"])
+        let second = try await house.network.attempt(1)
+        #expect(try await house.task(task).countOfBytesSent == 0)
+        second.sent(1000)
+        second.answer(200)
+        _ = try await house.finished(task)
+        let told = house.recorder.events(of: task).compactMap { event -> [Int64]? in
+            guard case .didSendBodyData(let new, let total, _) = event.body else { return nil }
+            return [new, total]
+        }
+        #expect(told == [[600, 600], [1000, 1000]])
+    }
+
+    @Test @LoopActor
     func `nobody who listens, no progress; it stands in no one's way`() async throws {
         let house = try await House.open()
         let session = try await house.session()
@@ -172,10 +213,55 @@ struct ProgressTests {
             guard case .didReceiveData(let offset, let length, true, nil) = event.body else {
                 continue
             }
-            bytes += await house.gateway.bytes(
+            let piece = await house.gateway.bytes(
                 of: task, of: house.tenant, from: offset, count: length)
+            bytes += try #require(piece)
         }
         return bytes
+    }
+
+    @Test(
+        arguments: [SessionType.default, .ephemeral],
+        [(1000, false), (300_000, false), (300_000, true)])
+    @LoopActor
+    func `what a failed or cancelled task has told of is replayed, and can be read (S-8, S-58)`(
+        type: SessionType, end: (byteCount: Int, isCancelled: Bool)
+    ) async throws {
+        let house = try await House.open()
+        var delegate = DelegateOptions()
+        delegate.data = .inline
+        let session = try await house.session(type, delegate: delegate)
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        let bytes = Pattern.bytes(count: end.byteCount)
+        attempt.head(200, ["Content-Length": "1000000"])
+        attempt.body(bytes)
+        if end.isCancelled {
+            let view = try await house.gateway.cancel(task, of: house.tenant)
+            #expect(view.record.state == .completed)
+        } else {
+            attempt.end(.url(.networkConnectionLost))
+        }
+        let record = try await house.finished(task)
+        #expect(record.error?.code == (end.isCancelled ? -999 : -1005))
+        #expect(record.content?.isPart == true && record.content?.length == Int64(bytes.count))
+        #expect(record.content?.lengthVerified == false)
+        #expect(try await replay(task, session, house) == bytes)
+        #expect(try await house.read(task) == bytes)
+        try await house.gateway.delete(task, of: house.tenant)
+        try await eventually("the part to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `an event whose bytes are gone does not tell of others (S-58)`() async throws {
+        let house = try await House.open()
+        let session = try await inlineSession(house)
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 1000))
+        _ = try await house.finished(task)
+        try await house.gateway.delete(task, of: house.tenant)
+        #expect(
+            await house.gateway.bytes(of: task, of: house.tenant, from: 0, count: 1000) == nil)
     }
 
     @Test @LoopActor

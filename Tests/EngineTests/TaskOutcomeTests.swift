@@ -134,6 +134,22 @@ struct TaskOutcomeTests {
         try await eventually("the part to go") { try house.files().isEmpty }
     }
 
+    @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 200)]) @LoopActor
+    func `a download without a body ends with an empty content (S-60)`(
+        method: String, status: Int
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download, method: method), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(status, method == "HEAD" ? ["Content-Length": "1000"] : [:])
+        attempt.end()
+        let record = try await house.finished(task)
+        #expect(record.content?.length == 0 && record.error == nil)
+        #expect(house.recorder.story(of: task).contains("didFinishDownloading"))
+        #expect(try await house.read(task).isEmpty)
+    }
+
     @Test @LoopActor
     func `cancel ends a task with -999 wherever it is (S-33)`() async throws {
         let house = try await House.open()

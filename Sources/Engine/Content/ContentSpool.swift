@@ -248,11 +248,16 @@ final class ContentSpool {
     }
 
     /// Puts what has come into its place, durable.
+    ///
+    /// - Parameter waitsForRoom: whether a full disk is waited for; else it is an error like any other.
     /// - Returns: the bytes if the content is small enough for the store, else nil; and the digest.
     /// - Throws: `FileError`.
-    func finish() async throws -> (bytes: [UInt8]?, digest: [UInt8]?) {
+    func finish(
+        waitsForRoom: Bool = true
+    ) async throws -> (bytes: [UInt8]?, digest: [UInt8]?) {
         if let (bytes, digest) = finishInMemory() { return (bytes, digest) }
         for writer in writers { writer.flush() }
+        if !waitsForRoom { queue.close() }
         await queue.drained()
         if let failure = queue.failure { throw failure }
         let (file, length) = (file, length)

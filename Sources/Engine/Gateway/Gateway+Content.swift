@@ -107,12 +107,12 @@ extension Gateway {
         }
     }
 
-    /// Bytes of a content as an inline event told of them; shorter where the content is gone (S-58).
+    /// Bytes of a content as an inline event told of them; nil where they are gone (S-58).
     public func bytes(
         of id: TaskID, of tenant: TenantID, from offset: Int64, count: Int
-    ) async -> [UInt8] {
-        var bytes: [UInt8] = []
+    ) async -> [UInt8]? {
         do {
+            var bytes: [UInt8] = []
             if case .spool(let spool) = runners[id]?.sink, spool.length >= offset + Int64(count) {
                 while bytes.count < count {
                     bytes += try await spool.read(
@@ -123,10 +123,12 @@ extension Gateway {
             let access = try await content(of: id, of: tenant)
             let stream = try await access.open(offset..<offset + Int64(count))
             while let more = try await stream.next() { bytes += more }
+            if bytes.count == count { return bytes }
         } catch {
-            log.write(
-                .info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
+            // Said below: the content was deleted, or a crash has taken what had come of it.
         }
-        return bytes
+        log.write(
+            .info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
+        return nil
     }
 }

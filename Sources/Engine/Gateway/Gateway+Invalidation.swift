@@ -20,8 +20,8 @@ extension Gateway {
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
         // Those first that wait: the slots of the others would go to them.
         let runners = session.runners.values
-        for runner in runners where !runner.machine.hasLiveAttempt { runner.send(.cancel) }
-        for runner in runners { runner.send(.cancel) }
+        for runner in runners where !runner.machine.hasLiveAttempt { runner.cancel() }
+        for runner in runners { runner.cancel() }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
         while true {
             await session.journal.durable()
@@ -31,7 +31,7 @@ extension Gateway {
             for record in page {
                 // It may have moved on, even to its end, while the page was read.
                 let record = knownTask(record.id)?.record ?? record
-                if record.state != .completed { runner(for: record, in: session).send(.cancel) }
+                if record.state != .completed { runner(for: record, in: session).cancel() }
             }
             guard let last = page.last else { return }
             query.after = last.id

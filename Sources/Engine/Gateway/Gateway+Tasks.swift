@@ -97,9 +97,9 @@ extension Gateway {
         try await steer(id, tenant) { $0.send(.suspend) }
     }
 
-    /// Ends a task with -999 (S-33).
+    /// Ends a task with -999 (S-33). Returns once it has completed.
     public func cancel(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        try await steer(id, tenant) { $0.send(.cancel) }
+        try await end(id, tenant) { $0.cancel() }
     }
 
     /// Ends a download with -999 as `cancel` does, and brings what has come to safety (S-34).
@@ -109,11 +109,17 @@ extension Gateway {
     public func cancelProducingResumeData(
         _ id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> TaskView {
+        try await end(id, tenant) { $0.fail(.cancelled) }
+    }
+
+    private func end(
+        _ id: TaskID, _ tenant: TenantID, _ action: @LoopActor (TaskRunner) -> Void
+    ) async throws(GatewayError) -> TaskView {
         let current = try await task(id, of: tenant)
         guard current.record.state != .completed, let session = sessions[current.record.session]
         else { return current }
         let runner = runner(for: current.record, in: session)
-        runner.fail(.cancelled)
+        action(runner)
         await runner.completion(within: .seconds(86_400))
         await session.journal.durable()
         return view(runner)

@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -14,7 +15,8 @@ extension TaskRunner {
     private static let uncommittedLimit = 1 << 20
 
     func openSink(expecting response: ResponseRecord) {
-        guard record.currentRequest.method != "HEAD" else { return }
+        // A download always ends with a file, if an empty one (S-60).
+        guard record.currentRequest.method != "HEAD" || record.type == .download else { return }
         if record.options.delivery == .stream {
             openPipe()
             return
@@ -135,14 +137,9 @@ extension TaskRunner {
             contentIsWrong(error)
             return
         }
-        record.content = ContentRecord(
-            length: spool.length, place: bytes == nil ? .file : .store,
-            digest: contentDigest(digest)?.description, lengthVerified: lengthVerified)
-        if let bytes {
-            if !bytes.isEmpty { session.journal.keep(bytes, of: record.id) }
-        } else if !session.record.isPersistent {
-            session.unnamedFiles[record.id] = spool.file
-        }
+        place(
+            bytes, of: spool, digest: contentDigest(digest)?.description,
+            lengthVerified: lengthVerified)
         record.countOfBytesExpectedToReceive = spool.length
         if let new = storable(spool.length) {
             let content: NewContent =
@@ -160,6 +157,42 @@ extension TaskRunner {
         spool.close()
     }
 
+    /// Notes in the record what has come; without `bytes` it is in the spool's file.
+    private func place(
+        _ bytes: [UInt8]?, of spool: ContentSpool, digest: String? = nil,
+        lengthVerified: Bool = false, isPart: Bool = false
+    ) {
+        record.content = ContentRecord(
+            length: spool.length, place: bytes == nil ? .file : .store, digest: digest,
+            lengthVerified: lengthVerified, isPart: isPart)
+        if let bytes {
+            if !bytes.isEmpty { session.journal.keep(bytes, of: record.id) }
+        } else if !session.record.isPersistent {
+            session.unnamedFiles[record.id] = spool.file
+        }
+    }
+
+    /// Whether what has come stays when the task fails: events have told of it (S-58). Of a download it is resume data.
+    var keepsPart: Bool {
+        guard case .spool(let spool) = sink, record.type != .download, !spool.isClosed else {
+            return false
+        }
+        return spool.length > 0 && machine.phase != .finishing
+    }
+
+    /// Brings what has come of a task that ends into its place, if the disk has room for it.
+    func keepPart() async {
+        guard case .spool(let spool) = sink else { return }
+        do {
+            let (bytes, _) = try await spool.finish(waitsForRoom: false)
+            guard !isOver else { return }
+            place(bytes, of: spool, isPart: true)
+            spool.close(isBroken: true)
+        } catch {
+            services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
+        }
+    }
+
     private func drain(_ pipe: StreamPipe) {
         record.countOfBytesExpectedToReceive = record.countOfBytesReceived
         pipe.finish(.success(()))
@@ -173,6 +206,7 @@ extension TaskRunner {
 
     func dropContent() {
         if let content = record.content {
+            guard !content.isPart else { return }
             // It was whole, but the task was ended before it was told so.
             record.content = nil
             session.unnamedFiles[record.id] = nil

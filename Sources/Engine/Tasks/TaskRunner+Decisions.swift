@@ -125,7 +125,7 @@ extension TaskRunner {
         guard !isOver else { return }
         setAsksForDecision(false)
         noteBody(of: record.currentRequest)
-        record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
+        if let body = record.currentRequest.body { record.countOfBytesExpectedToSend = body.length }
         guard exchange.heldResponse == nil else {
             stopAttempt()
             send(.again)

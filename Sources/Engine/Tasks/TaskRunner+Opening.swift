@@ -62,10 +62,18 @@ extension TaskRunner {
     private func beginExchange() {
         planAttempt()
         isResponseDecided = false
-        record.countOfBytesSent = 0
-        shown.sent = 0
+        restartSending()
         timeouts.attemptBegan(at: services.clock.uptime)
         armTimeouts()
+    }
+
+    /// An attempt that sends a body counts from zero, once the last figures of the one before were shown (S-59). One that
+    /// sends none, such as a redirect's, leaves them: they are the last body's.
+    private func restartSending() {
+        guard record.currentRequest.body != nil else { return }
+        showProgress()
+        record.countOfBytesSent = 0
+        shown.sent = 0
     }
 
     func holdAttempt() {

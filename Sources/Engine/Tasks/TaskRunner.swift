@@ -144,7 +144,8 @@ final class TaskRunner {
     var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
 
     var waitReason: WaitReason? {
-        let asks = exchange.isPaused(for: .decision) || proposedForCache != nil
+        let asks =
+            exchange.isPaused(for: .decision) || asksAboutHeldResponse || proposedForCache != nil
         return machine.waitReason ?? (asks ? .decision : nil)
     }
     /// Whether nothing is lost when the runner is let go.
@@ -177,10 +178,15 @@ final class TaskRunner {
         for order in machine.handle(input) { perform(order) }
     }
 
-    /// Ends the task with an error, and with what another one can go on from where there is such a thing (S-35).
+    /// Ends the task with -999 (S-33); of a download nothing is left.
+    func cancel() {
+        if keepsPart { fail(.cancelled) } else { send(.cancel) }
+    }
+
+    /// Ends the task with an error; what has come stays, to be read (S-58), or for another task to go on from (S-35).
     func fail(_ error: TransferError) {
         guard !isAbandoned, !isParking, machine.phase != .completed else { return }
-        guard canPark else {
+        guard canPark || keepsPart else {
             send(.failed(error))
             return
         }
@@ -189,7 +195,8 @@ final class TaskRunner {
         stopAttempt()
         timeoutTimer.cancel()
         LoopActor.start { [self] in
-            let data = await park()
+            var data: String?
+            if keepsPart { await keepPart() } else { data = await park() }
             isParking = false
             guard !isAbandoned else { return }
             send(

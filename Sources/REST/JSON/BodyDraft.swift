@@ -113,6 +113,10 @@ struct TaskContext {
         guard let content = record.content else {
             throw ProblemCode.invalidValue.problem("The task has no content.", at: pointer)
         }
+        guard !content.isPart else {
+            throw ProblemCode.invalidValue.problem(
+                "The task failed, and its content is not whole.", at: pointer)
+        }
         let type = record.response?.headers.first("Content-Type")
         return (.task(record.id, length: content.length), TaskContext.sendable(type))
     }

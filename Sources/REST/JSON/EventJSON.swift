@@ -69,7 +69,13 @@ extension Event {
         case .didReceiveData(let offset, let length, let inline, let bytes):
             json.member("offset", offset)
             json.member("length", length)
-            if inline { json.member("data", base64: bytes ?? replayed ?? []) }
+            guard inline else { return }
+            if let bytes = bytes ?? replayed {
+                json.member("data", base64: bytes)
+            } else {
+                json.name("data")
+                json.null()
+            }
         case .didWriteData(let new, let total, let expected):
             json.member("bytesWritten", new)
             json.member("totalBytesWritten", total)

@@ -88,6 +88,7 @@ extension TaskView {
             json.member("length", record.content?.length ?? unknownSize)
             json.member("digest", record.content?.digest)
             json.member("lengthVerified", record.content?.lengthVerified ?? false)
+            json.member("complete", record.content.map { !$0.isPart } ?? false)
         }
     }
 }

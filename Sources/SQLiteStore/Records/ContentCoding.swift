@@ -7,6 +7,7 @@ extension ContentRecord {
         static let place: UInt8 = 2
         static let digest: UInt8 = 3
         static let lengthVerified: UInt8 = 4
+        static let isPart: UInt8 = 5
     }
 
     /// Writes the content's description.
@@ -15,6 +16,7 @@ extension ContentRecord {
         if place != .file { writer.put(Field.place, place.rawValue) }
         writer.put(Field.digest, digest)
         writer.put(Field.lengthVerified, lengthVerified)
+        if isPart { writer.put(Field.isPart, isPart) }
     }
 
     /// Reads what `write` has written.
@@ -27,6 +29,7 @@ extension ContentRecord {
             case Field.place: place = try reader.raw()
             case Field.digest: digest = try reader.string()
             case Field.lengthVerified: lengthVerified = try reader.bool()
+            case Field.isPart: isPart = try reader.bool()
             default: try reader.skip()
             }
         }
