@@ -123,8 +123,8 @@ extension EasyHandle {
             try check(ccurl_set_bytes_callback(raw, CURLOPT_READFUNCTION, Callbacks.read))
             try check(ccurl_set_seek_callback(raw, Callbacks.seek))
         }
-        guard body?.isEmpty == false else { return }
-        // Called at every step of a transfer, so only for requests that have a body.
+        guard body?.isEmpty == false || Tunnel.isNeeded(for: request) else { return }
+        // Called at every step of a transfer, so only for requests that have a body, or need a tunnel.
         try set(CURLOPT_XFERINFODATA, context: context)
         try check(ccurl_set_progress_callback(raw, Callbacks.progress))
         try set(CURLOPT_NOPROGRESS, 0)

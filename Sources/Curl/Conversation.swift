@@ -45,5 +45,5 @@ struct Conversation {
 
 extension AttemptCredential.Scheme {
     /// Whether the proof depends on what the server says.
-    fileprivate var needsAnswers: Bool { self == .digest || self == .ntlm }
+    var needsAnswers: Bool { self == .digest || self == .ntlm }
 }

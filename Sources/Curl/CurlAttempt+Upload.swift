@@ -65,7 +65,7 @@ extension CurlAttempt {
         guard !upload.seemsOver else {
             // On a kept connection without an answer libcurl might have begun anew: it has not.
             let isLost = !wasAnswered && !upload.isConnectionNew
-            return isLost ? upload.body.fail(Self.lost) : .wait
+            return isLost ? upload.body.fail(.unanswered) : .wait
         }
         // libcurl also asks where sending rests, when it has been told to go on receiving (measured).
         guard !upload.isResting else { return .wait }
@@ -91,7 +91,7 @@ extension CurlAttempt {
 
     /// CURLOPT_XFERINFOFUNCTION: how much of the request's body is on the wire. False ends the transfer.
     func noteSent(_ byteCount: Int64) -> Bool {
-        guard let observer else { return false }
+        guard let observer, tunnel.mayReadOn() else { return false }
         let sent = upload?.body.noteSent(onWire: byteCount) ?? byteCount
         guard sent > sentByteCount else { return true }
         sentByteCount = sent
@@ -151,9 +151,6 @@ extension CurlAttempt {
         end(error?.at(request.url.string), isUnverified: isUnverified)
     }
 
-    private static let lost = TransferError.url(
-        .networkConnectionLost, message: "The server closed the connection before it answered.")
-
     /// Whether the connection gives no more input although the body is not over.
     private func hasNoInput(_ upload: Upload) -> Bool {
         easy != nil && upload.isUnderWay && !upload.body.isSent && upload.inputs.isEmpty
@@ -163,7 +160,7 @@ extension CurlAttempt {
     /// libcurl has read the response to its end, or to the connection's.
     private func outcome(_ upload: Upload) -> (error: TransferError?, isUnverified: Bool) {
         guard let head = reader.head else {
-            return (Self.lost, false)
+            return (.unanswered, false)
         }
         if hasNoBody(head) { return (nil, false) }
         // RFC 9112 §6.3: chunks come before a length. Whether the last one has come libcurl does not tell; but while the

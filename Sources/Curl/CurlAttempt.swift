@@ -162,8 +162,11 @@ final class CurlAttempt: Attempt {
         guard let observer, !isEnding else { return .stop }
         if tunnel.isOpening {
             observer.attemptDidMove()
-            let fault = tunnel.take(line, requestSize: requestSize)
-            return fault.map { fail($0) } ?? .proceed
+            switch tunnel.take(line, requestSize: requestSize) {
+            case .more: return .proceed
+            case .refused: return .stop
+            case .malformed(let sentence): return fail(sentence)
+            }
         }
         if !wasAnswered { answerBegins() }
         wasAnswered = true
@@ -355,10 +358,16 @@ final class CurlAttempt: Attempt {
             return .badServerResponse("The response has a trailer that is no field.")
                 .at(request.url.string)
         }
-        guard let failure = CurlFailure(code) else { return nil }
+        guard let failure = CurlFailure(code) else {
+            // libcurl takes the end of the connection for the end of a header too (measured, 7.88.1).
+            return headIsTaken || heldHead != nil ? nil : .unanswered.at(request.url.string)
+        }
         if !wasDenied {
             if let refusal = tunnel.refusal(requestSize: requestSize) {
                 return Tunnel.error(of: refusal, at: request.url.string)
+            }
+            if let fault = tunnel.fault {
+                return .badServerResponse(fault).at(request.url.string)
             }
             if !wasAnswered, let error = handshake?.error(at: request.url.string) { return error }
         }

@@ -181,6 +181,10 @@ extension TransferError {
         .url(.cannotWriteToFile, at: url, message: "The content cannot be written: \(words).")
     }
 
+    /// The connection ended before there was an answer: nothing of one, or not all of its header.
+    public static let unanswered = TransferError.url(
+        .networkConnectionLost, message: "The server closed the connection before it answered.")
+
     /// S-56: the gateway stopped or died during an attempt.
     public static let disconnected = TransferError(.url(.backgroundSessionWasDisconnected))
 

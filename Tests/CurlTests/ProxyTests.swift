@@ -316,7 +316,8 @@ import Testing
 }
 
 extension ScriptedOrigin {
-    fileprivate var address: ProxyAddress { ProxyAddress(host: "127.0.0.1", port: Int(port)) }
+    /// Where it is asked as a proxy.
+    var address: ProxyAddress { ProxyAddress(host: "127.0.0.1", port: Int(port)) }
 }
 
 extension ConnectProxy {

@@ -275,7 +275,7 @@ public protocol AttemptObserver: AnyObject {
 
 /// How an attempt ended.
 public struct AttemptEnd: Sendable {
-    /// Nil when the response is whole, or was ended by `.stop`.
+    /// Nil when the response is whole, or was ended by `.stop`: then its head was taken.
     public var error: TransferError?
     /// S-47: of this one exchange; without addresses and phases for a denied destination.
     public var metrics: TransactionMetrics

@@ -27,6 +27,10 @@ struct Exchange {
     var sequel: Sequel?
     /// Whether the jar and the cache have taken note of the head.
     var isHeadNoted = false
+    /// Whether the attempt has brought the head of an answer.
+    var hasAnswer = false
+    /// How much of the range that the answer has promised is still to come; nil where it has promised none.
+    var missingByteCount: Int64?
     /// Bytes of a redirect's body that were thrown away.
     var discardedBytes = 0
     /// Runs while a body is read that nobody waits for.
@@ -69,6 +73,8 @@ struct Exchange {
         self.origin = origin
         sequel = nil
         isHeadNoted = false
+        hasAnswer = false
+        missingByteCount = nil
         discardedBytes = 0
         heldBody = []
         isOpen = true
@@ -132,8 +138,34 @@ struct Exchange {
         return pauses.isEmpty ? attempt : nil
     }
 
+    /// Takes note of what has become of bytes of the body.
+    mutating func took(_ verdict: FlowVerdict, of byteCount: Int) {
+        guard let missing = missingByteCount else { return }
+        switch verdict {
+        case .proceed: missingByteCount = missing - Int64(byteCount)
+        case .take(let count): missingByteCount = missing - Int64(count)
+        case .stop: missingByteCount = nil
+        case .pause: break
+        }
+    }
+
     /// The attempt has ended by itself.
-    mutating func ended() {
+    ///
+    /// - Returns: the end as it is meant for the task. Nothing ends well without an answer, nor with less of a range than
+    ///   its Content-Range has said, whoever says so: the connection was lost (R-3, S-61).
+    mutating func ended(_ end: AttemptEnd) -> AttemptEnd {
+        var end = end
+        if end.error == nil, !hasAnswer { end.error = .unanswered }
+        if end.error == nil, let missing = missingByteCount, missing > 0 {
+            end.error = .url(
+                .networkConnectionLost,
+                message: "The connection was lost in the middle of a range.")
+        }
+        ended()
+        return end
+    }
+
+    private mutating func ended() {
         attempt = nil
         isOpen = false
         pauses = []

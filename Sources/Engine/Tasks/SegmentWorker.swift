@@ -194,6 +194,7 @@ extension SegmentWorker: AttemptObserver {
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         transfer.common.session.receiveCookies(of: head, to: transfer.common.record)
+        exchange.hasAnswer = true
         guard let range else { return .stop }
         switch range.judge(status: head.status, headers: head.headers) {
         case .rest(let end, _):
@@ -201,6 +202,7 @@ extension SegmentWorker: AttemptObserver {
             if end < range.end ?? end {
                 cause = .failed(.badServerResponse("The server gives too little of a range."))
             }
+            exchange.missingByteCount = end - range.start
             return .proceed
         // The same entity, but not in ranges, or not for this connection: the others do without it.
         case .whole(isSameEntity: true):
@@ -224,13 +226,14 @@ extension SegmentWorker: AttemptObserver {
             exchange.notePause(pause)
             transfer.workerDidChangePace()
         }
+        exchange.took(taken.verdict, of: bytes.count)
         return taken.verdict
     }
 
     func attemptDidSend(total: Int64) {}
 
     func attemptDidEnd(_ end: AttemptEnd) {
-        exchange.ended()
+        let end = exchange.ended(end)
         transfer.worker(
             self,
             didEnd: End(

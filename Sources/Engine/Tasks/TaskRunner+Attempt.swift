@@ -26,6 +26,7 @@ extension TaskRunner: AttemptObserver {
 
     private func act(on head: ResponseHead) -> FlowVerdict {
         moved()
+        exchange.hasAnswer = true
         if let response = inheritedResponse {
             inheritedResponse = nil
             take(response)
@@ -57,6 +58,12 @@ extension TaskRunner: AttemptObserver {
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         moved()
+        let verdict = take(bytes)
+        exchange.took(verdict, of: bytes.count)
+        return verdict
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         if case .ask(let question, let response)? = exchange.sequel {
             guard !exchange.hold(bytes) else { return .proceed }
             // What does not fit stays on the wire.
@@ -114,7 +121,7 @@ extension TaskRunner: AttemptObserver {
 
     func attemptDidEnd(_ end: AttemptEnd) {
         let sequel = exchange.sequel
-        exchange.ended()
+        let end = exchange.ended(end)
         endUpload(.attemptEnded)
         if let segments {
             record.metrics.add(end.metrics)

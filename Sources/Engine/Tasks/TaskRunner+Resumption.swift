@@ -174,6 +174,7 @@ extension TaskRunner {
             entity = RangedEntity(validators: range.entity.validators, total: total)
         }
         guard !tellOfResumption(head, total: total) else { return pauseForDecision() }
+        exchange.missingByteCount = end - range.start
         wakeContentWaiters()
         splitUp(from: range.start, to: end)
         return .proceed
