@@ -61,3 +61,17 @@ public enum DelayedRequestDisposition: Equatable, Sendable {
     case useNewRequest(RequestRecord)
     case cancel
 }
+
+/// What was answered to a task while it was suspended: acted on when it is resumed (S-77).
+public struct KeptAnswer: Equatable, Sendable {
+    /// What the client, or the deadline, has decided.
+    public var answer: DecisionAnswer
+    /// The event that has asked.
+    public var question: EventBody
+
+    /// An answer to a question of its kind.
+    public init(_ answer: DecisionAnswer, to question: EventBody) {
+        self.answer = answer
+        self.question = question
+    }
+}

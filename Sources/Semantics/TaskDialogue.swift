@@ -37,6 +37,12 @@ public struct TaskDialogue: Equatable, Sendable {
         set { change { $0.hasToldOfWaiting = newValue } }
     }
 
+    /// S-77: what was answered while the task was suspended, and has not been acted on. Secret.
+    public var keptAnswer: KeptAnswer? {
+        get { parts.keptAnswer }
+        set { change { $0.keptAnswer = newValue } }
+    }
+
     private var box: Box?
 
     /// Nothing was said.
@@ -49,6 +55,7 @@ public struct TaskDialogue: Equatable, Sendable {
         var replacementRequest: RequestRecord?
         var hasPassedBeginDate = false
         var hasToldOfWaiting = false
+        var keptAnswer: KeptAnswer?
     }
 
     private indirect enum Box: Equatable, Sendable {

@@ -1,7 +1,8 @@
 /// The life of one task as a value: an input goes in, orders come out, nothing is performed here.
 ///
 /// A task is a series of attempts, one exchange with one server each. What arrives instead of a
-/// useful answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68).
+/// useful answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68). A suspended task does
+/// not move: what comes for it meanwhile counts when it is resumed (S-77).
 public struct TaskMachine: Equatable, Sendable {
     /// Where the task is.
     public enum Phase: Equatable, Sendable {
@@ -54,12 +55,14 @@ public struct TaskMachine: Equatable, Sendable {
         case reconnected
         /// There is a whole answer: the attempt has ended with it, or a decision has let one through that was held.
         case answered
-        /// The attempt, or a timer, has ended the task.
+        /// The attempt, or a timer, has failed the task.
         case failed(TransferError)
         /// The content is where it belongs.
         case contentKept
         /// Another task has taken the attempt over (S-70).
         case handedOver
+        /// The task is over for a reason that lies outside of it: suspended or not, it ends.
+        case interrupted(TransferError)
     }
 
     /// What the runner must do, in this order.
@@ -77,6 +80,8 @@ public struct TaskMachine: Equatable, Sendable {
         case keepContent, dropContent
         /// The record shows a new state.
         case save
+        /// What has failed while the task was suspended fails it now.
+        case fail(TransferError)
         /// The last order of a task.
         case complete(TransferError?)
         /// The last order of a task that goes on as another one.
@@ -93,6 +98,8 @@ public struct TaskMachine: Equatable, Sendable {
     public var asksForDecision: Bool
     /// Whether the client is asked for a body before the next attempt. Set it before the input that leads there.
     public var asksForBody: Bool
+    /// What would have moved the task on while it was suspended (S-77).
+    private var postponed: Input?
 
     /// A machine that goes on from a stored state.
     public init(
@@ -107,20 +114,18 @@ public struct TaskMachine: Equatable, Sendable {
 
     /// S-31 as clients see it.
     public var state: TaskState {
-        switch phase {
-        case .suspended, .held: .suspended
-        case .waitingForBeginDate, .waitingForDecision, .waitingForBody, .waitingForSlot,
-            .attempting, .waitingForRetry, .waitingForConnectivity, .finishing:
-            .running
-        case .completed: .completed
-        }
+        phase == .completed ? .completed : isSuspended ? .suspended : .running
     }
+
+    /// Whether nothing moves until `resume` (S-77).
+    public var isSuspended: Bool { suspendCount > 0 && phase != .completed }
 
     /// Whether an exchange has begun whose end is not known: what an interruption ends (S-56).
     public var hasLiveAttempt: Bool {
         switch phase {
         case .attempting, .held, .finishing: true
-        case .suspended, .waitingForBeginDate, .waitingForDecision, .waitingForBody,
+        case .suspended: postponed != nil
+        case .waitingForBeginDate, .waitingForDecision, .waitingForBody,
             .waitingForSlot, .waitingForRetry, .waitingForConnectivity, .completed:
             false
         }
@@ -147,6 +152,8 @@ public struct TaskMachine: Equatable, Sendable {
         switch input {
         case .suspend: return suspend()
         case .resume(let beginsLater): return resume(beginsLater: beginsLater)
+        case .answered, .contentKept, .failed:
+            if isSuspended { return postpone(input) }
         default: break
         }
         switch (phase, input) {
@@ -168,21 +175,22 @@ public struct TaskMachine: Equatable, Sendable {
             return go(to: .suspended, .freeSlot, .save)
         case (.held, .detach):
             return go(to: .suspended, .stopAttempt, .freeSlot, .save)
-        case (.attempting, .answered), (.held, .answered):
+        case (.attempting, .answered):
             return go(to: .finishing, .freeSlot, .keepContent)
-        case (.waitingForDecision, .answered), (.suspended, .answered):
+        case (.waitingForDecision, .answered):
             return go(to: .finishing, .keepContent)
         case (.attempting, .handedOver), (.held, .handedOver), (.waitingForDecision, .handedOver),
             (.suspended, .handedOver):
             return go(to: .completed, .retire)
         case (.finishing, .contentKept):
             return go(to: .completed, .complete(nil))
-        case (.finishing, .again):
-            return prepare()  // the content was not the right one
+        case (.finishing, .again):  // the content was not the right one
+            return isSuspended ? go(to: .suspended, .save) : prepare()
 
         case (_, .cancel) where phase != .completed:
             return end(with: .cancelled)
-        case (_, .failed(let error)) where phase != .completed:
+        case (_, .failed(let error)) where phase != .completed,
+            (_, .interrupted(let error)) where phase != .completed:
             return end(with: error)
 
         default:
@@ -192,7 +200,7 @@ public struct TaskMachine: Equatable, Sendable {
 
     /// Calls nest: only the first one stops anything, and as many calls of `resume` undo them.
     private mutating func suspend() -> [Order] {
-        guard phase != .completed, phase != .finishing else { return [] }
+        guard phase != .completed else { return [] }
         suspendCount = min(suspendCount + 1, TaskMachine.suspendLimit)
         guard suspendCount == 1 else { return [.save] }
         switch phase {
@@ -203,7 +211,26 @@ public struct TaskMachine: Equatable, Sendable {
         case .waitingForConnectivity:
             return go(to: .suspended, .stopWaitingForConnectivity, .save)
         case .attempting: return go(to: .held, .holdAttempt, .save)
-        case .suspended, .held, .finishing, .completed: return []
+        case .finishing: return [.save]
+        case .suspended, .held, .completed: return []
+        }
+    }
+
+    /// The task is suspended, and this would end it, or bring it to its end.
+    private mutating func postpone(_ input: Input) -> [Order] {
+        switch (phase, input) {
+        case (.held, .failed):
+            postponed = input
+            return go(to: .suspended, .stopAttempt, .freeSlot, .save)
+        case (.held, .answered):
+            postponed = input
+            return go(to: .suspended, .freeSlot, .save)
+        case (.suspended, .failed), (.suspended, .answered), (.finishing, .failed),
+            (.finishing, .contentKept):
+            if case .failed = postponed { return [] }  // the first failure is the reason
+            postponed = input
+            return [.save]
+        default: return []
         }
     }
 
@@ -211,7 +238,16 @@ public struct TaskMachine: Equatable, Sendable {
         guard suspendCount > 0, phase != .completed else { return [] }
         suspendCount -= 1
         guard suspendCount == 0 else { return [.save] }
+        let late = postponed
+        postponed = nil
+        switch (phase, late) {
+        case (_, .failed(let error)): return [.save, .fail(error)]
+        case (.finishing, .contentKept): return go(to: .completed, .complete(nil))
+        case (.suspended, .answered): return go(to: .finishing, .save, .keepContent)
+        default: break
+        }
         switch phase {
+        case .finishing: return [.save]
         case .held: return go(to: .attempting, .save, .releaseAttempt)
         case .suspended where beginsLater:
             return go(to: .waitingForBeginDate, .save, .waitForBeginDate)

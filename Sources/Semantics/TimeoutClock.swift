@@ -100,26 +100,4 @@ public struct TimeoutClock: Equatable, Sendable {
         request.run(isResumed && hasAttempt && !isHeld, at: now)
         resource.run(isResumed, at: now)
     }
-
-    /// A length of time that runs or stands.
-    private struct Countdown: Equatable, Sendable {
-        /// When it runs out; nil while it stands.
-        var end: Duration?
-        /// What is left while it stands.
-        private var rest: Duration
-
-        init(remaining: Duration) { self.rest = remaining }
-
-        mutating func run(_ shouldRun: Bool, at now: Duration) {
-            switch (shouldRun, end) {
-            case (true, nil): end = now + rest
-            case (false, .some):
-                rest = remaining(at: now)
-                end = nil
-            case (true, .some), (false, nil): break
-            }
-        }
-
-        func remaining(at now: Duration) -> Duration { end.map { max(.zero, $0 - now) } ?? rest }
-    }
 }

@@ -322,6 +322,11 @@ struct DecisionTests {
         #expect(
             waiting.first?.deadline.milliseconds == next.clock.now.milliseconds + 60_000)
         try await next.answer(try #require(waiting.first), .redirect(.stop))
+        if isSuspended {
+            await next.quiet()
+            #expect(try await next.state(task) == .suspended)
+            _ = try await next.gateway.resume(task, of: next.tenant)
+        }
         let record = try await next.finished(task)
         #expect(record.response?.status == 302)
         #expect(try await next.read(task) == Array("moved".utf8))

@@ -8,7 +8,7 @@ import Testing
 /// Questions of the TLS handshake: whom to trust, and what to present (S-63, S-66, S-75).
 @Suite(.onLoop)
 struct HandshakeTests {
-    private static func trust(_ leaf: UInt8, verifies: Bool) -> ServerTrust {
+    static func trust(_ leaf: UInt8, verifies: Bool) -> ServerTrust {
         let certificate = CertificateRecord(
             pem: "-----BEGIN CERTIFICATE-----\n", subject: "CN=origin.test", issuer: "CN=ca",
             serialNumber: "01", notBefore: Timestamp(milliseconds: 0),
@@ -21,7 +21,7 @@ struct HandshakeTests {
                 : [VerificationFailure(code: 18, message: "self-signed certificate", depth: 0)])
     }
 
-    private static func accept(_ leaf: UInt8) -> DecisionAnswer {
+    static func accept(_ leaf: UInt8) -> DecisionAnswer {
         .challenge(
             .useCredential(
                 Credential(.serverTrust(leaf: [UInt8](repeating: leaf, count: 32)))))

@@ -82,19 +82,49 @@ struct SuspensionTests {
         #expect(try await house.read(task) == Array("b".utf8))
     }
 
-    @Test @LoopActor
-    func `an attempt that fails while the task is suspended ends the task`() async throws {
+    @Test(arguments: [true, false]) @LoopActor
+    func `an attempt that fails while the task is suspended fails it when it goes on (S-77)`(
+        canBeginAgain: Bool
+    ) async throws {
         let house = try await House.open()
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
-        let task = try await house.create(try house.spec(), in: session)
+        let task = try await house.create(
+            canBeginAgain ? try house.spec() : try house.spec(method: "POST", body: .bytes([1])),
+            in: session)
         let next = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         _ = try await house.gateway.suspend(task, of: house.tenant)
         attempt.resume()
         attempt.end(.url(.networkConnectionLost))
-        #expect(try await house.recorder.end(of: task)?.code == -1005)
         try await house.network.attempt(1).answer()  // the slot is free
         try await house.recorder.end(of: next)
+        await house.quiet()
+        #expect(try await house.state(task) == .suspended)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        if canBeginAgain { try await house.network.attempt(2).answer() }
+        #expect(try await house.recorder.end(of: task)?.code == (canBeginAgain ? nil : -1005))
+    }
+
+    @Test @LoopActor
+    func `a whole answer that comes while the task is suspended ends it when it goes on (S-77)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200)
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        attempt.resume()  // it was whole in the moment of the call
+        attempt.body([1])
+        attempt.end()
+        await house.quiet()
+        let view = try await house.task(task)
+        #expect(view.state == .suspended && view.hasLiveAttempt)
+        _ = try await house.gateway.resume(task, of: house.tenant)
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.read(task) == [1])
+        #expect(house.network.attempts.count == 1)
     }
 
     @Test @LoopActor

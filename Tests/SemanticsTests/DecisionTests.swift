@@ -61,6 +61,9 @@ struct TaskDialogueTests {
         dialogue.replacementRequest = RequestRecord(url: url, method: "PUT")
         dialogue.hasPassedBeginDate = true
         dialogue.authentication.identity = .without
+        let kept = KeptAnswer(.challenge(.performDefaultHandling), to: .didCreate)
+        dialogue.keptAnswer = kept
+        #expect(dialogue.keptAnswer == kept)
         #expect(dialogue.held == HeldResponse(response, bodyLength: 3))
         #expect(dialogue.becameTask == TaskID(rawValue: 7))
         #expect(dialogue.replacementRequest?.method == "PUT")
@@ -70,7 +73,8 @@ struct TaskDialogueTests {
         let copy = dialogue
         let removals: [(inout TaskDialogue) -> Void] = [
             { $0.held = nil }, { $0.becameTask = nil }, { $0.replacementRequest = nil },
-            { $0.hasPassedBeginDate = false }, { $0.authentication = TaskAuthentication() },
+            { $0.hasPassedBeginDate = false }, { $0.keptAnswer = nil },
+            { $0.authentication = TaskAuthentication() },
         ]
         for remove in removals {
             #expect(dialogue != TaskDialogue())

@@ -24,15 +24,24 @@ struct TaskMachineTests {
 
     static let error = TransferError.url(.networkConnectionLost)
 
-    static let table: [Step] = [
+    /// `interrupted` ends a task wherever `cancel` does.
+    static let table: [Step] =
+        moves
+        + moves.filter { $0.input == .cancel }.map { step in
+            Step(
+                step.phase, .interrupted(error), step.next,
+                step.orders.map { $0 == .complete(.cancelled) ? .complete(error) : $0 })
+        }
+
+    private static let moves: [Step] = [
         Step(.suspended, .resume(beginsLater: false), .waitingForSlot, [.save, .enterQueue]),
         Step(
             .suspended, .resume(beginsLater: true), .waitingForBeginDate,
             [.save, .waitForBeginDate]),
         Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
-        Step(.suspended, .failed(error), .completed, [.dropContent, .complete(error)]),
-
-        Step(.suspended, .answered, .finishing, [.keepContent]),
+        // S-77
+        Step(.suspended, .failed(error), .suspended, [.save]),
+        Step(.suspended, .answered, .suspended, [.save]),
         Step(.suspended, .handedOver, .completed, [.retire]),
         Step(.suspended, .suspend, .suspended, [.save]),
         Step(.held, .suspend, .held, [.save]),
@@ -97,15 +106,14 @@ struct TaskMachineTests {
         Step(.held, .again, .suspended, [.freeSlot, .save]),
         Step(.held, .retry, .suspended, [.freeSlot, .save]),
         Step(.held, .detach, .suspended, [.stopAttempt, .freeSlot, .save]),
-        Step(.held, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(.held, .answered, .suspended, [.freeSlot, .save]),
         Step(.held, .handedOver, .completed, [.retire]),
         Step(
             .held, .cancel, .completed,
             [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
-        Step(
-            .held, .failed(error), .completed,
-            [.stopAttempt, .freeSlot, .dropContent, .complete(error)]),
+        Step(.held, .failed(error), .suspended, [.stopAttempt, .freeSlot, .save]),
 
+        Step(.finishing, .suspend, .finishing, [.save]),
         Step(.finishing, .contentKept, .completed, [.complete(nil)]),
         Step(.finishing, .again, .waitingForSlot, [.save, .enterQueue]),
         Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
@@ -121,7 +129,7 @@ struct TaskMachineTests {
         .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
         .beginDateReached, .decided, .bodyGiven, .slotGranted, .detach, .again, .retry, .retryDue,
         .answered,
-        .failed(error), .contentKept, .handedOver,
+        .failed(error), .contentKept, .handedOver, .interrupted(error),
     ]
 
     @Test(arguments: phases, inputs)
@@ -186,7 +194,11 @@ struct TaskMachineTests {
             case .again, .retry, .answered: isAttempting = false
             default: break
             }
-            for order in machine.handle(input) {
+            var orders = machine.handle(input)
+            if case .fail(let error)? = orders.last {
+                orders = orders.dropLast() + machine.handle(.interrupted(error))
+            }
+            for order in orders {
                 #expect(ends == 0, "\(order) after the end")
                 switch order {
                 case .enterQueue:
@@ -237,6 +249,42 @@ struct TaskMachineTests {
         // A call too many is not put by for a later suspend.
         #expect(machine.handle(.resume(beginsLater: false)) == [])
         #expect(machine.handle(.suspend) == [.leaveQueue, .save] && machine.suspendCount == 1)
+    }
+
+    @Test(
+        arguments: [
+            (.answered, [.save, .keepContent], .finishing),
+            (.failed(error), [.save, .fail(error)], .suspended),
+        ] as [(Input, [Order], Phase)])
+    func `what comes for a suspended task counts when it is resumed (S-77)`(
+        input: Input, orders: [Order], next: Phase
+    ) {
+        for phase in [Phase.suspended, .held] {
+            var machine = TaskMachine(phase: phase, suspendCount: 2)
+            _ = machine.handle(input)
+            // S-56: a crash would lose it.
+            #expect(machine.state == .suspended && machine.hasLiveAttempt)
+            #expect(machine.handle(.resume(beginsLater: false)) == [.save])
+            #expect(machine.phase == .suspended)
+            #expect(machine.handle(.resume(beginsLater: true)) == orders)
+            #expect(machine.phase == next && !machine.isSuspended)
+        }
+    }
+
+    @Test
+    func `a task can be suspended while its content is put in its place (S-77)`() {
+        var machine = TaskMachine(phase: .finishing)
+        _ = machine.handle(.suspend)
+        #expect(machine.state == .suspended && machine.hasLiveAttempt)
+        #expect(machine.handle(.contentKept) == [.save])
+        #expect(machine.state == .suspended)
+        #expect(machine.handle(.resume(beginsLater: false)) == [.complete(nil)])
+
+        var failing = TaskMachine(phase: .finishing, suspendCount: 1)
+        _ = failing.handle(.failed(Self.error))
+        #expect(failing.handle(.contentKept) == [])  // the first failure is the reason
+        #expect(
+            failing.handle(.resume(beginsLater: false)) == [.save, .fail(Self.error)])
     }
 
     @Test

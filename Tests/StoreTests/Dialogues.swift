@@ -58,6 +58,11 @@ extension World {
         replaced.held = HeldResponse(.cookie)
         replaced.becameTask = TaskID(rawValue: .max)
         dialogues.append(replaced)
+        for kept in keptAnswers {
+            var dialogue = TaskDialogue()
+            dialogue.keptAnswer = kept
+            dialogues.append(dialogue)
+        }
         return dialogues.enumerated().map { index, dialogue in
             let created = makeTask(in: session, request: index % 2 == 0 ? .plain : .rich)
             var changed = created
@@ -67,5 +72,58 @@ extension World {
             changed.dialogue = dialogue
             return (created, changed)
         }
+    }
+
+    /// Answers that use every disposition and every member (S-77).
+    private var keptAnswers: [KeptAnswer] {
+        func notice(_ kind: DecisionKind) -> DecisionNotice {
+            DecisionNotice(
+                id: DecisionID(rawValue: 9), kind: kind, deadline: Timestamp(milliseconds: 5))
+        }
+        let challenge = EventBody.didReceiveChallenge(
+            Challenge(.plain(.digest, realm: nil), failureResponse: .cookie),
+            decision: notice(.taskChallenge))
+        let redirect = EventBody.willPerformHTTPRedirection(
+            .cookie, request: .rich, decision: notice(.redirect))
+        let response = EventBody.didReceiveResponse(.cookie, decision: notice(.response))
+        let cache = EventBody.willCacheResponse(.plain, decision: notice(.cache))
+        let delayed = EventBody.willBeginDelayedRequest(
+            .staged, decision: notice(.delayedRequest))
+        let identity = ClientIdentity.pem(certificate: "-----BEGIN", key: "-----KEY")
+        return [
+            KeptAnswer(
+                .challenge(
+                    .useCredential(
+                        Credential(
+                            .password(user: "änn", password: "open sesame"),
+                            persistence: .forSession))),
+                to: challenge),
+            KeptAnswer(
+                .challenge(.useCredential(Credential(.identity(identity), persistence: .none))),
+                to: challenge),
+            KeptAnswer(
+                .challenge(
+                    .useCredential(Credential(.serverTrust(leaf: [1, 0]), persistence: .none))),
+                to: challenge),
+            KeptAnswer(.challenge(.useCredential(nil)), to: challenge),
+            KeptAnswer(.challenge(.performDefaultHandling), to: challenge),
+            KeptAnswer(.challenge(.cancelAuthenticationChallenge), to: challenge),
+            KeptAnswer(.challenge(.rejectProtectionSpace), to: challenge),
+            KeptAnswer(.redirect(.follow(nil)), to: redirect),
+            KeptAnswer(.redirect(.follow(.rich)), to: redirect),
+            KeptAnswer(.redirect(.stop), to: redirect),
+            KeptAnswer(.response(.allow), to: response),
+            KeptAnswer(.response(.cancel), to: response),
+            KeptAnswer(.response(.becomeDownload), to: response),
+            KeptAnswer(.cache(.refuse), to: cache),
+            KeptAnswer(.cache(.store(storagePolicy: nil, userInfo: nil)), to: cache),
+            KeptAnswer(
+                .cache(.store(storagePolicy: .allowedInMemoryOnly, userInfo: [:])), to: cache),
+            KeptAnswer(
+                .cache(.store(storagePolicy: nil, userInfo: ["mark": "7", "": "ä"])), to: cache),
+            KeptAnswer(.delayedRequest(.continue), to: delayed),
+            KeptAnswer(.delayedRequest(.useNewRequest(.staged)), to: delayed),
+            KeptAnswer(.delayedRequest(.cancel), to: delayed),
+        ]
     }
 }

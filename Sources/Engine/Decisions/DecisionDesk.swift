@@ -20,24 +20,57 @@ final class DecisionDesk {
     /// The decisions of a session that wait, oldest first.
     func pending(of session: SessionID) -> [DecisionRecord] {
         runners.values.filter { $0.record.session == session }
-            .compactMap { $0.decision?.record }
+            .compactMap { $0.decision?.shown }
             .sorted { $0.id < $1.id }
     }
 }
 
-/// A decision that waits, and its clock.
+/// A decision that waits, and its clock, which stands while nobody who waits for it moves (S-77).
 @LoopActor
 final class PendingDecision {
     private(set) var record: DecisionRecord
+    private let clock: any Clock
     private let timer: LoopTimer
+    private var countdown: Countdown
 
-    /// Counts from now on.
+    /// Stands, until it is told to run.
     init(
-        _ record: DecisionRecord, limit: Duration, onExpiry: @escaping @LoopActor () -> Void
+        _ record: DecisionRecord, limit: Duration, clock: any Clock,
+        onExpiry: @escaping @LoopActor () -> Void
     ) {
         self.record = record
+        self.clock = clock
+        countdown = Countdown(remaining: limit)
         timer = LoopTimer(action: onExpiry)
-        timer.arm(after: limit)
+    }
+
+    /// The clock runs from now on, or stands.
+    /// - Returns: whether the deadline has moved, since the clock has stood.
+    func run(_ shouldRun: Bool) -> Bool {
+        let ran = countdown.end != nil
+        countdown.run(shouldRun, at: clock.uptime)
+        guard shouldRun != ran else { return false }
+        guard shouldRun else {
+            timer.cancel()
+            return false
+        }
+        timer.arm(after: countdown.remaining(at: clock.uptime))
+        let deadline = earliestDeadline
+        defer { record.deadline = deadline }
+        return record.deadline != deadline
+    }
+
+    /// The decision as it stands: the deadline of a clock that stands moves on.
+    var shown: DecisionRecord {
+        guard countdown.end == nil else { return record }
+        var record = record
+        record.deadline = earliestDeadline
+        return record
+    }
+
+    private var earliestDeadline: Timestamp {
+        let left = countdown.remaining(at: clock.uptime)
+        return Timestamp(milliseconds: clock.now.milliseconds + Int64(left.seconds * 1000))
     }
 
     /// Nothing will expire any more.

@@ -36,6 +36,19 @@ final class TrustLine {
         questions[Subject(trust, space)] = Question(asker: runner)
     }
 
+    /// Whether one of those that wait with the asker runs.
+    func isAwaited(besides asker: TaskRunner) -> Bool {
+        questions.values.contains { question in
+            question.asker === asker
+                && question.others.contains { $0.machine.phase == .waitingForDecision }
+        }
+    }
+
+    /// The task that has asked in this one's place; nil for one that does not wait behind another.
+    func asker(for runner: TaskRunner) -> TaskRunner? {
+        questions.values.first { question in question.others.contains { $0 === runner } }?.asker
+    }
+
     /// The task does not ask any more.
     ///
     /// - Returns: those that have waited with it.

@@ -8,7 +8,7 @@ extension Gateway {
     public func decision(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(GatewayError) -> DecisionRecord {
-        if let record = services.decisions.runner(of: id)?.decision?.record {
+        if let record = services.decisions.runner(of: id)?.decision?.shown {
             guard record.tenant == tenant else { throw .noSuchDecision }
             return record
         }

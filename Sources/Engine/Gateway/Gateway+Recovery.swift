@@ -25,15 +25,16 @@ extension Gateway {
         var ending: [TaskRunner] = []
         for runner in runners.values.sorted(by: { $0.record.id < $1.record.id }) {
             if !runner.record.hasLiveAttempt {
-                runner.resume()
+                // A suspended one is here for its decision, and is kept as it is.
+                if runner.record.state != .suspended { runner.resume() }
             } else if runner.record.checkpoint != nil {
                 runner.record.countOfBytesReceived =
                     runner.record.checkpoint?.point.receivedCount ?? 0
-                runner.fail(.disconnected)
+                runner.interrupt(.disconnected)
                 ending.append(runner)
             } else {
                 discardPart(of: runner.record.id)
-                runner.send(.failed(.disconnected))
+                runner.send(.interrupted(.disconnected))
             }
         }
         for runner in ending { await runner.completion(within: .seconds(60)) }

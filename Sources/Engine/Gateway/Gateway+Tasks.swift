@@ -109,7 +109,7 @@ extension Gateway {
     public func cancelProducingResumeData(
         _ id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> TaskView {
-        try await end(id, tenant) { $0.fail(.cancelled) }
+        try await end(id, tenant) { $0.interrupt(.cancelled) }
     }
 
     private func end(

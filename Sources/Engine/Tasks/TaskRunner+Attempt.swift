@@ -67,7 +67,7 @@ extension TaskRunner: AttemptObserver {
         if case .ask(let question, let response)? = exchange.sequel {
             guard !exchange.hold(bytes) else { return .proceed }
             // What does not fit stays on the wire.
-            if decision == nil { ask(question, after: response) }
+            if !isAsked { ask(question, after: response) }
             return pauseForDecision()
         }
         if exchange.sequel != nil { return takeRest(bytes) }
@@ -106,7 +106,7 @@ extension TaskRunner: AttemptObserver {
     /// A delegate is asked now, and what is still coming is kept for it meanwhile; anything else goes on without the rest.
     private func restIsOver() {
         if case .ask(let question, let response)? = exchange.sequel {
-            if decision == nil { ask(question, after: response) }
+            if !isAsked { ask(question, after: response) }
             updateIdleTimer()
         } else if exchange.sequel != nil, let metrics = exchange.stop() {
             attemptDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: false))
@@ -142,7 +142,7 @@ extension TaskRunner: AttemptObserver {
         case .ask(let question, let response):
             hold(response, end)
             storeRedirect(end)
-            if decision == nil { ask(question, after: response) }
+            if !isAsked { ask(question, after: response) }
             tryAgain()
         case .authenticate:
             caching?.keepDecision()
@@ -160,7 +160,8 @@ extension TaskRunner: AttemptObserver {
         case nil:
             lengthVerified = end.lengthVerified
             if let error = end.error ?? finishParts() {
-                attemptFailed(error)
+                // A suspended task whose connection is lost does as if its time was over (S-32, S-77).
+                if machine.phase == .held, canDetach { detach() } else { attemptFailed(error) }
             } else if isShort {
                 // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
                 if mayAskForMore() {

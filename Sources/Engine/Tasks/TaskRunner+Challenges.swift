@@ -211,7 +211,7 @@ extension TaskRunner {
 
     func apply(_ disposition: ChallengeDisposition, to challenge: Challenge) {
         switch challenge.space.method {
-        case .serverTrust: applyToTrust(disposition, challenge)
+        case .serverTrust: applyToTrust(disposition, challenge.serverTrust)
         case .clientCertificate: applyToIdentity(disposition, challenge.space)
         default: applyToSpace(disposition, challenge)
         }
@@ -272,34 +272,43 @@ extension TaskRunner {
         goOnAsDecided()
     }
 
-    private func applyToTrust(_ disposition: ChallengeDisposition, _ challenge: Challenge) {
-        guard let trust = challenge.serverTrust else { return }
-        let space = challenge.space
-        let isAccepted: Bool
+    private func applyToTrust(_ disposition: ChallengeDisposition, _ trust: ServerTrust?) {
         switch disposition {
-        case .useCredential(.some): isAccepted = true
-        case .useCredential(nil), .performDefaultHandling: isAccepted = false
+        case .useCredential(.some): goOnAsDecided()
+        case .useCredential(nil), .performDefaultHandling:
+            if let trust, !trust.isTrusted { fail(trust.error) } else { goOnAsDecided() }
         case .cancelAuthenticationChallenge, .rejectProtectionSpace:
-            let together = [self] + session.trust.close(about: trust, at: space, by: self)
-            for runner in together { runner.fail(trust.error) }
-            return
+            fail(trust?.error ?? .cancelled)
         }
+    }
+
+    /// What is decided about a server's certificate is decided for the session, whoever has asked.
+    ///
+    /// - Returns: the tasks that have waited with this one; none where it is about something else.
+    func noteTrust(
+        _ disposition: ChallengeDisposition, _ challenge: Challenge
+    ) -> [TaskRunner] {
+        guard let trust = challenge.serverTrust else { return [] }
+        let space = challenge.space
+        switch disposition {
+        case .useCredential(let credential):
+            know(trust, at: space, mustVerify: credential == nil)
+        case .performDefaultHandling: know(trust, at: space, mustVerify: true)
+        case .cancelAuthenticationChallenge, .rejectProtectionSpace: break
+        }
+        return session.trust.close(about: trust, at: space, by: self)
+    }
+
+    private func know(_ trust: ServerTrust, at space: ProtectionSpace, mustVerify: Bool) {
         session.know(
             KnownLeaf(
                 host: space.host, port: space.port, fingerprint: trust.leaf,
-                mustVerify: !isAccepted))
-        let together = [self] + session.trust.close(about: trust, at: space, by: self)
-        for runner in together {
-            if isAccepted || trust.isTrusted {
-                runner.goOnAsDecided()
-            } else {
-                runner.fail(trust.error)
-            }
-        }
+                mustVerify: mustVerify))
     }
 
     /// The task has ended while it asked: those that waited with it go on, and one of them asks.
     func leaveTrustLine() {
+        session.trust.asker(for: self)?.runDecisionClock()
         guard case .didReceiveChallenge(let challenge, _)? = decision?.record.question,
             let trust = challenge.serverTrust
         else { return }

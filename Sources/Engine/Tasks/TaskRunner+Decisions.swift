@@ -30,10 +30,18 @@ extension TaskRunner {
     }
 
     private func wait(for decision: DecisionRecord) {
-        self.decision = PendingDecision(decision, limit: decisionTime) { [weak self] in
-            self?.decisionExpired()
+        self.decision = PendingDecision(decision, limit: decisionTime, clock: services.clock) {
+            [weak self] in self?.decisionExpired()
         }
         services.decisions.open(decision.id, of: self)
+        runDecisionClock()
+    }
+
+    /// A decision's clock runs while one of those runs that wait for the answer (S-77).
+    func runDecisionClock() {
+        let moves = !machine.isSuspended || session.trust.isAwaited(besides: self)
+        if let decision, decision.run(moves) { session.journal.save(decision.record) }
+        session.trust.asker(for: self)?.runDecisionClock()
     }
 
     /// The gateway was started again while the decision waited: it has its whole time once more (S-56).
@@ -72,19 +80,19 @@ extension TaskRunner {
         }
         try check(answer, of: record.question)
         closeDecision(as: .answered)
-        apply(answer, to: record.question)
+        decide(answer, record.question)
     }
 
     private func decisionExpired() {
         guard let question = decision?.record.question else { return }
         closeDecision(as: .expired)
         switch question {
-        case .didReceiveChallenge: apply(.challenge(.performDefaultHandling), to: question)
-        case .willPerformHTTPRedirection: apply(.redirect(.follow(nil)), to: question)
-        case .didReceiveResponse: apply(.response(.allow), to: question)
-        case .willBeginDelayedRequest: apply(.delayedRequest(.continue), to: question)
+        case .didReceiveChallenge: decide(.challenge(.performDefaultHandling), question)
+        case .willPerformHTTPRedirection: decide(.redirect(.follow(nil)), question)
+        case .didReceiveResponse: decide(.response(.allow), question)
+        case .willBeginDelayedRequest: decide(.delayedRequest(.continue), question)
         case .willCacheResponse:
-            apply(.cache(.store(storagePolicy: nil, userInfo: nil)), to: question)
+            decide(.cache(.store(storagePolicy: nil, userInfo: nil)), question)
         case .needNewBodyStream:
             fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
         default: break
@@ -100,6 +108,42 @@ extension TaskRunner {
             throw .answerNotPossible("The task is a download already.")
         default: break
         }
+    }
+
+    /// The decision is made: for this task, and for those that wait with it.
+    private func decide(_ answer: DecisionAnswer, _ question: EventBody) {
+        var together = [self]
+        if case .challenge(let disposition) = answer,
+            case .didReceiveChallenge(let challenge, _) = question
+        {
+            together += noteTrust(disposition, challenge)
+        }
+        for runner in together { runner.actWhenResumed(on: KeptAnswer(answer, to: question)) }
+    }
+
+    /// A suspended task keeps the answer until it goes on (S-77).
+    private func actWhenResumed(on decided: KeptAnswer) {
+        guard !isOver else { return }
+        record.dialogue.keptAnswer = decided
+        guard machine.isSuspended else { return act(on: decided) }
+        setAsksForDecision(false)
+        save()
+        if isAtRest { services.onRest?(self) }
+    }
+
+    /// Carries an answer out.
+    func act(on decided: KeptAnswer) {
+        record.dialogue.keptAnswer = nil
+        apply(decided.answer, to: decided.question)
+    }
+
+    /// Whether the delegate has been asked, and the answer not been acted on.
+    var isAsked: Bool { decision != nil || record.dialogue.keptAnswer != nil }
+
+    /// Whether the delegate was asked, or has answered, about more than the begin of the task.
+    var hasBeenAsked: Bool {
+        let question = decision?.record.question ?? record.dialogue.keptAnswer?.question
+        return question.map { $0.name != "task.willBeginDelayedRequest" } ?? false
     }
 
     private func apply(_ answer: DecisionAnswer, to question: EventBody) {

@@ -56,6 +56,7 @@ extension TaskRunner {
         if record.dialogue != TaskDialogue() {
             record.dialogue.authentication = TaskAuthentication()
             record.dialogue.hasToldOfWaiting = false
+            record.dialogue.keptAnswer = nil
         }
         showProgress()
         session.journal.save(record)

@@ -231,8 +231,8 @@ extension TaskRunner {
     }
 
     /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a download can be asked for.
-    private var canDetach: Bool {
-        guard record.currentRequest.isSafe, record.currentRequest.body == nil, decision == nil
+    var canDetach: Bool {
+        guard record.currentRequest.isSafe, record.currentRequest.body == nil, !isAsked
         else { return false }
         return record.response == nil || resumePoint != nil
     }

@@ -144,14 +144,16 @@ final class TaskRunner {
     var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
 
     var waitReason: WaitReason? {
+        guard !machine.isSuspended else { return nil }
         let asks =
             exchange.isPaused(for: .decision) || asksAboutHeldResponse || proposedForCache != nil
         return machine.waitReason ?? (asks ? .decision : nil)
     }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
-        machine.phase == .suspended && sink == nil && waiters.isEmpty && contentWaiters.isEmpty
-            && !isParking && bodyPipe == nil && decision == nil && record.dialogue.held == nil
+        machine.phase == .suspended && !machine.hasLiveAttempt && !machine.asksForDecision
+            && sink == nil && waiters.isEmpty && contentWaiters.isEmpty && !isParking
+            && bodyPipe == nil && decision == nil && record.dialogue.held == nil
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
@@ -161,16 +163,19 @@ final class TaskRunner {
     // MARK: Inputs
 
     func resume() {
-        if machine.phase == .suspended, record.dialogue.held != nil, decision == nil {
-            // A decision has let it through, and the gateway was stopped on the way.
-            waitForDecision()
-            deliverHeld()
-        }
-        let delay = beginDelay
-        if delay <= .zero, machine.phase == .suspended, machine.suspendCount == 1 {
-            _ = asksAboutDelay()
-        }
+        guard machine.suspendCount == 1 else { return send(.resume(beginsLater: false)) }
+        let isBetweenAttempts = machine.phase == .suspended && !machine.hasLiveAttempt
+        let kept = record.dialogue.keptAnswer
+        // A decision has let it through, and the gateway was stopped on the way.
+        let isLetThrough =
+            isBetweenAttempts && record.dialogue.held != nil && decision == nil && kept == nil
+        if isLetThrough || (kept != nil && isBetweenAttempts) { waitForDecision() }
+        let delay = isLetThrough || hasBeenAsked ? .zero : beginDelay
+        if delay <= .zero, isBetweenAttempts, kept == nil { _ = asksAboutDelay() }
         send(.resume(beginsLater: delay > .zero))
+        guard !machine.isSuspended else { return }
+        if isLetThrough { deliverHeld() }
+        if let kept { act(on: kept) }
     }
 
     func send(_ input: TaskMachine.Input) {
@@ -180,14 +185,20 @@ final class TaskRunner {
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
     func cancel() {
-        if keepsPart { fail(.cancelled) } else { send(.cancel) }
+        if keepsPart { interrupt(.cancelled) } else { send(.cancel) }
     }
 
-    /// Ends the task with an error; what has come stays, to be read (S-58), or for another task to go on from (S-35).
+    /// Ends the task with an error; a suspended one when it is resumed (S-77).
     func fail(_ error: TransferError) {
+        if machine.isSuspended { send(.failed(error)) } else { interrupt(error) }
+    }
+
+    /// Ends the task with an error whether it is suspended or not; what has come stays, to be read (S-58), or for another
+    /// task to go on from (S-35).
+    func interrupt(_ error: TransferError) {
         guard !isAbandoned, !isParking, machine.phase != .completed else { return }
         guard canPark || keepsPart else {
-            send(.failed(error))
+            send(.interrupted(error))
             return
         }
         isParking = true
@@ -200,7 +211,7 @@ final class TaskRunner {
             isParking = false
             guard !isAbandoned else { return }
             send(
-                .failed(
+                .interrupted(
                     data.map { error.adding(.string($0), for: TransferError.resumeDataKey) }
                         ?? error))
         }
@@ -286,6 +297,7 @@ final class TaskRunner {
         case .keepContent: keepContent()
         case .dropContent: dropContent()
         case .save: save()
+        case .fail(let error): fail(error)
         case .complete(let error): complete(error)
         case .retire: retire()
         }
@@ -307,6 +319,7 @@ final class TaskRunner {
             }
         }
         armTimeouts()
+        runDecisionClock()
         session.journal.save(record)
     }
 

@@ -42,7 +42,8 @@ extension Credential {
         static let persistence: UInt8 = 4
     }
 
-    fileprivate func write(to writer: inout RecordWriter) {
+    /// Writes all of it. The record must be sealed.
+    func write(to writer: inout RecordWriter) {
         switch proof {
         case .password(let user, let password):
             writer.put(
@@ -58,7 +59,8 @@ extension Credential {
         if persistence != .permanent { writer.put(Field.persistence, persistence.rawValue) }
     }
 
-    fileprivate init(_ reader: RecordReader) throws(StoreError) {
+    /// Reads what `write` has written.
+    init(_ reader: RecordReader) throws(StoreError) {
         var reader = reader
         var proof: Proof?
         var persistence = CredentialPersistence.permanent

@@ -9,6 +9,7 @@ extension TaskDialogue {
         static let replacementRequest: UInt8 = 4
         static let hasPassedBeginDate: UInt8 = 5
         static let hasToldOfWaiting: UInt8 = 6
+        static let keptAnswer: UInt8 = 7
     }
 
     /// Writes what was said. Every byte of the authentication is secret.
@@ -27,6 +28,7 @@ extension TaskDialogue {
         }
         parts.clear.put(Field.hasPassedBeginDate, hasPassedBeginDate)
         parts.clear.put(Field.hasToldOfWaiting, hasToldOfWaiting)
+        if let keptAnswer { parts.put(Field.keptAnswer, record: { keptAnswer.write(to: &$0) }) }
     }
 
     /// Reads what `write` has written.
@@ -36,6 +38,7 @@ extension TaskDialogue {
         self.init()
         var held = RecordHalves()
         var replacementRequest = RecordHalves()
+        var keptAnswer = RecordHalves()
         for part in [clear, secret] {
             guard var reader = part else { continue }
             while let field = try reader.next() {
@@ -47,6 +50,7 @@ extension TaskDialogue {
                 case Field.replacementRequest: replacementRequest.take(try reader.record())
                 case Field.hasPassedBeginDate: hasPassedBeginDate = try reader.bool()
                 case Field.hasToldOfWaiting: hasToldOfWaiting = try reader.bool()
+                case Field.keptAnswer: keptAnswer.take(try reader.record())
                 default: try reader.skip()
                 }
             }
@@ -55,6 +59,7 @@ extension TaskDialogue {
         if replacementRequest.isPresent {
             self.replacementRequest = try RequestRecord(replacementRequest, original: original)
         }
+        if keptAnswer.isPresent { self.keptAnswer = try KeptAnswer(keptAnswer) }
     }
 }
 

@@ -77,3 +77,15 @@ extension DecisionAnswer {
                 Credential(.password(user: user, password: password), persistence: persistence)))
     }
 }
+
+extension EventRecorder {
+    /// The first decision that a task was asked about, once its event is here.
+    func question(of task: TaskID) async throws -> DecisionID {
+        var found: DecisionID?
+        try await eventually("a question") {
+            found = events(of: task).lazy.compactMap(\.body.decision?.id).first
+            return found != nil
+        }
+        return try #require(found)
+    }
+}
