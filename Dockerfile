@@ -18,8 +18,8 @@ RUN --mount=type=cache,target=/src/.build \
 FROM debian:bookworm-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
-        ca-certificates libcurl4 libevent-2.1-7 libgssapi-krb5-2 libpsl5 libsqlite3-0 libssl3 \
-        libstdc++6 publicsuffix \
+        ca-certificates libbrotli1 libcurl4 libevent-2.1-7 libgssapi-krb5-2 libpsl5 libsqlite3-0 \
+        libssl3 libstdc++6 libzstd1 publicsuffix zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin ferry \
     && install -d -o ferry -g ferry -m 700 /data

@@ -48,6 +48,10 @@ let package = Package(
         // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
+        .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         room("Diagnostics", [logging]),
         room("Semantics"),
@@ -55,7 +59,10 @@ let package = Package(
         room("Loop", ["CEvent"]),
         room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
         room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
-        room("Curl", ["Engine", "Semantics", "Loop", "CCurl", "COpenSSL", "CGSSAPI"]),
+        room("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
+        room(
+            "Curl",
+            ["Engine", "Semantics", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
         room("PSL", ["Engine", "CPSL"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         room("Sealing", ["Engine", "Semantics", crypto]),
@@ -75,6 +82,7 @@ let package = Package(
             swiftSettings: strict),
         proof("JSONTests", ["JSON"]),
         proof("SemanticsTests", ["Semantics"]),
+        proof("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
         proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
         proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),
         proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),

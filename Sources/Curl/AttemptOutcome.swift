@@ -9,7 +9,7 @@ enum AttemptOutcome {
     /// Why a transfer has failed; `tried` are the addresses that there was a socket for.
     static func error(
         of failure: CurlFailure, on easy: EasyHandle, wasDenied: Bool, tried: [IPAddress],
-        contentEncoding: String?, of request: AttemptRequest
+        of request: AttemptRequest
     ) -> TransferError {
         var circumstances = CurlCircumstances()
         circumstances.wasDenied = wasDenied
@@ -18,7 +18,6 @@ enum AttemptOutcome {
         circumstances.osErrno = Int32(truncatingIfNeeded: easy.long(CURLINFO_OS_ERRNO))
         circumstances.sslVerifyResult = easy.long(CURLINFO_SSL_VERIFYRESULT)
         circumstances.requestByteCount = Int64(easy.long(CURLINFO_REQUEST_SIZE))
-        circumstances.contentEncoding = contentEncoding
         return error(failure, easy.words(for: failure), circumstances, at: request.url)
     }
 

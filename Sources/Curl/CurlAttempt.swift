@@ -43,7 +43,9 @@ final class CurlAttempt: Attempt {
     /// The same for a body that is not pulled, and so has no other way to rest than `pause()`.
     private var isSenderResting = false
     /// Not receiving for the rest of this turn of the loop, so that others get theirs.
-    private(set) var isYielding = false
+    var isYielding = false
+    /// The content, where it is decoded: see `CurlAttempt+Decoding`.
+    private(set) var codedContent: CodedContent?
     /// How much of the request's body has left.
     var sentByteCount: Int64 = 0
     /// Sending a body that is pulled: see `CurlAttempt+Upload`.
@@ -55,7 +57,7 @@ final class CurlAttempt: Attempt {
 
     // Why a callback ended the transfer, if one did.
     private var wasDenied = false
-    private var wasStopped = false
+    private(set) var wasStopped = false
     private var fault: String?
     /// The response is whole as far as can be told, and no further.
     private var isUnverified = false
@@ -194,7 +196,10 @@ final class CurlAttempt: Attempt {
     private func offer(_ head: ResponseHead, to observer: any AttemptObserver) -> FlowVerdict {
         let verdict = obey(observer.attemptDidReceive(head))
         headIsTaken = verdict == .proceed || verdict == .stop
-        if headIsTaken { heldHead = nil }
+        if headIsTaken {
+            heldHead = nil
+            codedContent = CodedContent(head, of: request)
+        }
         return verdict
     }
 
@@ -207,24 +212,16 @@ final class CurlAttempt: Attempt {
             guard verdict == .proceed else { return verdict }
         }
         let new = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(takenAhead))
-        guard !new.isEmpty else {
-            takenAhead -= bytes.count
-            return .proceed
-        }
-        guard share.admits(self) else {
-            isYielding = true
-            return rest()
-        }
-        let verdict = obey(observer.attemptDidReceive(new))
+        var count = 0
+        let verdict =
+            if let codedContent {
+                deliver(new, of: codedContent, &count)
+            } else {
+                deliver(new, to: observer, &count)
+            }
         switch verdict {
-        case .proceed, .stop:
-            takenAhead = 0
-            share.spend(new.count)
-        case .pause: break
-        case .take(let count):
-            precondition((0...new.count).contains(count), "an observer takes what it was handed")
-            takenAhead += count
-            share.spend(count)
+        case .proceed, .stop: takenAhead = max(0, takenAhead - bytes.count)
+        case .pause, .take: takenAhead += count
         }
         return verdict
     }
@@ -264,7 +261,7 @@ final class CurlAttempt: Attempt {
         return rewindBody()
     }
 
-    private func obey(_ verdict: FlowVerdict) -> FlowVerdict {
+    func obey(_ verdict: FlowVerdict) -> FlowVerdict {
         switch verdict {
         case .proceed: break
         case .pause, .take:
@@ -276,13 +273,13 @@ final class CurlAttempt: Attempt {
     }
 
     /// libcurl holds what it has, and stops reading.
-    private func rest() -> FlowVerdict {
+    func rest() -> FlowVerdict {
         isReceiverResting = true
         return .pause
     }
 
     /// A verdict has ended the transfer; libcurl may go on for the rest of the turn, where it was told while unpausing.
-    var isEnding: Bool { wasStopped || fault != nil }
+    var isEnding: Bool { wasStopped || fault != nil || codedContent?.fault != nil }
 
     private func fail(_ sentence: String) -> FlowVerdict {
         fault = sentence
@@ -330,6 +327,7 @@ final class CurlAttempt: Attempt {
 
     private func finish(_ error: TransferError?) {
         guard let observer else { return release() }
+        let error = error ?? contentError
         let metrics = error == .destinationDenied ? deniedMetrics() : collectMetrics()
         metricsAtEnd = metrics
         self.observer = nil
@@ -344,6 +342,7 @@ final class CurlAttempt: Attempt {
 
     private func release() {
         upload?.body.letGo()
+        codedContent = nil
         if let easy { pool?.remove(easy) }
         easy = nil
         pool = nil
@@ -352,6 +351,7 @@ final class CurlAttempt: Attempt {
     private func error(_ code: CURLcode, _ easy: EasyHandle) -> TransferError? {
         if wasStopped { return nil }
         if let fault { return .badServerResponse(fault).at(request.url.string) }
+        if codedContent?.fault != nil { return contentError }
         if let fault = upload?.body.fault, code != CURLE_OK { return fault.at(request.url.string) }
         // What libcurl says of a trailer that is no field; nothing else of ours gets this far.
         if code == CURLE_BAD_FUNCTION_ARGUMENT, headIsTaken {
@@ -372,8 +372,7 @@ final class CurlAttempt: Attempt {
             if !wasAnswered, let error = handshake?.error(at: request.url.string) { return error }
         }
         return AttemptOutcome.error(
-            of: failure, on: easy, wasDenied: wasDenied, tried: tried,
-            contentEncoding: reader.head?.headers.first("Content-Encoding"), of: request)
+            of: failure, on: easy, wasDenied: wasDenied, tried: tried, of: request)
     }
 
     /// RFC 9112 §6.3: without a length and without chunks, the end of the connection is the end of the body.

@@ -233,7 +233,7 @@ final class CurlPool: ConnectionPool {
         }
         try easy.setRequest(
             request, proofs, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
-        try easy.setResponse(request, bufferSize: common.receiveBufferSize)
+        try easy.setResponse(bufferSize: common.receiveBufferSize)
         try easy.setCallbacks(attempt, request)
         return easy
     }

@@ -9,6 +9,8 @@ internal import Loop
 final class FairShare {
     /// A quarter of a millisecond of copying, or less.
     private static let bytesPerTurn = 256 << 10
+    /// Of decoding: as fast as most contents are, and a turn's share is a millisecond of it.
+    private static let bytesPerMicrosecond = 256
 
     private var left = FairShare.bytesPerTurn
     private var isRefillDue = false
@@ -21,6 +23,11 @@ final class FairShare {
         if left > 0 { return true }
         waiting.append(attempt)
         return false
+    }
+
+    /// Takes what was decoded from the share of this turn: by the time that it took, where that is longer than usual.
+    func spend(_ byteCount: Int, in time: Duration) {
+        spend(max(byteCount, Int(time / .microseconds(1)) * FairShare.bytesPerMicrosecond))
     }
 
     /// Takes what was moved from the share of this turn.

@@ -1,5 +1,22 @@
 /// How a task deals with content codings (S-76; RFC 9110 §8.4).
 public struct ContentCoding: Hashable, Sendable {
+    /// A coding that the gateway takes off.
+    public enum Layer: String, CaseIterable, Sendable {
+        /// RFC 1952; several members are one content.
+        case gzip
+        /// RFC 1950, and what many send under the name: RFC 1951 without anything around it (RFC 9110 §8.4.1.2).
+        case deflate
+        /// RFC 7932.
+        case br
+        /// RFC 8878, in the window of RFC 9659; several frames are one content.
+        case zstd
+    }
+
+    /// More layers than this are nobody's honest content: it is left as it is.
+    static let layerLimit = 5
+    /// The same for a longer list, in bytes, which is not read.
+    private static let listLimit = 1024
+
     /// The `Accept-Encoding` that the gateway adds; nil where the client has its own.
     public let acceptEncoding: String?
     /// Whether bytes are decoded before they are delivered.
@@ -15,33 +32,55 @@ public struct ContentCoding: Hashable, Sendable {
             self.acceptEncoding = nil
             self.decodes = false
         } else {
-            self.acceptEncoding = type == .download ? "identity" : "gzip, deflate, br"
+            self.acceptEncoding = type == .download ? "identity" : Self.accepted
             self.decodes = type != .download
         }
     }
 
-    /// How many bytes will be delivered: `contentLength`, or `unknownSize` where it is nil or counts coded bytes.
-    public func expectedLength(contentLength: Int64?, contentEncoding: String?) -> Int64 {
-        guard let contentLength, !(decodes && Self.isCoded(contentEncoding)) else {
+    private static let accepted = Layer.allCases.map(\.rawValue).joined(separator: ", ")
+
+    /// How many bytes of a response will be delivered.
+    ///
+    /// - Parameters:
+    ///   - contentLength: of the response.
+    ///   - status: of the response.
+    ///   - headers: of the response.
+    /// - Returns: `contentLength`, or `unknownSize` where it is nil or counts coded bytes.
+    public func expectedLength(contentLength: Int64?, status: Int, headers: HeaderList) -> Int64 {
+        guard let contentLength, !decodes || Self.layers(of: headers, status: status).isEmpty else {
             return unknownSize
         }
         return contentLength
     }
 
-    /// Whether a `Content-Encoding` names a coding other than `identity`.
-    public static func isCoded(_ contentEncoding: String?) -> Bool {
-        codings(contentEncoding).contains { $0 != "identity" }
+    /// What is taken off a response's content where a task decodes.
+    ///
+    /// A coding that is not known, or too many of them, leave the whole content as it came; so does a part of a content
+    /// (206), which is one of its coded bytes (RFC 9110 §14.2).
+    ///
+    /// - Parameters:
+    ///   - headers: of the response.
+    ///   - status: of the response.
+    /// - Returns: the codings in the order in which they were put on; empty where the content is delivered as it is.
+    public static func layers(of headers: HeaderList, status: Int) -> [Layer] {
+        guard status != 206, let names = names(in: headers), names.count <= layerLimit else {
+            return []
+        }
+        let layers = names.compactMap { $0 == "x-gzip" ? .gzip : Layer(rawValue: $0) }
+        return layers.count == names.count ? layers : []
     }
 
-    /// Whether every coding of a `Content-Encoding` is one that the gateway asks for.
-    public static func canDecode(_ contentEncoding: String?) -> Bool {
-        codings(contentEncoding).allSatisfy(known.contains)
+    /// Whether a response's content has a coding other than `identity`.
+    static func isCoded(_ headers: HeaderList) -> Bool {
+        names(in: headers)?.isEmpty != true
     }
 
-    private static let known: Set<String> = ["gzip", "x-gzip", "deflate", "br", "identity"]
-
-    private static func codings(_ contentEncoding: String?) -> [String] {
-        (contentEncoding ?? "").split(separator: ",").map { $0.trimmingFieldSpace.asciiLowercased }
-            .filter { !$0.isEmpty }
+    /// The codings but for `identity`; nil where they are too many to be read.
+    private static func names(in headers: HeaderList) -> [String]? {
+        let values = headers.values(of: "Content-Encoding")
+        guard values.reduce(0, { $0 + $1.utf8.count }) <= listLimit else { return nil }
+        return values.flatMap { $0.split(separator: ",") }
+            .map { $0.trimmingFieldSpace.asciiLowercased }
+            .filter { !$0.isEmpty && $0 != "identity" }
     }
 }

@@ -15,8 +15,6 @@ public struct CurlCircumstances: Equatable, Sendable {
     public var sslVerifyResult = 0
     /// `CURLINFO_REQUEST_SIZE`: bytes of request heads that went out; 0 where none did.
     public var requestByteCount: Int64 = 0
-    /// `Content-Encoding` of the answer; nil without one.
-    public var contentEncoding: String?
 
     /// Nothing is known.
     public init() {}
@@ -45,8 +43,6 @@ public enum CurlErrorTable {
         case protocolUnsupported
         /// The verify result tells which certificate error.
         case certificate
-        /// The Content-Encoding tells whether the coding is unknown or its data are damaged.
-        case contentCoding
     }
 
     /// A code's name in curl.h and its meaning.
@@ -96,9 +92,6 @@ public enum CurlErrorTable {
         case .protocolUnsupported:
             circumstances.requestByteCount > 0 ? .cannotParseResponse : .unsupportedURL
         case .certificate: certificateError(circumstances.sslVerifyResult)
-        case .contentCoding:
-            ContentCoding.canDecode(circumstances.contentEncoding)
-                ? .cannotDecodeRawData : .cannotDecodeContentData
         }
     }
 
@@ -209,7 +202,7 @@ public enum CurlErrorTable {
         Row(name: "SSL_CIPHER", meaning: .error(.secureConnectionFailed)),
         // 60
         Row(name: "PEER_FAILED_VERIFICATION", meaning: .certificate),
-        Row(name: "BAD_CONTENT_ENCODING", meaning: .contentCoding),
+        Row(name: "BAD_CONTENT_ENCODING", meaning: .error(.cannotDecodeRawData)),
         Row(name: "OBSOLETE62", meaning: .error(.unknown)),
         Row(name: "FILESIZE_EXCEEDED", meaning: .error(.dataLengthExceedsMaximum)),
         Row(name: "USE_SSL_FAILED", meaning: .error(.secureConnectionFailed)),

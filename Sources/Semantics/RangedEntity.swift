@@ -55,10 +55,3 @@ extension ContentRange {
         self.init(parsing: text)
     }
 }
-
-extension ContentCoding {
-    /// Whether a response's content has a coding other than `identity`.
-    static func isCoded(_ headers: HeaderList) -> Bool {
-        headers.values(of: "Content-Encoding").contains { isCoded($0) }
-    }
-}

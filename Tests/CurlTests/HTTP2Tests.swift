@@ -139,6 +139,36 @@ import Testing
     }
 
     @LoopActor
+    @Test func `a coded body over HTTP/2 is whole or an error too (S-76, R-3)`() async throws {
+        let server = try await Nginx()
+        let network = Network(trustedCertificates: server.authorityPath)
+        let plain = Pattern.bytes(count: 300_000)
+        for coding in TestSupport.ContentCoding.allCases {
+            let coded = coding.encode(plain)
+            for isWhole in [true, false] {
+                let bytes = isWhole ? coded : Array(coded.dropLast())
+                server.upstream.on(
+                    "/upload/coded", .bytes(bytes, ["Content-Encoding": coding.rawValue]))
+                var offers = 0
+                let probe = try await network.fetch(
+                    server.url("/upload/coded"), decodes: true, mayPause: false
+                ) { probe in
+                    probe.onBody = { bytes in
+                        offers += 1
+                        guard offers % 3 == 1 else { return .proceed }
+                        LoopActor.post { probe.attempt?.resume() }
+                        return .take(bytes.count / 2)
+                    }
+                }
+                #expect(probe.head?.httpVersion == "2")
+                #expect(probe.error?.kind == (isWhole ? nil : .url(.cannotDecodeRawData)))
+                #expect(plain.starts(with: probe.body), "\(coding)")
+                #expect(!isWhole || probe.body == plain, "\(coding)")
+            }
+        }
+    }
+
+    @LoopActor
     @Test func `a shared connection serves those only who trust its leaf (S-75)`() async throws {
         let server = try await Nginx()
         let network = Network()

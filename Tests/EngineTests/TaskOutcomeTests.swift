@@ -299,7 +299,7 @@ struct TaskOutcomeTests {
     }
 
     @Test(arguments: [
-        (TaskType.data, HeaderList(), "gzip, deflate, br", true),
+        (TaskType.data, HeaderList(), "gzip, deflate, br, zstd", true),
         (.download, HeaderList(), "identity", false),
         (.data, HeaderList([HeaderField("accept-encoding", "zstd")]), "zstd", false),
     ]) @LoopActor

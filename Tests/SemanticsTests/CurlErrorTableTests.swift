@@ -146,14 +146,6 @@ struct CurlErrorTableTests {
         #expect(error?.underlying == underlying)
     }
 
-    @Test(arguments: [
-        ("gzip", -1015), ("GZIP", -1015), ("deflate, br", -1015), (nil, -1015), ("compress", -1016),
-        ("gzip, sdch", -1016),
-    ])
-    func `S-61: damaged data and an unknown coding differ`(coding: String?, expected: Int) {
-        #expect(code(61) { $0.contentEncoding = coding } == expected)
-    }
-
     @Test func `S-61: HTTP of a version that is not spoken is no unsupported URL`() {
         #expect(code(1) { $0.requestByteCount = 0 } == -1002)
         #expect(code(1) { $0.requestByteCount = 120 } == -1017)

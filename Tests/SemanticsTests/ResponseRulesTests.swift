@@ -168,12 +168,12 @@ struct ContentRangeTests {
 struct ContentCodingTests {
     @Test(
         arguments: [
-            (TaskType.data, [:], "gzip, deflate, br", true),
-            (.upload, [:], "gzip, deflate, br", true),
+            (TaskType.data, [:], "gzip, deflate, br, zstd", true),
+            (.upload, [:], "gzip, deflate, br, zstd", true),
             (.download, [:], "identity", false), (.data, ["accept-ENCODING": "gzip"], nil, false),
             (.download, ["Accept-Encoding": "gzip"], nil, false),
             (.data, ["Accept-Encoding": ""], nil, false),
-            (.data, ["Accept": "*/*"], "gzip, deflate, br", true),
+            (.data, ["Accept": "*/*"], "gzip, deflate, br, zstd", true),
         ] as [(TaskType, HeaderList, String?, Bool)])
     func `S-76: type and own header decide what is asked and decoded`(
         type: TaskType, headers: HeaderList, accept: String?, decodes: Bool
@@ -185,16 +185,41 @@ struct ContentCodingTests {
 
     @Test(
         arguments: [
-            (TaskType.data, 10, nil, 10), (.data, 10, "identity", 10), (.data, 10, "", 10),
-            (.data, 10, "gzip", -1), (.data, 10, "identity, BR", -1), (.data, nil, nil, -1),
-            (.download, 10, "gzip", 10), (.download, nil, "gzip", -1),
-        ] as [(TaskType, Int64?, String?, Int64)])
+            (TaskType.data, 10, 200, nil, 10), (.data, 10, 200, "identity", 10),
+            (.data, 10, 200, "", 10), (.data, 10, 200, "gzip", -1),
+            (.data, 10, 404, "identity, BR", -1), (.data, nil, 200, nil, -1),
+            (.data, 10, 200, "utf-8", 10), (.data, 10, 200, "gzip, aws-chunked", 10),
+            (.data, 10, 206, "gzip", 10), (.upload, 10, 200, "zstd", -1),
+            (.download, 10, 200, "gzip", 10), (.download, nil, 200, "gzip", -1),
+        ] as [(TaskType, Int64?, Int, String?, Int64)])
     func `S-76: a length is known unless bytes are decoded`(
-        type: TaskType, length: Int64?, contentEncoding: String?, expected: Int64
+        type: TaskType, length: Int64?, status: Int, contentEncoding: String?, expected: Int64
     ) {
         let coding = ContentCoding(for: type, headers: [:])
+        let headers = HeaderList(
+            contentEncoding.map { [HeaderField("Content-Encoding", $0)] } ?? [])
         #expect(
-            coding.expectedLength(contentLength: length, contentEncoding: contentEncoding)
+            coding.expectedLength(contentLength: length, status: status, headers: headers)
                 == expected)
+    }
+
+    @Test(
+        arguments: [
+            ([], []), (["identity"], []), ([""], []), ([" , ,"], []), (["gzip"], [.gzip]),
+            (["X-GZip"], [.gzip]), (["deflate, br"], [.deflate, .br]),
+            (["BR", "zstd"], [.br, .zstd]),
+            (["gzip,identity,\tgzip "], [.gzip, .gzip]), (["compress"], []), (["utf-8"], []),
+            (["gzip, utf-8"], []), (["aws-chunked,gzip"], []), (["gzip;q=1"], []), (["gz ip"], []),
+            (["br, br, br, br, br"], [.br, .br, .br, .br, .br]),
+            (["br, br, br", "br, br, br"], []),
+            ([String(repeating: "identity, ", count: 200) + "gzip"], []),
+        ] as [([String], [ContentCoding.Layer])])
+    func `S-76: what is known is taken off, and all that is not leaves the content as it is`(
+        values: [String], layers: [ContentCoding.Layer]
+    ) {
+        let headers = HeaderList(values.map { HeaderField("Content-Encoding", $0) })
+        #expect(ContentCoding.layers(of: headers, status: 200) == layers)
+        #expect(ContentCoding.layers(of: headers, status: 500) == layers)
+        #expect(ContentCoding.layers(of: headers, status: 206) == [])
     }
 }

@@ -1,6 +1,6 @@
 /// Content codings for scripted bodies, written without any compression: valid, and no shorter.
 ///
-/// Independent of zlib and brotli, so that a decoder is not tested against its own library.
+/// Independent of the codings' own libraries, so that a decoder is not tested against its own library.
 public enum ContentCoding: String, Sendable, CaseIterable {
     /// RFC 1952.
     case gzip
@@ -8,6 +8,8 @@ public enum ContentCoding: String, Sendable, CaseIterable {
     case deflate
     /// Brotli, RFC 7932.
     case br
+    /// Zstandard, RFC 8878.
+    case zstd
 
     /// `bytes` in this coding.
     public func encode(_ bytes: [UInt8]) -> [UInt8] {
@@ -21,6 +23,8 @@ public enum ContentCoding: String, Sendable, CaseIterable {
             return [0x78, 0x01] + Self.stored(bytes) + sum
         case .br:
             return Self.uncompressedBrotli(bytes)
+        case .zstd:
+            return Self.rawFrame(bytes)
         }
     }
 
@@ -61,6 +65,22 @@ public enum ContentCoding: String, Sendable, CaseIterable {
         }
         // ISLAST 1, ISLASTEMPTY 1; behind WBITS if nothing came before.
         all.append(all.isEmpty ? 0b110 : 0b11)
+        return all
+    }
+}
+
+extension ContentCoding {
+    /// A frame of raw blocks, with a window of 128 KiB and neither length nor checksum (RFC 8878 §3.1.1).
+    private static func rawFrame(_ bytes: [UInt8]) -> [UInt8] {
+        var all: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x38]
+        var rest = bytes[...]
+        repeat {
+            let block = rest.prefix(128 << 10)
+            rest = rest.dropFirst(block.count)
+            // Last_Block, Block_Type 0, Block_Size.
+            all += littleEndian(UInt32(block.count) << 3 | (rest.isEmpty ? 1 : 0)).prefix(3)
+            all += block
+        } while !rest.isEmpty
         return all
     }
 }

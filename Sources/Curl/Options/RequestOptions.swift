@@ -49,15 +49,9 @@ extension EasyHandle {
         }
     }
 
-    /// What is read of the response, and how.
-    func setResponse(_ request: AttemptRequest, bufferSize: Int) throws(CurlFailure) {
-        // libcurl keeps what it decodes while it is paused, up to all that one buffer holds: of gzip a thousand
-        // times its size.
-        let isHeldDecoded = request.decodesContent && request.mayPause
-        try set(CURLOPT_BUFFERSIZE, isHeldDecoded ? min(bufferSize, 16_384) : bufferSize)
-        // S-76: without this option libcurl hands out the coded bytes. The header that it would add is ours
-        // already, and ours wins.
-        if request.decodesContent { try set(CURLOPT_ACCEPT_ENCODING, "gzip, deflate, br") }
+    /// How the response is read. Without CURLOPT_ACCEPT_ENCODING libcurl hands out a coded content as it comes.
+    func setResponse(bufferSize: Int) throws(CurlFailure) {
+        try set(CURLOPT_BUFFERSIZE, bufferSize)
     }
 }
 

@@ -71,8 +71,9 @@ public struct AttemptRequest: Sendable {
     public var headers: HeaderList
     /// What is sent; nil for none. Not with HEAD.
     public var body: AttemptBody?
-    /// Whether gzip, deflate and br are decoded (S-76). `headers` has the Accept-Encoding that goes
-    /// with it.
+    /// Whether content codings are taken off (S-76): where they are known (`ContentCoding.layers`), and then to the
+    /// end of the coded content, or the attempt fails with `cannotDecodeRawData`. `headers` has the Accept-Encoding
+    /// that goes with it.
     public var decodesContent: Bool
     /// 0…1: the weight of an HTTP/2 stream (S-43).
     public var priority: Double

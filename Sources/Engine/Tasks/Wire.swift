@@ -99,8 +99,7 @@ extension ResponseRecord {
             url: request.url.string, status: head.status, httpVersion: head.httpVersion,
             headers: head.headers,
             expectedContentLength: coding.expectedLength(
-                contentLength: length,
-                contentEncoding: head.headers.first("Content-Encoding")),
+                contentLength: length, status: head.status, headers: head.headers),
             mimeType: type?.mimeType, textEncodingName: type?.textEncodingName,
             suggestedFilename: SuggestedFilename.choose(
                 contentDisposition: head.headers.first("Content-Disposition"), url: request.url,

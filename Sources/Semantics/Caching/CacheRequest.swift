@@ -29,6 +29,11 @@ public struct CacheRequest: Equatable, Sendable {
     /// The client's directives (RFC 9111 §5.2.1).
     public var control: CacheControl { CacheControl(of: headers) }
 
+    /// Whether a content with these fields is delivered, and kept, without its coding (S-76).
+    func isDecoded(_ headers: HeaderList, status: Int) -> Bool {
+        decodes && !ContentCoding.layers(of: headers, status: status).isEmpty
+    }
+
     /// Whether the method may be answered from the cache.
     var isAnswerable: Bool { method == "GET" || method == "HEAD" }
 

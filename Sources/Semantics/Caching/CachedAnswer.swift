@@ -115,7 +115,7 @@ private enum RangeDemand {
             return
         }
         // Ranges count the bytes of the representation, which a content that was decoded no longer has.
-        guard !(entry.isDecoded && ContentCoding.isCoded(entry.headers)),
+        guard !entry.isDecoded,
             range.trimmingFieldSpace.prefix(6).equalsIgnoringCase("bytes="), !range.contains(","),
             request.headers.values(of: "Range").count == 1,
             case .partial(let part) = ByteRange.select(range, length: entry.length)

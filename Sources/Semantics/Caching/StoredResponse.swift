@@ -82,7 +82,7 @@ public struct StoredResponse: Equatable, Sendable {
             httpVersion: httpVersion,
             headers: StoredFields.kept(of: headers, receivedAt: responseTime),
             requestTime: requestTime, responseTime: responseTime, length: length,
-            isDecoded: request.decodes && ContentCoding.isCoded(headers))
+            isDecoded: request.isDecoded(headers, status: status))
     }
 
     /// Whether its content answers a request for the same URL: `Vary` agrees, and so does the content coding.
@@ -90,7 +90,7 @@ public struct StoredResponse: Equatable, Sendable {
     /// A content that was decoded is no answer for a task that wants the coded bytes, nor the other way round; one that
     /// never was coded answers both.
     public func answers(_ request: CacheRequest) -> Bool {
-        (!ContentCoding.isCoded(headers) || isDecoded == request.decodes)
+        isDecoded == request.isDecoded(headers, status: status)
             && selecting.match(request.headers)
     }
 

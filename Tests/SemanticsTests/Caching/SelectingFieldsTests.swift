@@ -92,6 +92,7 @@ struct SelectingFieldsTests {
         arguments: [
             ("gzip", true, true, true), ("gzip", true, false, false), ("gzip", false, true, false),
             ("gzip", false, false, true), (nil, true, false, true), ("identity", true, false, true),
+            ("utf-8", true, true, true), ("utf-8", false, true, true),
             (nil, false, true, true),
         ] as [(String?, Bool, Bool, Bool)])
     func `S-76: decoded bytes answer tasks that decode, coded bytes those that do not`(
