@@ -125,7 +125,14 @@ struct ResponseHeadReader {
             return .malformed(error.sentence)
         }
         let codings = complete.headers.values(of: "Transfer-Encoding")
-        isChunked = codings.last?.lowercased().hasSuffix("chunked") == true
+            .flatMap { $0.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
+            .filter { $0 != "identity" }
+        // RFC 9112 §7.4: no other one was asked for. libcurl would take it off, and one that breaks off for a whole one
+        // (measured, 7.88.1).
+        guard codings.isEmpty || codings == ["chunked"] else {
+            return .malformed("The response has a transfer coding that was not asked for.")
+        }
+        isChunked = !codings.isEmpty
         place = .afterFinalHead
         head = complete
         return .final(complete)

@@ -171,6 +171,25 @@ private typealias Coding = TestSupport.ContentCoding
         }
     }
 
+    @LoopActor
+    @Test(arguments: ["gzip, chunked", "deflate", "chunked, chunked", "gzip"])
+    func `a transfer coding that was not asked for is refused (RFC 9112 7.4)`(
+        codings: String
+    ) async throws {
+        let half = Coding.gzip.encode(Pattern.bytes(count: 1000)).prefix(500)
+        origin.on("/") { exchange in
+            try exchange.head(200, ["Transfer-Encoding": codings])
+            try exchange.chunk(half)
+            try exchange.endChunks()
+            exchange.close()
+        }
+        for decodes in [true, false] {
+            let probe = try await Network().fetch(origin.url(), decodes: decodes)
+            #expect(probe.error?.kind == .url(.badServerResponse), "\(probe.error as Any)")
+            #expect(probe.offeredHeads.isEmpty)
+        }
+    }
+
     // MARK: Verdicts
 
     @LoopActor
