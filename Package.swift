@@ -81,7 +81,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["Loop"], path: "Tests/TestSupport",
             swiftSettings: strict),
         proof("JSONTests", ["JSON"]),
-        proof("SemanticsTests", ["Semantics"]),
+        proof("SemanticsTests", ["Semantics", "Sealing"]),
         proof("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
         proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
         proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),

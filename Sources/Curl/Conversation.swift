@@ -1,13 +1,13 @@
 internal import Engine
 internal import Semantics
 
-/// The requests that libcurl makes of one attempt to prove a credential (RFC 7616, MS-NTHT), and which of the answers
-/// may not be the last one.
+/// The requests that libcurl makes of one attempt to prove a credential by NTLM (MS-NTHT), and which of the answers may
+/// not be the last one.
 ///
 /// libcurl decides between an answer's head and its body whether it goes on, without a word: a head is the last one
 /// unless another request follows it.
 struct Conversation {
-    /// More requests than any scheme needs: a server may ask again for ever, such as by stale nonces.
+    /// More requests than are needed: a server may ask again for ever.
     private static let requestLimit = 16
 
     static let endless = "The server goes on asking for the credential that it was given."
@@ -21,7 +21,7 @@ struct Conversation {
     init(_ request: AttemptRequest) {
         let proxyCredential = request.httpProxy == nil ? nil : request.proxyCredential
         needsAnswers = [request.credential, proxyCredential].contains {
-            $0?.scheme.needsAnswers == true
+            $0?.scheme == .ntlm
         }
         let body = request.body ?? RequestHeader.impliedBody(request.method)
         beginsEmpty = needsAnswers && body != nil && request.method != "HEAD"
@@ -41,9 +41,4 @@ struct Conversation {
         if head.status == 401 || head.status == 407 { return true }
         return beginsEmpty && requestCount == 1 && head.status < 300
     }
-}
-
-extension AttemptCredential.Scheme {
-    /// Whether the proof depends on what the server says.
-    var needsAnswers: Bool { self == .digest || self == .ntlm }
 }

@@ -33,7 +33,7 @@ struct Tunnel {
 
     init(_ request: AttemptRequest) {
         isNeeded = Self.isNeeded(for: request)
-        isConversation = request.proxyCredential?.scheme.needsAnswers == true
+        isConversation = request.proxyCredential?.scheme == .ntlm
     }
 
     static func isNeeded(for request: AttemptRequest) -> Bool {

@@ -2,7 +2,7 @@ public import Engine
 public import Semantics
 internal import Crypto
 
-/// Running digests by swift-crypto (FIPS 180-4).
+/// Digests by swift-crypto (FIPS 180-4; RFC 1321 for what servers still want).
 public struct SHADigests: Digests {
     /// Digests of both algorithms.
     public init() {}
@@ -12,6 +12,14 @@ public struct SHADigests: Digests {
         switch algorithm {
         case .sha256: SHADigest<SHA256>()
         case .sha512: SHADigest<SHA512>()
+        }
+    }
+
+    /// What the Digest scheme hashes with.
+    public func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8] {
+        switch function {
+        case .md5: Array(Insecure.MD5.hash(data: bytes))
+        case .sha256: Array(SHA256.hash(data: bytes))
         }
     }
 }

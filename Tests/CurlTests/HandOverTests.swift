@@ -45,10 +45,12 @@ import Testing
     @LoopActor
     @Test func `a last head that was held is handed over too`() async throws {
         let origin = try ScriptedOrigin()
-        let challenge = DigestGuard.challenge("n", isStale: false)
-        origin.on("/") { try $0.answer(401, challenge, "") }
+        origin.on("/") { exchange in
+            let token = exchange.request.attempt == 1 ? NTLMGuard.second : nil
+            try exchange.answer(401, HeaderLines.ntlm("WWW-Authenticate", token), "")
+        }
         let first = try Network().begin(origin.url()) {
-            $0.credential = AttemptCredential(.digest, user: "a", password: "b")
+            $0.credential = AttemptCredential(.ntlm, user: "a", password: "b")
         } prepare: {
             $0.onHead = { _ in .pause }
         }

@@ -200,12 +200,13 @@ import Testing
         let accepted = TrustPolicy.known([origin.leaf(leaf, mustVerify: false)])
         let strict = TrustPolicy.known([origin.leaf(leaf, mustVerify: true)])
         _ = try await network.run(origin.url("/a")) { $0.trust = accepted }
-        let probe = try await network.run(origin.url("/digest")) {
+        let body = AttemptBody.source(PatternSource(0), length: nil)
+        let probe = try await network.run(origin.url("/b"), method: "PUT", body: body) {
             $0.trust = strict
-            $0.credential = AttemptCredential(.digest, user: "a", password: "b")
+            $0.credential = AttemptCredential(.ntlm, user: "a", password: "b")
         }
         #expect(probe.error == nil && probe.offeredHeads.map(\.status) == [200])
-        let proof = ["request 3 GET /digest", "request 3 GET /digest"]
+        let proof = ["request 3 PUT /b", "request 3 PUT /b"]
         #expect(try await origin.requests == ["request 2 GET /a"] + proof)
     }
 }

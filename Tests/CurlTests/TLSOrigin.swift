@@ -2,8 +2,7 @@ import TestSupport
 
 /// A TLS server of Python's that tells of each connection and each request that it has read.
 ///
-/// Answers every request with the common name of the client's certificate, or `nobody`; `/digest` with 401 where there is
-/// no proof.
+/// Answers every request with the common name of the client's certificate, or `nobody`.
 final class TLSOrigin: Sendable {
     /// What it wants of clients.
     enum Demand: String, Sendable {
@@ -123,12 +122,6 @@ final class TLSOrigin: Sendable {
                         while stream.readline().strip() != b"0":
                             pass
                         stream.readline()
-                    proven = any(header.startswith("Authorization") for header in headers)
-                    if path == "/digest" and not proven:
-                        connection.sendall(
-                            b"HTTP/1.1 401 No\r\nContent-Length: 0\r\n"
-                            b'WWW-Authenticate: Digest realm="s", nonce="m"\r\n\r\n')
-                        continue
                     if path == "/private" and not connection.getpeercert():
                         authenticate(connection)
                     body = client(connection).encode()

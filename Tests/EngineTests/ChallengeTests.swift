@@ -115,6 +115,49 @@ struct ChallengeTests {
     }
 
     @Test @LoopActor
+    func `a rejected space is not offered again when the next one's password is wrong (S-66)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        let header: HeaderList = ["WWW-Authenticate": "Basic realm=a, Digest realm=a, nonce=n"]
+        try await house.network.attempt(0).answer(401, header)
+        let digest = try await house.answer(task, .challenge(.rejectProtectionSpace))
+        #expect(digest.challenge?.space.method == .digest)
+        var last = try await house.asked(task, after: digest.id)
+        for failures in 0..<3 {
+            #expect(last.challenge?.space.method == .basic)
+            #expect(last.challenge?.previousFailureCount == failures)
+            try await house.answer(last, .password("alice", "guess \(failures)"))
+            guard failures < 2 else { break }
+            try await house.network.attempt(failures + 1).answer(401, header)
+            last = try await house.asked(task, after: last.id)
+        }
+        try await house.network.attempt(3).answer()
+        #expect(try await house.finished(task).response?.status == 200)
+    }
+
+    @Test @LoopActor
+    func `failures of one space are none of the next one (S-65)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        let header: HeaderList = ["WWW-Authenticate": "Basic realm=a, Digest realm=a, nonce=n"]
+        try await house.network.attempt(0).answer(401, header)
+        let first = try await house.answer(task, .password("alice", "wrong"))
+        try await house.network.attempt(1).answer(401, header)
+        let second = try await house.asked(task, after: first.id)
+        #expect(second.challenge?.previousFailureCount == 1)
+        try await house.answer(second, .challenge(.rejectProtectionSpace))
+        let third = try await house.asked(task, after: second.id)
+        #expect(third.challenge?.space.method == .basic)
+        #expect(third.challenge?.previousFailureCount == 0)
+        try await house.answer(third, .challenge(.cancelAuthenticationChallenge))
+        _ = try await house.finished(task)
+    }
+
+    @Test @LoopActor
     func `cancelling the challenge cancels the task (S-66)`() async throws {
         let house = try await House.open()
         let session = try await house.session(delegate: .deciding(.taskChallenge))
@@ -145,13 +188,15 @@ struct ChallengeTests {
     {
         let house = try await House.open()
         let session = try await house.session(delegate: .deciding(.taskChallenge))
-        let first = try await house.create(try house.spec(), in: session)
+        let first = try await house.create(
+            try house.spec(.data, "http://origin.test/1/a"), in: session)
         try await house.network.attempt(0).answer(401, ChallengeTests.basic)
         try await house.answer(first, .password("alice", "secret", .forSession))
         try await house.network.attempt(1).answer()
         _ = try await house.finished(first)
 
-        let second = try await house.create(try house.spec(), in: session)
+        let second = try await house.create(
+            try house.spec(.data, "http://origin.test/2/a"), in: session)
         try await house.network.attempt(2).answer(401, ChallengeTests.basic)
         let decision = try await house.asked(second)
         #expect(

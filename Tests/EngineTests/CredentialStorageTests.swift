@@ -166,7 +166,9 @@ struct CredentialStorageTests {
         let house = try await House.open()
         let session = try await house.session(delegate: .deciding(.taskChallenge))
         for number in 0..<2 {
-            let task = try await house.create(try house.spec(), in: session)
+            // Of one realm, but not where it would go unasked.
+            let url = "http://origin.test/\(number)/a"
+            let task = try await house.create(try house.spec(.data, url), in: session)
             try await house.network.attempt(2 * number).answer(401, Self.basic)
             let decision = try await house.asked(task)
             #expect(decision.challenge?.proposedCredential == (number == 0 ? nil : proposed))

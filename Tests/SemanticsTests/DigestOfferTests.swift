@@ -1,8 +1,15 @@
+import Semantics
 import Testing
 
-import Semantics
-
 struct DigestOfferTests {
+    private static let origin = WebURL(
+        string: "-", scheme: "http", host: "a.example", port: 80, path: "/"
+    ).origin
+
+    private func offer(_ values: String..., realm: String? = "r") -> DigestOffer? {
+        DigestOffer(in: values, for: ProtectionSpace(Self.origin, realm: realm, method: .digest))
+    }
+
     @Test(
         arguments: [
             ("", true), (", algorithm=MD5", true), (", algorithm=\"md5\"", true),
@@ -16,17 +23,18 @@ struct DigestOfferTests {
             (", qop=\"auth-int\"", false), (", qop=\"\"", false), (", qop=\"xauth\"", false),
             (", qop=\"auth-int\", qop=\"auth\"", false),
         ])
-    func `S-64: a Digest that libcurl cannot answer is a scheme that Ferry cannot speak`(
+    func `S-64: a Digest that cannot be answered is a scheme that Ferry cannot speak`(
         rest: String, isAnswerable: Bool
     ) {
-        let expected = isAnswerable ? Offer(.digest, "r") : Offer("DIGEST", "r")
-        #expect(offers(["DIGEST realm=\"r\", nonce=\"n\"\(rest)"]) == [expected])
+        let value = "DIGEST realm=\"r\", nonce=\"n\"\(rest)"
+        #expect(offers([value]) == [isAnswerable ? Offer(.digest, "r") : Offer("DIGEST", "r")])
+        #expect((offer(value) != nil) == isAnswerable)
     }
 
-    @Test func `a Digest needs a nonce, and values that libcurl does not cut off`() {
+    @Test func `a Digest needs a nonce, and values of a decent length`() {
         #expect(offers(["Digest realm=\"r\""]) == [Offer("Digest", "r")])
         #expect(offers(["Digest nonce=\"n\""]) == [Offer(.digest)])
-        let long = String(repeating: "n", count: 1_023)
+        let long = String(repeating: "n", count: 4_096)
         #expect(offers(["Digest realm=\"r\", nonce=\"\(long)\""]) == [Offer(.digest, "r")])
         #expect(offers(["Digest realm=\"r\", nonce=\"\(long)n\""]) == [Offer("Digest", "r")])
     }
@@ -39,22 +47,51 @@ struct DigestOfferTests {
 
     @Test(
         arguments: [
-            // RFC 7616 §3.9.1: the better algorithm first, in a value each, or in one.
-            ([sha256, md5], [Offer(.digest, "r")]),
-            (["\(sha256), \(md5)"], [Offer(.digest, "r")]),
-            // Only the first one is answered, …
-            ([md5, elsewhere], [Offer(.digest, "r"), Offer("Digest", "s")]),
-            ([md5, sha512], [Offer(.digest, "r")]),
-            ([sha512, md5], [Offer("Digest", "r")]),
+            ([sha256, md5], [Offer(.digest, "r")]), (["\(sha256), \(md5)"], [Offer(.digest, "r")]),
+            ([md5, sha512], [Offer(.digest, "r")]), ([sha512, md5], [Offer(.digest, "r")]),
+            (["\(sha512), \(md5)"], [Offer(.digest, "r")]),
+            ([md5, elsewhere], [Offer(.digest, "r"), Offer(.digest, "s")]),
+            (["\(md5), \(elsewhere)"], [Offer(.digest, "r"), Offer(.digest, "s")]),
             ([basic, sha512], [Offer(.basic, "b"), Offer("Digest", "r")]),
-            // … and what follows it in its value is read into it.
-            (["\(md5), \(sha512)"], [Offer("Digest", "r")]),
-            (["\(md5), \(elsewhere)"], [Offer("Digest", "r"), Offer("Digest", "s")]),
             (["\(md5), \(basic)"], [Offer(.digest, "r"), Offer(.basic, "b")]),
         ] as [([String], [Offer])])
-    func `of several Digest challenges, the one that libcurl takes decides`(
+    func `RFC 7616 §3.7: of several algorithms of a realm, one is enough`(
         values: [String], expected: [Offer]
     ) {
         #expect(offers(values) == expected)
+    }
+
+    @Test func `the first algorithm that can be answered is the server's choice`() {
+        #expect(offer(Self.sha512, Self.sha256, Self.md5)?.challenge.algorithm == .sha256)
+        #expect(offer(Self.md5 + ", " + Self.sha256)?.challenge.algorithm == .md5)
+        #expect(offer(Self.md5, realm: "s") == nil)
+        #expect(
+            offer("Digest realm=\"r\u{1}\", nonce=n", realm: "r\u{fffd}")?
+                .challenge.realm == "r\u{1}")
+    }
+
+    @Test func `everything of a challenge is read, in any form`() {
+        let value =
+            #"Digest realm = "a \"b\"" , nonce= "n,\\1", opaque ="", algorithm=sha-256 ,"#
+            + #" qop = "auth", userhash=TRUE, charset=utf-8, stale= True, domain="/a  http://b/c""#
+        let offer = offer(value, realm: #"a "b""#)
+        #expect(
+            offer?.challenge
+                == DigestChallenge(
+                    realm: #"a "b""#, nonce: #"n,\1"#, opaque: "", algorithm: .sha256,
+                    algorithmName: "sha-256", countsRequests: true, hashesUser: true, isUTF8: true))
+        #expect(offer?.isStale == true && offer?.domain == ["/a", "http://b/c"])
+        #expect(self.offer("Digest realm=r, nonce=n, stale=false")?.isStale == false)
+        #expect(self.offer("Digest realm=r, nonce=n, domain=\"\"")?.domain == [])
+    }
+
+    @Test(
+        arguments: [
+            ([], nil), (["nextnonce=\"x\""], "x"), (["qop=auth, nextnonce = \"a\\\"b\""], "a\"b"),
+            (["rspauth=\"1\", cnonce=\"c\", nc=00000001"], nil), (["nextnonce=\"\""], nil),
+            (["NextNonce=x, nextnonce=y"], "x"), (["", "nextnonce=z"], "z"),
+        ] as [([String], String?)])
+    func `RFC 7616 §3.5: a server may name the next nonce`(values: [String], next: String?) {
+        #expect(DigestChallenge.nextNonce(in: values) == next)
     }
 }

@@ -15,8 +15,22 @@ extension World {
         asked.proxy = round
         _ = round.refused(by: origin, offering: [.plain(.digest, realm: nil)])
         round.rejected = [.plain(.ntlm), .plain(.other("x"), isProxy: true)]
+        round.staleCount = 2
         asked.server = round
         authentications.append(asked)
+        for challenge in [
+            DigestChallenge(realm: "", nonce: "n"),
+            DigestChallenge(
+                realm: "ä\"", nonce: "", opaque: "", algorithm: .sha256Session,
+                algorithmName: "sha-256-SESS", countsRequests: true, hashesUser: true, isUTF8: true
+            ),
+        ] {
+            round.present(
+                .password(user: "u", password: "p"), in: .plain(.digest),
+                scope: ProtectionScope(prefixes: ["/a/", ""]), digest: challenge, isUnasked: true)
+            asked.server = round
+            authentications.append(asked)
+        }
         round.present(.tickets, in: .plain(.negotiate))
         asked.server = round
         asked.identity = .without

@@ -43,7 +43,7 @@ import Testing
                     stream: .session(session), after: batch.events[0].sequence - 1, limit: 9)
                 #expect(try await store.events(query) == batch.events)
             }
-            #expect(states.count == 5 && canaries.all.count == 34)
+            #expect(states.count == 5 && canaries.all.count == 38)
             #expect(try canaries.findings(in: folder).isEmpty)
             // The search finds what lies in clear.
             #expect(try Canaries(all: ["example.com"]).findings(in: folder) == ["example.com"])
@@ -74,7 +74,7 @@ import Testing
             if hasOther { #expect(parts.clear.bytes == rest.clear.bytes) }
             count += 1
         }
-        #expect(count == 10)
+        #expect(count == 12)
     }
 
     private static func dialogues(_ canaries: inout Canaries) -> [TaskDialogue] {
@@ -88,7 +88,10 @@ import Testing
         password.authentication.proxy = password.authentication.server
         password.authentication.proxy.present(
             .password(user: canaries.next("proxy user"), password: canaries.next("proxy password")),
-            in: space)
+            in: space, scope: ProtectionScope(prefixes: [canaries.next("scope")]),
+            digest: DigestChallenge(
+                realm: canaries.next("Digest realm"), nonce: canaries.next("nonce"),
+                opaque: canaries.next("opaque")))
         space.realm = canaries.next("rejected realm")
         password.authentication.proxy.rejected = [space]
         var pem = TaskDialogue()

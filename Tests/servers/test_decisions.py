@@ -123,7 +123,7 @@ def test_the_client_has_a_last_word_when_the_begin_date_has_come(gateway, nginx,
 
 
 def test_a_streamed_body_is_asked_for_again_after_the_challenge(gateway, apache):
-    """S-39: by its generation; a Digest that was refused once costs one more."""
+    """S-39: by its generation."""
     text = b"piece by piece " * 5_000
     wrong = use(apache_module.USER, "wrong")
     passwords = script(wrong, BOB)

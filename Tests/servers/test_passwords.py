@@ -1,6 +1,7 @@
 """Basic and Digest of nginx, Apache and httpbin: what is asked, and where answers lead."""
 
 import base64
+import re
 
 import pytest
 
@@ -85,8 +86,8 @@ def test_a_stale_nonce_is_no_question(gateway, apache):
     with Delegate(gateway, script(BOB)) as delegate:
         result = delegate.fetch(apache.url("/stale?once"))
         assert (result.status, len(delegate.questions())) == (200, 1)
-    statuses = [each["status"] for each in apache.log.wait("/stale?once", 4)]
-    assert statuses == [401, 401, 401, 200]
+    statuses = [each["status"] for each in apache.log.wait("/stale?once", 3)]
+    assert statuses == [401, 401, 200]
 
 
 def test_spaces_are_offered_by_strength_until_none_is_left(gateway, apache):
@@ -159,15 +160,45 @@ def test_quotes_and_backslashes_in_a_realm(gateway, nginx):
         assert delegate.questions()[0].space["realm"] == 'the "inner" circle, back\\slash'
 
 
-def test_a_credential_for_the_session_is_not_asked_for_again(gateway, nginx):
+def test_a_credential_for_the_session_is_proposed_where_it_was_not_accepted(gateway, nginx):
     """S-67: its name is shown, its secret never."""
     kept = use(nginx_module.USER, nginx_module.PASSWORD, "forSession")
     with Delegate(gateway, script(kept, DEFAULT)) as delegate:
-        assert delegate.fetch(nginx.url("basic")).status == 200
-        assert delegate.fetch(nginx.url("basic")).status == 200
-        for question in delegate.questions()[1:]:
-            proposed = question.challenge["proposedCredential"]
-            assert proposed == {"user": nginx_module.USER, "persistence": "forSession"}
+        assert delegate.fetch(nginx.url("basic", "/here/deep")).status == 200
+        assert delegate.fetch(nginx.url("basic", "/there")).status == 200
+        (question,) = delegate.questions()[1:]
+        proposed = question.challenge["proposedCredential"]
+        assert proposed == {"user": nginx_module.USER, "persistence": "forSession"}
+
+
+def test_a_credential_that_was_accepted_is_not_asked_for_again(gateway, nginx):
+    """S-83: the second task is one request."""
+    kept = use(nginx_module.USER, nginx_module.PASSWORD, "forSession")
+    with Delegate(gateway, script(kept)) as delegate:
+        for marker in ["/unasked?1", "/unasked?2", "/unasked/deeper?3"]:
+            assert delegate.fetch(nginx.url("basic", marker)).status == 200
+        assert len(delegate.questions()) == 1
+    log = [each["user"] for each in nginx.log.wait("/unasked", 4)]
+    assert log == ["", nginx_module.USER, nginx_module.USER, nginx_module.USER]
+
+
+def test_apaches_digest_goes_on_with_the_nonce_that_it_has_named(gateway, apache):
+    """S-83: the body of each later upload goes up once."""
+    kept = use(apache_module.USER, apache_module.PASSWORD, "forSession")
+    with Delegate(gateway, script(kept)) as delegate:
+        for number in range(3):
+            result = delegate.fetch(
+                apache.url(f"/upload?unasked-{number}"),
+                type="upload",
+                method="POST",
+                body={"text": "the whole body " * 10_000},
+            )
+            assert result.status == 200
+        assert len(delegate.questions()) == 1
+    proofs = [each["authorization"] for each in apache.log.wait("unasked-", 4)]
+    assert proofs[0] == ""
+    counts = [re.search("nc=([0-9a-f]+)", each)[1] for each in proofs[1:]]
+    assert counts == ["00000001", "00000002", "00000003"]
 
 
 def test_a_credential_for_the_task_is_forgotten(gateway, nginx):

@@ -102,10 +102,27 @@ def test_proxy_and_server_ask_one_after_the_other(gateway, squid, nginx):
 
 def test_a_credential_for_the_session_opens_the_proxy_for_all(gateway, squid, nginx):
     kept = use(squid_module.USER, squid_module.PASSWORD, "forSession")
-    decide = answering(kept, *[DEFAULT] * 3)
+    decide = answering(kept)
     with Delegate(gateway, decide, **through(squid, "basic")) as delegate:
         for server in ["open", "good", "open"]:
             assert delegate.fetch(nginx.url(server)).status == 200
+
+
+@pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])
+@pytest.mark.parametrize("scheme", ["basic", "digest"])
+def test_a_proxy_that_has_accepted_is_told_at_once(gateway, squid, nginx, scheme, server):
+    """S-83: on new connections too."""
+    kept = use(squid_module.USER, squid_module.PASSWORD, "forSession")
+    url = nginx.url(server, f"/at-once-{scheme}")
+    marker = url if server == "open" else f"localhost:{nginx.ports['good']}"
+    before = len(squid.log.requests(marker))
+    with Delegate(gateway, answering(kept), **through(squid, scheme)) as delegate:
+        for _ in range(3):
+            assert delegate.fetch(url).status == 200
+            gateway.post(f"{delegate.path}/flush", 204)
+        assert len(of_proxy(delegate)) == 1
+    statuses = [each["status"] for each in squid.log.wait(marker, before + 4)[before:]]
+    assert statuses == [407, 200, 200, 200]
 
 
 @pytest.mark.parametrize("server", ["open", "good"], ids=["plain", "connect"])

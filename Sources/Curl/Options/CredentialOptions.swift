@@ -5,6 +5,7 @@ internal import Semantics
 extension EasyHandle {
     /// What is presented to the server. Exactly one scheme is set: libcurl would choose among several.
     func setCredential(_ credential: AttemptCredential) throws(CurlFailure) {
+        guard credential.proof == nil else { return }
         guard let bit = Self.bit(credential.scheme) else {
             return try useOwnConnection(isKept: false)
         }
@@ -25,6 +26,7 @@ extension EasyHandle {
 
     /// What is presented to an HTTP proxy.
     func setProxyCredential(_ credential: AttemptCredential) throws(CurlFailure) {
+        guard credential.proof == nil else { return }
         guard let bit = Self.bit(credential.scheme) else {
             return try useOwnConnection(isKept: false)
         }
@@ -33,13 +35,12 @@ extension EasyHandle {
         try set(CURLOPT_PROXYPASSWORD, credential.password)
     }
 
-    /// Nil for Negotiate, whose proofs are headers (see `Tickets`).
+    /// Nil for those whose proofs are headers: Digest, which the engine has computed, and Negotiate (see `Tickets`).
     private static func bit(_ scheme: AttemptCredential.Scheme) -> Int? {
         switch scheme {
         case .basic: ccurl_auth_basic
-        case .digest: ccurl_auth_digest
         case .ntlm: ccurl_auth_ntlm
-        case .negotiate: nil
+        case .digest, .negotiate: nil
         }
     }
 }
@@ -47,6 +48,6 @@ extension EasyHandle {
 extension AttemptCredential {
     /// whether the bytes that libcurl would pass on as they are hold a line break or NUL.
     var isSafe: Bool {
-        RequestHeader.hasNoBreak(user) && RequestHeader.hasNoBreak(password)
+        [user, password, proof ?? ""].allSatisfy(RequestHeader.hasNoBreak)
     }
 }

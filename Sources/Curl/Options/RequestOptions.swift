@@ -14,9 +14,14 @@ extension EasyHandle {
             headers = headers.removing(["Authorization"])
             try setCredential(credential)
         }
-        if let proof = proofs.server { headers.append("Authorization", proof) }
+        if let proof = request.credential?.proof ?? proofs.server {
+            headers.append("Authorization", proof)
+        }
         try set(headerLines: RequestHeader.lines(headers))
-        if let proof = proofs.proxy { try set(proxyHeaderLine: "Proxy-Authorization: " + proof) }
+        let proxyProof = request.httpProxy == nil ? nil : request.proxyCredential?.proof
+        if let proof = proxyProof ?? proofs.proxy {
+            try set(proxyHeaderLine: "Proxy-Authorization: " + proof)
+        }
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 

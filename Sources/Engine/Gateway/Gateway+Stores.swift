@@ -225,6 +225,7 @@ extension LiveSession {
     func forgetEverything() async {
         cookies?.removeAll()
         credentials?.removeAll()
+        accepted.removeAll()
         await cache?.removeAll()
     }
 

@@ -300,7 +300,7 @@ public final class Gateway {
     func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil) -> LiveSession {
         let session = LiveSession(
             record, journal: journal(of: record), transport: parts.transport, budget: budget,
-            bandwidth: Bandwidth(within: bandwidth), clock: parts.clock,
+            bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
             memory: memory(of: record, recalling: contents))
         session.credentials?.onChange = { [unowned self, unowned session] in
             hub.publish(.didChangeCredentialStorage, of: nil, in: session)

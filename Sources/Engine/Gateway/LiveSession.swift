@@ -23,6 +23,9 @@ final class LiveSession {
     let cookies: CookieStorage?
     /// Nil where the session has none (S-25).
     let credentials: CredentialStorage?
+    /// Where which of them go unasked.
+    let accepted = AcceptedCredentials()
+    let nonces: DigestNonces
     /// Nil where the session has none (S-24).
     let cache: ResponseCache?
     private let clock: any Clock
@@ -35,9 +38,10 @@ final class LiveSession {
 
     init(
         _ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget,
-        bandwidth: Bandwidth, clock: any Clock, memory: SessionMemory
+        bandwidth: Bandwidth, clock: any Clock, digests: any Digests, memory: SessionMemory
     ) {
         self.clock = clock
+        nonces = DigestNonces(digests)
         cookies = memory.cookies
         credentials = memory.credentials
         cache = memory.cache

@@ -1,9 +1,11 @@
 public import Semantics
 
-/// Makes running digests of contents.
+/// Makes digests: of contents, and of what proves a password.
 public protocol Digests: Sendable {
     /// A digest over no bytes yet.
     func start(_ algorithm: DigestAlgorithm) -> any RunningDigest
+    /// What the Digest scheme hashes with (RFC 7616 §3.3): 16 bytes of MD5, 32 of SHA-256.
+    func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8]
 }
 
 /// A digest that grows with its input; used by one thread at a time.

@@ -86,12 +86,12 @@ public struct AttemptRequest: Sendable {
     /// last one all of it.
     public var connectTimeout: Double?
     /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
-    /// that cannot. The connection is kept for others afterwards, but for one of Digest or NTLM.
+    /// that cannot. The connection is kept for others afterwards, but for one of NTLM.
     public var usesFreshConnection = false
     /// The proxy that is asked in place of the server; nil to go there directly. For https it makes a tunnel.
     public var proxy: ProxyAddress?
-    /// What is presented to the server; nil for nothing. What the scheme needs beyond one request, such as the nonce of
-    /// Digest or the messages of NTLM, is the transport's: the observer sees the last answer only.
+    /// What is presented to the server; nil for nothing. What the scheme needs beyond one request, such as the messages
+    /// of NTLM, is the transport's: the observer sees the last answer only.
     public var credential: AttemptCredential?
     /// The same for the proxy.
     public var proxyCredential: AttemptCredential?
@@ -138,7 +138,9 @@ public enum IdentityPolicy: Hashable, Sendable {
 public struct AttemptCredential: Hashable, Sendable {
     /// One scheme, never a choice: the strongest one that was offered.
     public enum Scheme: Hashable, Sendable {
-        case basic, digest, ntlm
+        case basic, ntlm
+        /// By the proof; user and password are empty.
+        case digest
         /// By the ticket cache of the process; user and password are empty.
         case negotiate
     }
@@ -149,12 +151,23 @@ public struct AttemptCredential: Hashable, Sendable {
     public let user: String
     /// Without control characters.
     public let password: String
+    /// The whole value of the field for this one request, where it is finished.
+    public let proof: String?
 
-    /// A credential from its parts.
+    /// A credential from its parts, which the transport proves.
     public init(_ scheme: Scheme, user: String, password: String) {
         self.scheme = scheme
         self.user = user
         self.password = password
+        proof = nil
+    }
+
+    /// A finished proof (RFC 7616).
+    public init(digest proof: String) {
+        scheme = .digest
+        user = ""
+        password = ""
+        self.proof = proof
     }
 }
 

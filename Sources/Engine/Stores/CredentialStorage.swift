@@ -42,6 +42,12 @@ final class CredentialStorage {
         return (candidates.first { $0.isDefault } ?? candidates.last)?.credential
     }
 
+    /// Whether this is what is taken for a space where nobody is asked.
+    func holds(_ use: AuthenticationRound.Use, in space: ProtectionSpace) -> Bool {
+        guard case .password(let user, let password) = use else { return false }
+        return credential(in: space)?.proof == .password(user: user, password: password)
+    }
+
     /// Remembers a credential for a space, in place of another one of its user.
     func put(_ credential: Credential, in space: ProtectionSpace, asDefault isDefault: Bool) {
         guard credential.persistence != .none else { return }

@@ -34,6 +34,8 @@ final class SegmentWorker {
     private var movedAt = Duration.zero
     /// Whether the exchange has brought any byte of its range.
     private var hasBrought = false
+    /// Answers in a row that wanted nothing but a newer nonce.
+    private var staleCount = 0
 
     init(in transfer: SegmentedTransfer, keepsSlot: Bool) {
         self.transfer = transfer
@@ -196,8 +198,13 @@ extension SegmentWorker: AttemptObserver {
         transfer.common.session.receiveCookies(of: head, to: transfer.common.record)
         exchange.hasAnswer = true
         guard let range else { return .stop }
+        guard !isStale(head) else {
+            cause = .fetched  // nothing, so that it is asked for again
+            return .stop
+        }
         switch range.judge(status: head.status, headers: head.headers) {
         case .rest(let end, _):
+            staleCount = 0
             // What comes is taken, but a server that gives less than was asked for is not asked for ever.
             if end < range.end ?? end {
                 cause = .failed(.badServerResponse("The server gives too little of a range."))
@@ -217,6 +224,16 @@ extension SegmentWorker: AttemptObserver {
         return .stop
     }
 
+    /// Whether a proof came too late for its nonce; a server that says so for ever is not believed.
+    private func isStale(_ head: ResponseHead) -> Bool {
+        let common = transfer.common
+        guard staleCount < AuthenticationRound.staleLimit,
+            common.session.renewsNonce(head, for: common.record)
+        else { return false }
+        staleCount += 1
+        return true
+    }
+
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let part else { return .stop }
         movedAt = transfer.common.clock.uptime
@@ -234,6 +251,7 @@ extension SegmentWorker: AttemptObserver {
 
     func attemptDidEnd(_ end: AttemptEnd) {
         let end = exchange.ended(end)
+        if let response = end.tunnelResponse, isStale(response) { cause = .fetched }
         transfer.worker(
             self,
             didEnd: End(

@@ -170,6 +170,7 @@ extension TaskRunner {
         let now = services.clock.now
         let url = record.currentRequest.url
         session.receiveCookies(of: head, to: record)
+        noteAcceptance(by: head)
         guard let cache = session.cache, let forwarding = caching?.forwarding,
             rangeRequest == nil
         else { return nil }
@@ -329,12 +330,13 @@ extension TaskRunner {
         guard let entry = forwarding.selected.map({ CacheEntryID(rawValue: $0.id) }),
             cache.revalidations[entry] == nil,
             // What one who proves who he is gets, is stored for his own requests only.
-            record.dialogue.authentication.server.use == nil
+            record.dialogue.authentication.server.use == nil,
+            session.acceptedCredential(for: record.currentRequest.url) == nil
         else { return }
-        var request = AttemptRequest(
+        presentAccepted()
+        let request = AttemptRequest(
             record, in: session, asking: nil, sending: nil, isLimited: isLimited,
-            headers: forwarding.headers)
-        request.method = forwarding.request.method
+            headers: forwarding.headers, method: forwarding.request.method)
         cache.revalidations[entry] = Revalidation(
             of: entry, forwarding, by: request, for: record, among: caching?.candidates ?? [],
             in: session, cache, services)

@@ -63,7 +63,7 @@ extension TaskRunner {
     }
 
     /// The proxy that the current request goes through, if it is one that can ask: with SOCKS nothing is proved.
-    private var proxy: ProxyAddress? {
+    var proxy: ProxyAddress? {
         let proxies = session.record.configuration.connectionProxyDictionary
         return proxies?.proxy(for: record.currentRequest.url).flatMap {
             $0.kind == .http ? $0 : nil
@@ -76,23 +76,48 @@ extension TaskRunner {
         let offered = offers(in: headers, by: asker, isProxy: isProxy)
         guard !offered.isEmpty else { return nil }
         var round = self[roundOf: isProxy]
-        if let refused = round.refused(by: asker, offering: offered) {
-            session.credentials?.drop(refused.use, in: refused.space)
+        let wasUnasked = round.isUnasked
+        let refusal = round.refused(by: asker, offering: offered) {
+            DigestOffer(in: headers.challenges(isProxy: isProxy), for: $0)
         }
         self[roundOf: isProxy] = round
-        return next(of: offered, isProxy: isProxy)
+        switch refusal {
+        case .ofNonce: return .attempt
+        case .ofCredential(let use, let space, let isCertain):
+            noteRefusal(of: use, in: space, wasUnasked: wasUnasked, by: asker)
+            if isCertain { session.credentials?.drop(use, in: space) }
+        case .elsewhere(let space):
+            session.accepted.close(
+                record.currentRequest.url.path, to: space,
+                at: AcceptedCredentials.Asker(origin: asker, isProxy: isProxy))
+        case nil: break
+        }
+        return next(of: offered, headers, isProxy: isProxy)
+    }
+
+    private func noteRefusal(
+        of use: AuthenticationRound.Use, in space: ProtectionSpace, wasUnasked: Bool,
+        by asker: WebURL.Origin
+    ) {
+        let stored = session.credentials?.credential(in: space)
+        let isStored = session.credentials?.holds(use, in: space) == true
+        refusedUnasked =
+            wasUnasked && isStored ? stored.map { (space, ShownCredential($0)) } : nil
+        session.accepted.forget(
+            space, at: AcceptedCredentials.Asker(origin: asker, isProxy: space.isProxy))
     }
 
     private func offers(
         in headers: HeaderList, by asker: WebURL.Origin, isProxy: Bool
     ) -> [ProtectionSpace] {
         ProtectionSpace.offered(
-            by: headers.values(of: isProxy ? "Proxy-Authenticate" : "WWW-Authenticate"),
-            at: asker, isProxy: isProxy)
+            by: headers.challenges(isProxy: isProxy), at: asker, isProxy: isProxy)
     }
 
     /// The strongest space that can be answered, or asked about.
-    private func next(of offered: [ProtectionSpace], isProxy: Bool) -> ChallengeStep? {
+    private func next(
+        of offered: [ProtectionSpace], _ headers: HeaderList, isProxy: Bool
+    ) -> ChallengeStep? {
         for space in self[roundOf: isProxy].remaining(of: offered) {
             if mayUseTickets(in: space) {
                 self[roundOf: isProxy].present(.tickets, in: space)
@@ -101,7 +126,7 @@ extension TaskRunner {
             if let kind = session.record.delegate?.challengeKind(of: space) {
                 return .ask(space, kind)
             }
-            if presentStored(in: space) { return .attempt }
+            if presentStored(in: space, offeredBy: headers) { return .attempt }
         }
         return nil
     }
@@ -109,23 +134,50 @@ extension TaskRunner {
     /// S-63: for hosts that the operator lists, once.
     private func mayUseTickets(in space: ProtectionSpace) -> Bool {
         space.method == .negotiate && services.ticketHosts.contains(space.host)
-            && self[roundOf: space.isProxy].failureCount == 0
+            && self[roundOf: space.isProxy].failureCount(in: space) == 0
     }
 
-    private func presentStored(in space: ProtectionSpace) -> Bool {
+    private func presentStored(in space: ProtectionSpace, offeredBy headers: HeaderList?) -> Bool {
         guard storedPresentations < TaskRunner.storedPresentationLimit,
+            !self[roundOf: space.isProxy].isWornOut,
             let stored = session.credentials?.credential(in: space),
             case .password(let user, let password) = stored.proof
         else { return false }
         storedPresentations += 1
-        self[roundOf: space.isProxy].present(.password(user: user, password: password), in: space)
+        present(.password(user: user, password: password), in: space, offeredBy: headers)
         return true
+    }
+
+    /// Presents a password from the next attempt on, where the answer that asks for it says.
+    private func present(
+        _ use: AuthenticationRound.Use, in space: ProtectionSpace, offeredBy headers: HeaderList?
+    ) {
+        let url = record.currentRequest.url
+        let offer = headers.flatMap {
+            DigestOffer(in: $0.challenges(isProxy: space.isProxy), for: space)
+        }
+        let scope =
+            switch space.method {
+            case _ where space.isProxy: ProtectionScope.everything
+            case .basic: ProtectionScope(basicAt: url.path)
+            case .digest: ProtectionScope(digestAt: url.path, domain: paths(of: offer, at: url))
+            default: ProtectionScope.everything
+            }
+        self[roundOf: space.isProxy].present(
+            use, in: space, scope: scope, digest: offer?.challenge)
+    }
+
+    /// The paths of this server that a challenge names; nil where it names nothing.
+    private func paths(of offer: DigestOffer?, at url: WebURL) -> [String]? {
+        guard let domain = offer?.domain, !domain.isEmpty else { return nil }
+        return domain.compactMap { try? services.transport.resolve($0, against: url) }
+            .filter { $0.origin == url.origin }.map(\.path)
     }
 
     /// Stored credentials that are presented without asking: realms that take turns would ask for ever.
     private static let storedPresentationLimit = 20
 
-    private subscript(roundOf isProxy: Bool) -> AuthenticationRound {
+    subscript(roundOf isProxy: Bool) -> AuthenticationRound {
         get {
             isProxy ? record.dialogue.authentication.proxy : record.dialogue.authentication.server
         }
@@ -142,10 +194,11 @@ extension TaskRunner {
     func askForCredential(
         _ space: ProtectionSpace, _ kind: DecisionKind, after response: ResponseRecord
     ) {
+        let refused = refusedUnasked?.space == space ? refusedUnasked?.credential : nil
         let challenge = Challenge(
-            space, previousFailureCount: self[roundOf: space.isProxy].failureCount,
-            proposedCredential: session.credentials?.credential(in: space).map(
-                ShownCredential.init),
+            space, previousFailureCount: self[roundOf: space.isProxy].failureCount(in: space),
+            proposedCredential: refused
+                ?? session.credentials?.credential(in: space).map(ShownCredential.init),
             failureResponse: response)
         ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
         waitForDecision()
@@ -223,19 +276,24 @@ extension TaskRunner {
         case .useCredential(let credential?):
             guard case .password(let user, let password) = credential.proof else { return }
             session.credentials?.put(credential, in: space, asDefault: true)
-            self[roundOf: space.isProxy].present(
-                .password(user: user, password: password), in: space)
+            present(
+                .password(user: user, password: password), in: space,
+                offeredBy: challenge.failureResponse?.headers)
             authenticate()
         case .useCredential(nil): letThrough()
         case .performDefaultHandling:
-            if presentStored(in: space) { authenticate() } else { letThrough() }
+            if presentStored(in: space, offeredBy: challenge.failureResponse?.headers) {
+                authenticate()
+            } else {
+                letThrough()
+            }
         case .cancelAuthenticationChallenge: fail(.cancelled)
         case .rejectProtectionSpace:
-            self[roundOf: space.isProxy].rejected.append(space)
+            self[roundOf: space.isProxy].reject(space)
             guard let response = challenge.failureResponse else { return letThrough() }
             let asker = space.isProxy ? proxy?.origin : record.currentRequest.url.origin
             let offered = asker.map { offers(in: response.headers, by: $0, isProxy: space.isProxy) }
-            switch next(of: offered ?? [], isProxy: space.isProxy) {
+            switch next(of: offered ?? [], response.headers, isProxy: space.isProxy) {
             case .attempt: authenticate()
             case .ask(let space, let kind):
                 askForCredential(space, kind, after: response)

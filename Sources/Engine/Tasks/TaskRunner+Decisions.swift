@@ -226,7 +226,7 @@ extension TaskRunner {
     func follow(_ request: RequestRecord) {
         record.currentRequest = request
         record.metrics.redirectCount += 1
-        record.dialogue.authentication.move(to: request.url.origin)
+        record.dialogue.authentication.move(to: request.url)
     }
 
     // MARK: Responses (S-70)

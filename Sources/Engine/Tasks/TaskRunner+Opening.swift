@@ -47,6 +47,7 @@ extension TaskRunner {
 
     private func openExchange(sending body: AttemptBody?) {
         beginExchange()
+        presentAccepted()
         caching?.requestTime = services.clock.now
         let request = AttemptRequest(
             record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,

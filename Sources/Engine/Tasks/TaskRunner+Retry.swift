@@ -39,7 +39,7 @@ extension TaskRunner {
     func turn(to request: RequestRecord) {
         dropReceived()
         record.currentRequest = request
-        record.dialogue.authentication.move(to: request.url.origin)
+        record.dialogue.authentication.move(to: request.url)
         tryAgain()
     }
 
@@ -94,7 +94,7 @@ extension TaskRunner {
     private func returnToOriginalRequest() {
         redirectsBefore = record.metrics.redirectCount
         record.currentRequest = firstRequest
-        record.dialogue.authentication.move(to: record.currentRequest.url.origin)
+        record.dialogue.authentication.move(to: record.currentRequest.url)
     }
 
     /// The original request, or what the delegate has put in its place, with the session's headers (S-20, S-72).

@@ -72,6 +72,8 @@ final class TaskRunner {
     var isResponseDecided = false
     /// How often a stored credential was presented without asking.
     var storedPresentations = 0
+    /// What was refused that nobody had asked for (S-83): it is proposed all the same.
+    var refusedUnasked: (space: ProtectionSpace, credential: ShownCredential)?
     /// The response of another task whose transfer this one goes on with (S-70).
     var inheritedResponse: ResponseRecord?
 

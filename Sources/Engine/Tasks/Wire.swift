@@ -12,10 +12,12 @@ extension AttemptRequest {
     ///   - body: what is sent.
     ///   - isLimited: whether a limit may hold the attempt up.
     ///   - decided: all fields that are sent, where the cache has had its say about them.
+    ///   - method: in place of the request's own.
     @LoopActor
     init(
         _ record: TaskRecord, in live: LiveSession, asking range: RangeRequest?,
-        sending body: AttemptBody?, isLimited: Bool, headers decided: HeaderList? = nil
+        sending body: AttemptBody?, isLimited: Bool, headers decided: HeaderList? = nil,
+        method: String? = nil
     ) {
         let session = live.record
         let request = record.currentRequest
@@ -23,7 +25,7 @@ extension AttemptRequest {
         let coding = ContentCoding(for: record.type, headers: record.headers(in: session))
         for field in range?.fields ?? [] { headers.append(field.name, field.value) }
         self.init(
-            url: request.url, method: request.method, headers: headers, body: body,
+            url: request.url, method: method ?? request.method, headers: headers, body: body,
             decodesContent: coding.decodes, priority: record.options.priority,
             // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a connection of its own.
             mayPause: record.options.delivery == .stream || record.type == .download || isLimited
@@ -33,8 +35,15 @@ extension AttemptRequest {
         usesFreshConnection = request.body?.isStream == true
         proxy = session.configuration.connectionProxyDictionary?.proxy(for: request.url)
         let authentication = record.dialogue.authentication
-        credential = authentication.server.credential(for: request.url.origin)
-        proxyCredential = (proxy?.origin).flatMap(authentication.proxy.credential(for:))
+        credential = live.credential(
+            of: authentication.server, for: url.origin, method: self.method, uri: url.target)
+        if let proxy {
+            let isTunnel = url.isSecure
+            proxyCredential = live.credential(
+                of: authentication.proxy, for: proxy.origin,
+                method: isTunnel ? "CONNECT" : self.method,
+                uri: isTunnel ? url.authority : url.target)
+        }
         trust = TrustPolicy(for: request.url, in: session)
         identity = IdentityPolicy(for: request.url, authentication, in: live)
     }
@@ -67,23 +76,6 @@ extension IdentityPolicy {
         case _ where session.record.delegate?.challengeKind(of: .clientCertificate) != nil:
             self = .ask
         default: self = session.storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
-        }
-    }
-}
-
-extension AuthenticationRound {
-    /// What is presented to a server or a proxy; nil where nothing was agreed on with it.
-    fileprivate func credential(for origin: WebURL.Origin) -> AttemptCredential? {
-        guard self.origin == origin, let use, let method = space?.method else { return nil }
-        switch (use, method) {
-        case (.tickets, _): return AttemptCredential(.negotiate, user: "", password: "")
-        case (.password(let user, let password), .basic):
-            return AttemptCredential(.basic, user: user, password: password)
-        case (.password(let user, let password), .digest):
-            return AttemptCredential(.digest, user: user, password: password)
-        case (.password(let user, let password), .ntlm):
-            return AttemptCredential(.ntlm, user: user, password: password)
-        case (.password, _): return nil
         }
     }
 }

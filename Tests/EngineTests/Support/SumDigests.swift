@@ -7,6 +7,12 @@ struct SumDigests: Digests {
         RunningSum(byteCount: algorithm.byteCount)
     }
 
+    func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8] {
+        var running = RunningSum(byteCount: function == .md5 ? 16 : 32)
+        bytes.withUnsafeBytes { running.update($0) }
+        return running.value()
+    }
+
     /// The digest of some bytes.
     static func digest(_ bytes: [UInt8], _ algorithm: DigestAlgorithm = .sha256) -> ContentDigest? {
         var running = SumDigests().start(algorithm)

@@ -197,13 +197,16 @@ struct ChallengeTests {
     }
 
     @Test func `what the session remembers is proposed, and never shown (S-67)`() async throws {
+        origin.on("/near/cave", .basic())
+        origin.on("/far/cave", .basic())
         let (session, events) = try await client.createAskingSession("challenge")
-        let first = try await session.start("data", origin.url("/cave"))
+        let first = try await session.start("data", origin.url("/near/cave"))
         try await client.decide(
             try await events.question(),
             .password("aladdin", "open sesame", persistence: "forSession"))
         #expect(try await client.completedTask(first)["response"]["status"].int == 200)
-        let second = try await session.start("data", origin.url("/cave"))
+        // Of the same realm, but not where it goes unasked.
+        let second = try await session.start("data", origin.url("/far/cave"))
         let question = try await events.question()
         #expect(question.event.json["task"].string == second)
         #expect(

@@ -9,7 +9,7 @@ extension ProtectionSpace {
     ///
     /// What fits no grammar is skipped. A control character in a realm, other than the tab, is shown as U+FFFD: RFC 9110
     /// §5.6.4 allows none there, but origins with old character sets send them, and those shall be answered, too. A Digest
-    /// that libcurl cannot answer is a scheme that Ferry cannot speak.
+    /// that cannot be answered is a scheme that Ferry cannot speak, but where its realm can be had by another algorithm.
     ///
     /// - Parameters:
     ///   - values: all values of `WWW-Authenticate`, or of `Proxy-Authenticate`, in their order.
@@ -19,13 +19,13 @@ extension ProtectionSpace {
     public static func offered(
         by values: [String], at origin: WebURL.Origin, isProxy: Bool
     ) -> [ProtectionSpace] {
-        let fields = values.map { AuthenticateField(parsing: $0).challenges }
-        let digest = DigestOffer(fields)
+        let challenges = values.flatMap { AuthenticateField(parsing: $0).challenges }
+        let digestRealms = Set(challenges.filter { DigestOffer($0) != nil }.map(\.shownRealm))
         var spaces: [ProtectionSpace] = []
         var seen: Set<ProtectionSpace> = []
-        for challenge in fields.joined() {
-            guard let method = method(of: challenge, digest) else { continue }
-            var space = ProtectionSpace(origin, realm: realm(of: challenge), method: method)
+        for challenge in challenges {
+            guard let method = method(of: challenge, digestRealms) else { continue }
+            var space = ProtectionSpace(origin, realm: challenge.shownRealm, method: method)
             space.isProxy = isProxy
             let isShort = (space.realm ?? "").utf8.count <= nameByteLimit
             guard isShort, seen.insert(space.withSchemeInLowerCase).inserted else { continue }
@@ -40,29 +40,19 @@ extension ProtectionSpace {
     /// Nil for a scheme that must not be shown: one that is too long, or that has the name of a method which is none of
     /// HTTP's, such as Foundation's for server trust.
     private static func method(
-        of challenge: AuthenticateChallenge, _ digest: DigestOffer
+        of challenge: AuthenticateChallenge, _ digestRealms: Set<String?>
     ) -> AuthenticationMethod? {
         let scheme = challenge.scheme
         switch scheme.asciiLowercased {
         case "negotiate": return .negotiate
         case "ntlm": return .ntlm
         case "basic": return .basic
-        case "digest" where digest.isAnswerable(challenge): return .digest
+        case "digest" where digestRealms.contains(challenge.shownRealm): return .digest
         default:
             guard scheme.utf8.count <= nameByteLimit else { return nil }
             let method = AuthenticationMethod.other(scheme)
             return AuthenticationMethod(name: scheme) == method ? method : nil
         }
-    }
-
-    private static func realm(of challenge: AuthenticateChallenge) -> String? {
-        guard let realm = challenge["realm"], HeaderRules.containsControl(realm) else {
-            return challenge["realm"]
-        }
-        let shown = realm.unicodeScalars.map { scalar in
-            HeaderRules.containsControl(String(scalar)) ? "\u{fffd}" : scalar
-        }
-        return String(String.UnicodeScalarView(shown))
     }
 
     /// What is the same for two spaces that differ in the case of their scheme only (RFC 9110 §11.1).
@@ -71,6 +61,19 @@ extension ProtectionSpace {
         var space = self
         space.method = .other(scheme.asciiLowercased)
         return space
+    }
+}
+
+extension AuthenticateChallenge {
+    /// The realm, without control characters; nil where there is none.
+    var shownRealm: String? {
+        guard let realm = self["realm"], HeaderRules.containsControl(realm) else {
+            return self["realm"]
+        }
+        let shown = realm.unicodeScalars.map { scalar in
+            HeaderRules.containsControl(String(scalar)) ? "\u{fffd}" : scalar
+        }
+        return String(String.UnicodeScalarView(shown))
     }
 }
 
