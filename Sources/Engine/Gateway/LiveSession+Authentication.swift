@@ -38,13 +38,14 @@ extension LiveSession {
         accepted.note(round, at: path, by: asker)
     }
 
-    /// What is presented with one request to a server or a proxy; nil where nothing was agreed on with it.
+    /// Proves to a server or a proxy who sends one request.
     ///
     /// - Parameters:
-    ///   - round: what is.
+    ///   - round: what is presented.
     ///   - asker: the server or the proxy.
     ///   - method: as it goes into the request line.
     ///   - uri: what a proof of Digest is for.
+    /// - Returns: nil where nothing was agreed on with it.
     func credential(
         of round: AuthenticationRound, for asker: WebURL.Origin, method: String, uri: String
     ) -> AttemptCredential? {

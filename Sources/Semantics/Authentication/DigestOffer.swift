@@ -14,7 +14,9 @@ public struct DigestOffer: Equatable, Sendable {
     /// The one that a response makes for a space: of several, which differ in their algorithms, the first that can be
     /// answered (§3.7).
     ///
-    /// - Parameter values: all values of `WWW-Authenticate`, or of `Proxy-Authenticate`, in their order.
+    /// - Parameters:
+    ///   - values: all values of `WWW-Authenticate`, or of `Proxy-Authenticate`, in their order.
+    ///   - space: one that they offer.
     public init?(in values: [String], for space: ProtectionSpace) {
         let challenges = values.lazy.flatMap { AuthenticateField(parsing: $0).challenges }
         let offer = challenges.lazy.filter { $0.shownRealm == space.realm }

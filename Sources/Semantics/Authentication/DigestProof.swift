@@ -48,13 +48,15 @@ public struct DigestProof: Sendable {
         self.clientNonce = clientNonce
     }
 
-    /// The value of `Authorization` or `Proxy-Authorization`. Secret: whoever has it can be the user for this one request.
+    /// Proves a password for one request.
     ///
     /// - Parameters:
     ///   - challenge: what the server asks.
     ///   - user: without control characters.
     ///   - password: is hashed as UTF-8, as the user's name is.
     ///   - hash: the digest of some bytes.
+    /// - Returns: the value of `Authorization` or `Proxy-Authorization`. Secret: whoever has it can be the user for this
+    ///   one request.
     public func value(
         answering challenge: DigestChallenge, user: String, password: String,
         hash: (HashFunction, [UInt8]) -> [UInt8]

@@ -108,7 +108,7 @@ public struct AuthenticationRound: Equatable, Sendable {
     /// - Parameters:
     ///   - origin: who asks.
     ///   - spaces: what is offered.
-    ///   - digest: the Digest challenge of such a space.
+    ///   - offer: the Digest challenge of such a space.
     /// - Returns: what that says of what was presented; nil where nothing was.
     public mutating func refused(
         by origin: WebURL.Origin, offering spaces: [ProtectionSpace],
