@@ -8,6 +8,7 @@ import nginx as nginx_module
 import squid as squid_module
 from delegate import CANCEL, DEFAULT, REJECT, Delegate, script, trust, use
 from gateway import Gateway
+from session import Session
 
 CAROL = use(squid_module.USER, squid_module.PASSWORD)
 METHODS = {"basic": "HTTPBasic", "digest": "HTTPDigest", "ntlm": "NTLM"}
@@ -119,7 +120,7 @@ def test_a_proxy_that_has_accepted_is_told_at_once(gateway, squid, nginx, scheme
     with Delegate(gateway, answering(kept), **through(squid, scheme)) as delegate:
         for _ in range(3):
             assert delegate.fetch(url).status == 200
-            gateway.post(f"{delegate.path}/flush", 204)
+            Session(gateway, path=delegate.path).tell("flush")
         assert len(of_proxy(delegate)) == 1
     statuses = [each["status"] for each in squid.log.wait(marker, before + 4)[before:]]
     assert statuses == [407, 200, 200, 200]
