@@ -86,6 +86,36 @@ public struct JSONWriter: ~Copyable {
         output.append(UInt8(ascii: ":"))
     }
 
+    // MARK: Written in pieces
+
+    /// Begins the text as an object that `endRoot` ends: for what is not written by one call.
+    public mutating func beginRoot() {
+        precondition(place == .root, "the JSON value has been begun")
+        output.append(UInt8(ascii: "{"))
+        place = .firstName
+    }
+
+    /// Ends the object that `beginRoot` has begun.
+    public mutating func endRoot() {
+        precondition(place == .firstName || place == .name, "a JSON member has no value")
+        output.append(UInt8(ascii: "}"))
+        place = .end
+    }
+
+    /// Begins a member that is an array, which `endArray` ends. The name must need no escape.
+    public mutating func beginArray(_ name: StaticString) {
+        self.name(name)
+        output.append(UInt8(ascii: "["))
+        place = .firstElement
+    }
+
+    /// Ends the array that `beginArray` has begun.
+    public mutating func endArray() {
+        precondition(place == .firstElement || place == .element, "a JSON array was left open")
+        output.append(UInt8(ascii: "]"))
+        place = .name
+    }
+
     // MARK: Containers
 
     /// Writes an object whose members `body` writes.

@@ -53,6 +53,17 @@ struct DuplicateTests {
         }
     }
 
+    /// It took minutes while the names had to be copied for each that was decoded.
+    @Test(.timeLimit(.minutes(1)))
+    func `many names with escapes cost no more than as many others`() throws {
+        let members = (0..<240_000).map { "\"\\u006e\($0)\":0" }
+        let text = utf8("{" + members.joined(separator: ",") + "}")
+        let limits = JSONReader.Limits(byteLimit: text.count)
+        try JSONReader.read(text, limits: limits) { reader throws(JSONError) in
+            try reader.skipValue()
+        }
+    }
+
     @Test
     func `large objects inside one another keep their own names`() throws {
         func object(_ inner: String) -> String {

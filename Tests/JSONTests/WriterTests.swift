@@ -137,4 +137,20 @@ struct WriterTests {
             _ = json.finish()
         }
     }
+
+    @Test func `an object can be written in pieces, with arrays in it`() {
+        var json = JSONWriter(capacity: 1)
+        json.beginRoot()
+        json.member("first", 1)
+        json.beginArray("empty")
+        json.endArray()
+        json.beginArray("list")
+        for number in 1...3 { json.object { $0.member("n", number) } }
+        json.endArray()
+        json.member("last", true)
+        json.endRoot()
+        let text = String(decoding: json.finish(), as: UTF8.self)
+        #expect(
+            text == #"{"first":1,"empty":[],"list":[{"n":1},{"n":2},{"n":3}],"last":true}"#)
+    }
 }
