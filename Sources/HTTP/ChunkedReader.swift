@@ -10,7 +10,7 @@ struct ChunkedReader {
     private enum Place {
         case size(digits: Int)
         /// Behind a size, up to the CR.
-        case sizeExtension
+        case sizeExtension(ChunkExtensionReader)
         case sizeLineFeed
         case data
         case dataCarriageReturn
@@ -59,16 +59,18 @@ struct ChunkedReader {
                     return (index, .malformed)
                 } else if byte == Octets.carriageReturn {
                     place = .sizeLineFeed
-                } else if byte == UInt8(ascii: ";") {
-                    place = .sizeExtension
                 } else {
-                    return (index, .malformed)
+                    var reader = ChunkExtensionReader()
+                    guard reader.take(byte) else { return (index, .malformed) }
+                    place = .sizeExtension(reader)
                 }
-            case .sizeExtension:
+            case .sizeExtension(var reader):
                 extensionAllowance -= 1
-                if byte == Octets.carriageReturn {
+                if byte == Octets.carriageReturn, reader.mayEnd {
                     place = .sizeLineFeed
-                } else if !Octets.isFieldValue(byte) || extensionAllowance < 0 {
+                } else if reader.take(byte), extensionAllowance >= 0 {
+                    place = .sizeExtension(reader)
+                } else {
                     return (index, .malformed)
                 }
             case .sizeLineFeed:

@@ -131,6 +131,35 @@ import Testing
         ("a bare LF after a trailer", "0\r\nX: a\n\r\n"),
     ]
 
+    /// What stands between a chunk's size and its line end, and whether RFC 9112 §7.1.1 has it.
+    static let chunkExtensions: [(text: String, isAllowed: Bool)] = [
+        (";a", true), (";a=b", true), (";a=\"b c\"", true), (";a=\"\"", true),
+        (";a;b;c=d", true), (" ; a = b ; c", true), ("\t;\ta\t=\t\"b\"", true),
+        (";a=\"b\\\"c;\\\\\"", true), (";a=\"b\";c", true), (";!#$%&'*+-.^_`|~1=1", true),
+        (";a=\"ä\"", true), (";a;a", true),
+        (";", false), ("; ", false), (";;a", false), (";a;", false), (";a; ", false),
+        (" ", false), (" a", false), ("a", false), (";=b", false), (";a=", false),
+        (";a= ", false), (";a=;b", false), (";a=b=c", false), (";a b", false),
+        (";a=b c", false), (";a=\"b", false), (";a=\"b\"c", false), (";a=\"b\\\"", false),
+        (";\"a\"", false), (";a@b", false), (";a=b@c", false), (";ä", false), (";a=ä", false),
+        (";a=\"\u{7F}\"", false), (";a=\"\0\"", false), (";a ", false), (";a=b ", false),
+        (";a=\"b\\\u{1}\"", false), (",a", false), (";{a}", false),
+    ]
+
+    @Test(arguments: chunkExtensions.map(\.text), ["1", "0"])
+    func `X-10: a chunk's extensions keep to their grammar, or 400 and close (RFC 9112 7.1.1)`(
+        text: String, size: String
+    ) async throws {
+        let isAllowed = try #require(Self.chunkExtensions.first { $0.text == text }).isAllowed
+        let head = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let line = "\(size)\(text)\r\n"
+        let chunks = size == "1" ? line + "x\r\n0\r\n\r\n" : "1\r\nx\r\n" + line + "\r\n"
+        let last = "GET /second HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n"
+        let (answer, calls) = try await answer(to: head + chunks + last)
+        #expect(answer.hasPrefix(isAllowed ? "HTTP/1.1 200 " : "HTTP/1.1 400 "))
+        #expect(calls["second"] == (isAllowed ? 1 : 0))
+    }
+
     private func answer(to bytes: String) async throws -> (text: String, calls: Calls) {
         let calls = Calls()
         let routes = [
