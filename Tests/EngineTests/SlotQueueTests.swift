@@ -37,6 +37,21 @@ struct SlotQueueTests {
     }
 
     @Test @LoopActor
+    func `ports and schemes of one host share what it gets (S-19)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let urls = ["http://a.test/0", "http://a.test:81/1", "https://A.test/2", "http://b.test/3"]
+        let specs = try urls.map { try house.spec(.data, $0) }
+        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            .map(\.record.id)
+        await house.quiet()
+        #expect(house.network.running.map(\.request.url.path) == ["/0", "/3"])
+        for number in 0..<4 { try await house.network.attempt(number).answer() }
+        for task in tasks { try await house.recorder.end(of: task) }
+        #expect(house.network.attempts.map(\.request.url.path) == ["/0", "/3", "/1", "/2"])
+    }
+
+    @Test @LoopActor
     func `the most urgent goes first, among equals the oldest, also after a change (S-43)`()
         async throws
     {

@@ -6,15 +6,15 @@ internal import Semantics
 /// What waits in a queue for a slot.
 @LoopActor
 protocol SlotHolder: AnyObject {
-    /// The host that the next attempt goes to.
+    /// Where the next attempt goes; what counts is the host.
     var destination: WebURL.Origin { get }
     /// S-43.
     var priority: Double { get }
     func slotGranted()
 }
 
-/// A session's queue: at most so many attempts to one host at a time, the most urgent first, and among equals
-/// the oldest (S-19, S-43). libcurl's own queue knows no order, so nothing is ever left to it.
+/// A session's queue: at most so many attempts to one host at a time, whatever its ports and schemes, the most urgent
+/// first, and among equals the oldest (S-19, S-43). libcurl's own queue knows no order, so nothing is ever left to it.
 @LoopActor
 final class SlotQueue {
     private struct Entry: Comparable {
@@ -31,7 +31,18 @@ final class SlotQueue {
         static func == (left: Entry, right: Entry) -> Bool { left.stamp == right.stamp }
     }
 
-    private struct Host {
+    /// What `httpMaximumConnectionsPerHost` counts by.
+    private struct HostName: Hashable {
+        let host: String
+        let zone: String?
+
+        init(_ origin: WebURL.Origin) {
+            host = origin.host
+            zone = origin.zone
+        }
+    }
+
+    private struct Line {
         var taken = 0
         var waiting = Heap<Entry>()
         /// How many of `waiting` are stale: their tasks have left, or have moved.
@@ -41,7 +52,7 @@ final class SlotQueue {
 
     private let limitPerHost: Int
     private let budget: AttemptBudget
-    private var hosts: [WebURL.Origin: Host] = [:]
+    private var lines: [HostName: Line] = [:]
     /// The place in the line, and the newest entry, of everything that waits.
     private var places: [ObjectIdentifier: (order: UInt64, stamp: UInt64)] = [:]
     private var lastNumber: UInt64 = 0
@@ -54,26 +65,27 @@ final class SlotQueue {
     /// Puts a task at the end of its host's line.
     func enter(_ holder: any SlotHolder) {
         insert(holder, order: nextNumber())
-        pump(holder.destination)
+        pump(HostName(holder.destination))
     }
 
     func leave(_ holder: any SlotHolder) {
         guard places.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
-        noteStale(holder.destination)
+        noteStale(HostName(holder.destination))
     }
 
     /// Moves a waiting task to where its new priority belongs, behind its equals that are older.
     func reorder(_ holder: any SlotHolder) {
         guard let place = places[ObjectIdentifier(holder)] else { return }
         insert(holder, order: place.order)
-        noteStale(holder.destination)
+        noteStale(HostName(holder.destination))
     }
 
     /// Gives a slot back.
     func free(_ origin: WebURL.Origin) {
-        hosts[origin]?.taken -= 1
+        let host = HostName(origin)
+        lines[host]?.taken -= 1
         budget.giveBack()
-        pump(origin)
+        pump(host)
     }
 
     private func nextNumber() -> UInt64 {
@@ -84,7 +96,7 @@ final class SlotQueue {
     private func insert(_ holder: any SlotHolder, order: UInt64) {
         let stamp = nextNumber()
         places[ObjectIdentifier(holder)] = (order, stamp)
-        hosts[holder.destination, default: Host()].waiting.insert(
+        lines[HostName(holder.destination), default: Line()].waiting.insert(
             Entry(priority: holder.priority, order: order, holder: holder, stamp: stamp))
     }
 
@@ -93,45 +105,44 @@ final class SlotQueue {
     }
 
     /// Drops stale entries once they are the most of a line, so that one that does not move cannot grow for ever.
-    private func noteStale(_ origin: WebURL.Origin) {
-        hosts[origin]?.staleCount += 1
-        guard let host = hosts[origin], host.staleCount > 64,
-            host.staleCount > host.waiting.count / 2
+    private func noteStale(_ host: HostName) {
+        lines[host]?.staleCount += 1
+        guard let line = lines[host], line.staleCount > 64,
+            line.staleCount > line.waiting.count / 2
         else { return }
-        hosts[origin]?.waiting = Heap(host.waiting.unordered.filter { !isStale($0) })
-        hosts[origin]?.staleCount = 0
+        lines[host]?.waiting = Heap(line.waiting.unordered.filter { !isStale($0) })
+        lines[host]?.staleCount = 0
     }
 
-    private func pump(_ origin: WebURL.Origin) {
-        while let taken = hosts[origin]?.taken, taken < limitPerHost, let next = popWaiting(origin)
-        {
+    private func pump(_ host: HostName) {
+        while let taken = lines[host]?.taken, taken < limitPerHost, let next = popWaiting(host) {
             guard budget.take() else {
-                hosts[origin]?.waiting.insert(next)
-                waitForBudget(origin)
+                lines[host]?.waiting.insert(next)
+                waitForBudget(host)
                 return
             }
             places[ObjectIdentifier(next.holder)] = nil
-            hosts[origin]?.taken += 1
+            lines[host]?.taken += 1
             next.holder.slotGranted()
         }
-        if let host = hosts[origin], host.taken == 0, host.waiting.isEmpty, !host.waitsForBudget {
-            hosts[origin] = nil
+        if let line = lines[host], line.taken == 0, line.waiting.isEmpty, !line.waitsForBudget {
+            lines[host] = nil
         }
     }
 
-    private func waitForBudget(_ origin: WebURL.Origin) {
-        guard hosts[origin]?.waitsForBudget == false else { return }
-        hosts[origin]?.waitsForBudget = true
+    private func waitForBudget(_ host: HostName) {
+        guard lines[host]?.waitsForBudget == false else { return }
+        lines[host]?.waitsForBudget = true
         budget.wait { [weak self] in
-            self?.hosts[origin]?.waitsForBudget = false
-            self?.pump(origin)
+            self?.lines[host]?.waitsForBudget = false
+            self?.pump(host)
         }
     }
 
-    private func popWaiting(_ origin: WebURL.Origin) -> Entry? {
-        while let entry = hosts[origin]?.waiting.popMax() {
+    private func popWaiting(_ host: HostName) -> Entry? {
+        while let entry = lines[host]?.waiting.popMax() {
             if !isStale(entry) { return entry }
-            hosts[origin]?.staleCount -= 1
+            lines[host]?.staleCount -= 1
         }
         return nil
     }
