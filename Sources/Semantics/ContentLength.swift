@@ -25,6 +25,7 @@ public enum ContentLength {
     public static func parse(_ values: [String]) throws(Violation) -> Int64? {
         var length: Int64?
         for value in values {
+            guard value.utf8.count <= FieldSyntax.byteLimit else { throw .malformed(value) }
             for item in value.split(separator: ",", omittingEmptySubsequences: false) {
                 let text = item.trimmingFieldSpace
                 guard let number = FieldSyntax.decimal(text) else { throw .malformed(String(text)) }
@@ -33,5 +34,43 @@ public enum ContentLength {
             }
         }
         return length
+    }
+}
+
+extension ContentLength {
+    /// Why a client's own `Content-Length` is not taken.
+    public enum Disagreement: Error, Hashable, Sendable {
+        /// It is no length, or there are several that differ.
+        case unreadable
+        /// The body has so many bytes.
+        case another(Int64)
+
+        /// One sentence for the client.
+        public var sentence: String {
+            switch self {
+            case .unreadable: "The header Content-Length is not one number of bytes."
+            case .another(let length):
+                "The header Content-Length is another than the body's: \(length)."
+            }
+        }
+    }
+
+    /// The body of a request whose client has set `Content-Length` itself, as code written for NSURLRequest does. It is
+    /// computed (S-38); what the client says must agree with it, and is the length of a stream that has told none.
+    ///
+    /// - Parameters:
+    ///   - body: nil for none.
+    ///   - values: of the client's fields of this name; none says nothing.
+    /// - Returns: the body, of a stream with its length.
+    /// - Throws: why the two do not go together.
+    public static func agreed(
+        _ body: BodyRecord?, with values: [String]
+    ) throws(Disagreement) -> BodyRecord? {
+        guard !values.isEmpty else { return body }
+        guard let stated = try? parse(values) else { throw .unreadable }
+        if case .stream(unknownSize) = body { return .stream(length: stated) }
+        let length = body?.length ?? 0
+        guard stated == length else { throw .another(length) }
+        return body
     }
 }

@@ -7,6 +7,8 @@ public enum ContentRange: Hashable, Sendable {
 
     /// Reads a field's value; nil where it is malformed, of another unit, or contradicts itself.
     public init?(parsing text: String) {
+        // Three numbers of 19 digits, and some more zeros.
+        guard text.utf8.count <= 256 else { return nil }
         let words = text.split(separator: " ")
         guard words.count == 2, words[0].equalsIgnoringCase("bytes") else { return nil }
         let sides = words[1].split(separator: "/", omittingEmptySubsequences: false)

@@ -1,5 +1,9 @@
 /// The lexical elements that header fields are made of (RFC 9110 §5.6), on bytes.
 enum FieldSyntax {
+    /// The longest value of a field that is read where origins could have the loop read for long: beyond it they hide
+    /// something, or have lost their way. (What a field may have at all is X-9's.)
+    static let byteLimit = 8 * 1024
+
     /// RFC 9110 §5.6.2: `tchar`.
     static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {

@@ -13,6 +13,7 @@ public struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible 
     ///   - text: the field's value; the day of the week must be one, but not the right one.
     ///   - now: tells the century of two-digit years: none lies more than 50 years ahead.
     public init?(parsing text: String, now: HTTPDate) {
+        guard text.utf8.count <= Self.byteLimit else { return nil }
         let words = text.split(separator: " ")
         let parsed: (day: CivilDay, seconds: Int64)? =
             switch words.count {
@@ -24,6 +25,9 @@ public struct HTTPDate: Hashable, Comparable, Sendable, CustomStringConvertible 
         guard let parsed else { return nil }
         self.secondsSince1970 = parsed.day.daysSince1970 * 86_400 + parsed.seconds
     }
+
+    /// The most bytes of a date that is read; the longest there is has 33.
+    static let byteLimit = 64
 
     /// The format to send: `Sun, 06 Nov 1994 08:49:37 GMT`.
     public var description: String {

@@ -14,7 +14,8 @@ public struct HeaderField: Hashable, Sendable {
 
 /// Header fields in their order. Names may repeat, and compare without case.
 ///
-/// Look-ups cost one pass: lists are short, and their order matters.
+/// A look-up costs one pass: lists are short, and their order matters. What is done for every name of a list uses
+/// `byName`.
 public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     /// The fields in their order.
     public private(set) var fields: [HeaderField]
@@ -46,6 +47,23 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     /// The values of all fields of this name, in their order.
     public func values(of name: String) -> [String] {
         fields.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
+    }
+
+    /// Every name once, in the order and the case of letters in which it came first, with all its values in their order.
+    public var byName: [(name: String, values: [String])] {
+        var groups: [(name: String, values: [String])] = []
+        groups.reserveCapacity(fields.count)
+        var places: [String: Int] = [:]
+        for field in fields {
+            let key = field.name.asciiLowercased
+            if let place = places[key] {
+                groups[place].values.append(field.value)
+            } else {
+                places[key] = groups.count
+                groups.append((field.name, [field.value]))
+            }
+        }
+        return groups
     }
 
     /// Whether there is a field of this name.

@@ -5,8 +5,9 @@ public struct MediaType: Hashable, Sendable {
     /// The `charset` in lower case, such as `utf-8`; nil without one.
     public let textEncodingName: String?
 
-    /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`.
+    /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`, or has more than 8 KiB.
     public init?(parsing text: String) {
+        guard text.utf8.count <= FieldSyntax.byteLimit else { return nil }
         let field = FieldParameters(parsing: text)
         let bytes = field.value.utf8
         guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")) else { return nil }

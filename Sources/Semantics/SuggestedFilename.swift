@@ -11,7 +11,7 @@ public enum SuggestedFilename {
     /// The result is safe as the name of a file in a folder: see `sanitized(_:)`.
     ///
     /// - Parameters:
-    ///   - contentDisposition: the field's value (RFC 6266).
+    ///   - contentDisposition: the field's value (RFC 6266); one of more than 8 KiB counts as none.
     ///   - url: what was fetched last.
     ///   - mimeType: the response's, in lower case.
     /// - Returns: a name of 1…255 bytes.
@@ -30,11 +30,12 @@ public enum SuggestedFilename {
     ///
     /// Only what follows the last `/` or `\`; no control characters, no marks that turn the direction of writing; no blanks
     /// or dots at the ends (so neither `..` nor a hidden file); at most 255 bytes, cut between characters and
-    /// before the extension.
+    /// before the extension. Nothing is kept of more than 8 KiB.
     public static func sanitized(_ text: String) -> String? {
-        guard let last = text.split(whereSeparator: { $0 == "/" || $0 == "\\" }).last else {
-            return nil
-        }
+        // By bytes: with a combining mark behind it a separator is part of another character, and separates all the same.
+        let parts = text.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
+        guard let last = parts.last.map({ Substring($0) }), last.utf8.count <= FieldSyntax.byteLimit
+        else { return nil }
         if isPlain(last) { return String(last) }
         var scalars = last.unicodeScalars.filter(isKept)[...]
         while let first = scalars.first, isTrimmed(first) { scalars.removeFirst() }
@@ -44,6 +45,7 @@ public enum SuggestedFilename {
 
     /// RFC 6266 §4.3: `filename*` outranks `filename`.
     private static func dispositionName(_ text: String) -> String? {
+        guard text.utf8.count <= FieldSyntax.byteLimit else { return nil }
         let field = FieldParameters(parsing: text)
         return field["filename*"].flatMap(extendedValue).flatMap(sanitized)
             ?? field["filename"].flatMap(sanitized)
@@ -61,7 +63,10 @@ public enum SuggestedFilename {
     }
 
     private static func pathName(_ path: String) -> String? {
-        guard let last = path.split(separator: "/").last else { return nil }
+        guard
+            let last = path.utf8.split(separator: UInt8(ascii: "/")).last.map({ Substring($0) }),
+            last.utf8.count <= FieldSyntax.byteLimit
+        else { return nil }
         let decoded = FieldSyntax.percentDecoded(last).flatMap {
             String(validating: $0, as: UTF8.self)
         }
@@ -117,12 +122,14 @@ public enum SuggestedFilename {
         guard name.utf8.count > byteLimit else { return name }
         let (stem, ending) = parts(name)
         let room = byteLimit - ending.utf8.count
-        let kept = fitting(stem.map(String.init), room)
+        let kept = fitting(stem.lazy.map(String.init), room)
         // A single character may be longer than the limit, by its combining marks.
-        return (kept.isEmpty ? fitting(stem.unicodeScalars.map(String.init), room) : kept) + ending
+        return
+            (kept.isEmpty
+            ? fitting(stem.unicodeScalars.lazy.map(String.init), room) : kept) + ending
     }
 
-    private static func fitting(_ pieces: [String], _ byteLimit: Int) -> String {
+    private static func fitting(_ pieces: some Sequence<String>, _ byteLimit: Int) -> String {
         var result = ""
         for piece in pieces {
             guard result.utf8.count + piece.utf8.count <= byteLimit else { break }

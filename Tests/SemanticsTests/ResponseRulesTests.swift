@@ -24,6 +24,13 @@ struct MediaTypeTests {
         #expect(type?.mimeType == mimeType)
         #expect(type?.textEncodingName == encoding)
     }
+
+    @Test func `X-9: a Content-Type of more than 8 KiB is none`() {
+        let start = "text/html; charset=utf-8; a="
+        let rest = String(repeating: "b", count: 8192 - start.utf8.count)
+        #expect(MediaType(parsing: start + rest)?.textEncodingName == "utf-8")
+        #expect(MediaType(parsing: start + rest + "b") == nil)
+    }
 }
 
 struct SuggestedFilenameTests {
@@ -63,6 +70,7 @@ struct SuggestedFilenameTests {
         ("a.txt.", "a.txt"), ("a.txt . ", "a.txt"), (" a.txt", "a.txt"), ("a\r\nb.txt", "ab.txt"),
         ("a\0b.txt", "ab.txt"), ("a\u{7f}\u{85}.txt", "a.txt"), ("gpj.\u{202e}exe", "gpj.exe"),
         ("a\u{2028}b", "ab"), ("\u{feff}a.txt", "a.txt"), ("日本語.txt", "日本語.txt"),
+        ("a/\u{338}b.txt", "\u{338}b.txt"), ("..\\\u{301}/\u{301}b", "\u{301}b"),
         ("a\r\nevent: x", "aevent: x"), ("👩‍👩‍👧.png", "👩‍👩‍👧.png"),
     ])
     func `X-8: a name is safe in any folder`(text: String, name: String) {
@@ -74,6 +82,16 @@ struct SuggestedFilenameTests {
     ])
     func `X-8: of some texts nothing can be kept`(text: String) {
         #expect(SuggestedFilename.sanitized(text) == nil)
+    }
+
+    @Test func `X-9: a Content-Disposition of more than 8 KiB names nothing`() {
+        let start = "attachment; filename=a.iso; b="
+        let rest = String(repeating: "b", count: 8192 - start.utf8.count)
+        #expect(choose(start + rest, path: "/path.bin") == "a.iso")
+        #expect(choose(start + rest + "b", path: "/path.bin") == "path.bin")
+        let marks = String(repeating: "%CC%81", count: 10_000)
+        #expect(choose("attachment; filename*=UTF-8''a" + marks, path: "/path.bin") == "path.bin")
+        #expect(choose(path: "/" + marks) == "host.example")
     }
 
     @Test func `X-8: a name is cut to 255 bytes, between characters and before the extension`() {
@@ -139,6 +157,32 @@ struct ContentLengthTests {
         values: [String], error: ContentLength.Violation
     ) {
         #expect(throws: error) { try ContentLength.parse(values) }
+    }
+
+    @Test(
+        arguments: [
+            (nil, [], nil), (nil, ["0"], nil), (.bytes([1, 2]), ["2"], .bytes([1, 2])),
+            (.bytes([]), ["0"], .bytes([])), (.stream(length: 5), ["5"], .stream(length: 5)),
+            (.stream(length: unknownSize), ["5"], .stream(length: 5)),
+            (.stream(length: unknownSize), [], .stream(length: unknownSize)),
+        ] as [(BodyRecord?, [String], BodyRecord?)])
+    func `S-38: a client's own Content-Length is taken where it is the body's`(
+        body: BodyRecord?, values: [String], agreed: BodyRecord?
+    ) throws {
+        #expect(try ContentLength.agreed(body, with: values) == agreed)
+    }
+
+    @Test(
+        arguments: [
+            (nil, ["1"], .another(0)), (.bytes([1, 2]), ["3"], .another(2)),
+            (.stream(length: 5), ["6"], .another(5)), (.bytes([1]), ["1", "2"], .unreadable),
+            (.bytes([1]), ["x"], .unreadable), (.bytes([1]), [""], .unreadable),
+            (.stream(length: unknownSize), ["-1"], .unreadable),
+        ] as [(BodyRecord?, [String], ContentLength.Disagreement)])
+    func `S-38: a Content-Length that is not the body's is refused`(
+        body: BodyRecord?, values: [String], error: ContentLength.Disagreement
+    ) {
+        #expect(throws: error) { try ContentLength.agreed(body, with: values) }
     }
 }
 

@@ -30,10 +30,15 @@ public struct CacheControl: Hashable, Sendable {
     /// All of them, in their order.
     public let directives: [Directive]
 
-    /// The directives of all `Cache-Control` fields of a message; of none where it has no such field.
+    /// The directives of all `Cache-Control` fields of a message; of none where it has no such field, and `no-store` for
+    /// fields of more than 8 KiB.
     public init(of headers: HeaderList) {
-        var reader = Reader(
-            rest: headers.values(of: "Cache-Control").joined(separator: ",").utf8[...])
+        let text = headers.values(of: "Cache-Control").joined(separator: ",")
+        guard text.utf8.count <= FieldSyntax.byteLimit else {
+            directives = [Directive(name: "no-store", argument: nil, isMalformed: false)]
+            return
+        }
+        var reader = Reader(rest: text.utf8[...])
         var directives: [Directive] = []
         while let directive = reader.next() { directives.append(directive) }
         self.directives = directives

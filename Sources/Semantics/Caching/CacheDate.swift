@@ -8,6 +8,8 @@ extension HTTPDate {
     ///   - text: the field's value.
     ///   - now: tells the century of two-digit years.
     init?(cacheField text: String, now: HTTPDate) {
+        // `init(parsing:now:)` takes no more either.
+        guard text.utf8.count <= Self.byteLimit else { return nil }
         let text = text.trimmingFieldSpace
         guard !text.utf8.contains(where: { $0 == UInt8(ascii: "\t") }) else { return nil }
         let words = text.split(separator: " ", omittingEmptySubsequences: false)

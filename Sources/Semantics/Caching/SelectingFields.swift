@@ -30,17 +30,28 @@ public struct SelectingFields: Hashable, Sendable {
     ///   - response: the response's header fields.
     ///   - request: the request's, as they were sent, with those that the gateway added.
     public init?(vary response: HeaderList, of request: HeaderList) {
-        let names = response.values(of: "Vary").flatMap { $0.split(separator: ",") }
-            .map { $0.trimmingFieldSpace.asciiLowercased }.filter { !$0.isEmpty }
+        let values = response.values(of: "Vary")
+        // What is too long to be read could name anything.
+        guard values.reduce(0, { $0 + $1.utf8.count }) <= FieldSyntax.byteLimit else { return nil }
+        let names = values.flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+            .map { Substring($0).trimmingFieldSpace.asciiLowercased }.filter { !$0.isEmpty }
         guard !names.contains("*") else { return nil }
+        let sent = Self.values(of: request)
         self.fields = Set(names).sorted().map {
-            Field(name: $0, value: Self.normalised($0, in: request))
+            Field(name: $0, value: Self.normalised($0, sent[$0]))
         }
     }
 
     /// Whether another request has the same values.
     public func match(_ request: HeaderList) -> Bool {
-        fields.allSatisfy { $0.value == Self.normalised($0.name, in: request) }
+        let sent = fields.isEmpty ? [:] : Self.values(of: request)
+        return fields.allSatisfy { $0.value == Self.normalised($0.name, sent[$0.name]) }
+    }
+
+    /// The values of a request by names in lower case.
+    private static func values(of request: HeaderList) -> [String: [String]] {
+        Dictionary(
+            request.byName.map { ($0.name.asciiLowercased, $0.values) }, uniquingKeysWith: +)
     }
 
     /// Bytes of all names and values.
@@ -48,9 +59,8 @@ public struct SelectingFields: Hashable, Sendable {
         fields.reduce(0) { $0 + $1.name.utf8.count + ($1.value?.utf8.count ?? 0) }
     }
 
-    private static func normalised(_ name: String, in request: HeaderList) -> String? {
-        let values = request.values(of: name)
-        guard !values.isEmpty else { return nil }
+    private static func normalised(_ name: String, _ values: [String]?) -> String? {
+        guard let values else { return nil }
         // What proves who somebody is, is no list, and is compared to the byte.
         guard !opaque.contains(name) else { return values.joined(separator: ", ") }
         let members = FieldList.members(values.joined(separator: ","))

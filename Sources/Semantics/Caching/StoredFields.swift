@@ -23,8 +23,9 @@ enum StoredFields {
 
     /// §3.1, and the fields of RFC 9110 §7.6.1.
     private static func excluded(from headers: HeaderList) -> [String] {
-        let named = headers.values(of: "Connection").flatMap { $0.split(separator: ",") }
-            .map { String($0.trimmingFieldSpace) }
+        let named = headers.values(of: "Connection")
+            .flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
+            .map { String(Substring($0).trimmingFieldSpace) }
         return connectionFields + proxyFields + named
             + CacheControl(of: headers).fieldNames("no-cache")
     }

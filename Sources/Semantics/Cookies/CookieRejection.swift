@@ -10,7 +10,7 @@ public enum CookieRejection: Error, Hashable, CaseIterable, Sendable {
     case empty
     /// Step 3: a control character other than a tab.
     case controlCharacter
-    /// Step 4: more than 4096 octets of name and value.
+    /// Step 4: more than 4096 octets of name and value; or a field of more than 8 KiB.
     case tooLong
     /// Step 1 allows it: a path of more than 1024 octets, which no `Path` may have (§5.6).
     case pathTooLong

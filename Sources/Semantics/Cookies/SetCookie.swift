@@ -35,10 +35,11 @@ public struct SetCookie: Equatable, Sendable {
     /// The most octets of an attribute's value; a longer attribute counts as absent.
     public static let attributeByteLimit = 1024
 
-    /// Reads the value of one field; commas join nothing here (RFC 9110 §5.3).
+    /// Reads the value of one field, of 8 KiB at most; commas join nothing here (RFC 9110 §5.3).
     ///
     /// - Throws: `controlCharacter`, `empty`, `tooLong`.
     public init(parsing text: String) throws(CookieRejection) {
+        guard text.utf8.count <= FieldSyntax.byteLimit else { throw .tooLong }
         guard !text.hasCookieControl else { throw .controlCharacter }
         var parts = text.utf8.split(
             separator: UInt8(ascii: ";"), omittingEmptySubsequences: false

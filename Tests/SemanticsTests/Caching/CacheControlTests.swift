@@ -72,6 +72,13 @@ struct CacheControlTests {
         #expect(control(value).fieldNames("no-cache") == names)
     }
 
+    @Test func `X-9: what is too long to be read forbids to store`() {
+        let start = "max-age=10, "
+        let rest = String(repeating: "b", count: 8192 - start.utf8.count)
+        #expect(control(start + rest).seconds("max-age") == .value(10))
+        #expect(control(start + rest + "b").directives.map(\.name) == ["no-store"])
+    }
+
     @Test func `RFC 9111 5.2.3: unknown directives are kept`() {
         let directive = control("Community=\"UCI\"").directives.first
         #expect(directive?.name == "community")

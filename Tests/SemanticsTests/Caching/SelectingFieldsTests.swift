@@ -35,6 +35,15 @@ struct SelectingFieldsTests {
         #expect(SelectingFields(vary: vary, of: ["A": "1"]) == nil)
     }
 
+    @Test func `X-9: a Vary of more than 8 KiB is one with a star`() {
+        let start = "A, "
+        let rest = String(repeating: "b", count: 8192 - start.utf8.count)
+        #expect(matches(["Vary": start + rest], ["A": "1"], ["A": "1"]))
+        #expect(!matches(["Vary": start + rest + "b"], ["A": "1"], ["A": "1"]))
+        let halves: HeaderList = ["Vary": start + rest, "vary": "c"]
+        #expect(!matches(halves, ["A": "1"], ["A": "1"]))
+    }
+
     @Test func `RFC 9111 4.1: several Vary fields are one`() {
         let vary: HeaderList = ["Vary": "A", "vary": "B"]
         #expect(matches(vary, ["A": "1", "B": "2"], ["A": "1", "B": "2"]))

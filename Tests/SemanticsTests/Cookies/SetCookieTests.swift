@@ -86,6 +86,13 @@ struct SetCookieTests {
         #expect(both.path == .path("/x") && both.domain == "x.y")
     }
 
+    @Test func `X-9: a field of more than 8 KiB is no cookie`() throws {
+        let start = "a=b; Path=/p"
+        let rest = String(repeating: ";", count: 8192 - start.utf8.count)
+        #expect(try SetCookie(parsing: start + rest).path == .path("/p"))
+        #expect(throws: CookieRejection.tooLong) { try SetCookie(parsing: start + rest + ";") }
+    }
+
     @Test(arguments: [
         "a=b; Secure; HttpOnly; Path=/p; Domain=d.e; Max-Age=5; SameSite=Lax",
         "a=b;secure;httponly;path=/p;domain=d.e;max-age=5;samesite=lax",
