@@ -27,6 +27,11 @@ struct Call {
 
     // MARK: Body
 
+    /// Reads what takes more than the loop can spare.
+    nonisolated static let readingThread = FileThreads(count: 1)
+    /// A JSON text that is longer may take more than a millisecond to be read.
+    private static let loopByteLimit = 64 << 10
+
     /// The bytes of a JSON body; nil when there is no body at all.
     func jsonBytes() async throws -> [UInt8]? {
         if request.body.isEmpty { return nil }
@@ -37,15 +42,31 @@ struct Call {
     }
 
     /// What the JSON body says.
-    func json<Value>(
-        _ read: (inout JSONReader) throws(JSONError) -> Value
+    func json<Value: Sendable>(
+        _ read: @escaping @Sendable (inout JSONReader) throws(JSONError) -> Value
     ) async throws -> Value {
-        let bytes = try await jsonBytes() ?? []
-        do throws(JSONError) {
-            return try JSONReader.read(bytes, read)
-        } catch {
-            throw Problem(error)
+        try await Call.reading(jsonBytes() ?? [], read)
+    }
+
+    /// What a JSON text says; the loop does other things while a long one is read.
+    static func reading<Value: Sendable>(
+        _ bytes: [UInt8], _ read: @escaping @Sendable (inout JSONReader) throws(JSONError) -> Value
+    ) async throws -> Value {
+        try await offLoop(bytes) { bytes throws(Problem) in
+            do throws(JSONError) {
+                return try JSONReader.read(bytes, read)
+            } catch {
+                throw Problem(error)
+            }
         }
+    }
+
+    /// What `read` makes of a text, made on the loop only if the text is short.
+    static func offLoop<Value: Sendable>(
+        _ bytes: [UInt8], _ read: @escaping @Sendable ([UInt8]) throws(Problem) -> Value
+    ) async throws -> Value {
+        guard bytes.count > loopByteLimit else { return try read(bytes) }
+        return try await readingThread.run { try read(bytes) }
     }
 
     /// What the body is declared as; nil where it is not.
@@ -105,10 +126,15 @@ extension Response {
     ) -> Response {
         var json = JSONWriter(capacity: capacity)
         write(&json)
+        return .json(status, headers: headers, json.finish())
+    }
+
+    /// A JSON answer that is written already.
+    static func json(_ status: Int, headers: HeaderFields, _ bytes: [UInt8]) -> Response {
         var headers = headers
         headers.add("Content-Type", "application/json")
         headers.add("Cache-Control", "no-store")
-        return Response(status: status, headers: headers, body: .bytes(json.finish()))
+        return Response(status: status, headers: headers, body: .bytes(bytes))
     }
 
     /// A problem (RFC 9457).

@@ -35,8 +35,6 @@ public final class Service {
     let streams: EventStreams
     let clock: any Clock
     let startedAt: Timestamp
-    /// Reads what takes more than the loop can spare.
-    lazy var readingThread = FileThreads(count: 1)
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`

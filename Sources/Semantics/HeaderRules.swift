@@ -9,11 +9,16 @@ public enum HeaderRules {
     public static let fieldLimit = 100
     /// The most bytes of a request's names and values together.
     public static let byteLimit = 32 * 1024
+    /// The most bytes of a method.
+    public static let methodByteLimit = 64
 
     /// Checks a method: a token (RFC 9110 §9.1) other than CONNECT and TRACE in any case.
     ///
     /// - Throws: the first violation.
     public static func check(method: String) throws(HeaderViolation) {
+        guard method.utf8.count <= methodByteLimit else {
+            throw HeaderViolation(.method, .tooLong(byteLimit: methodByteLimit))
+        }
         guard FieldSyntax.isToken(method) else { throw HeaderViolation(.method, .notAToken) }
         guard !method.equalsIgnoringCase("CONNECT"), !method.equalsIgnoringCase("TRACE") else {
             throw HeaderViolation(.method, .forbidden)
@@ -67,15 +72,32 @@ public enum HeaderRules {
         }
     }
 
-    /// Whether the value of this header is shown as `"<redacted>"`.
+    /// Checks the names that a request marks as sensitive: each names a header that there is, and no two the same.
     ///
     /// - Parameters:
-    ///   - name: the header's name.
-    ///   - marked: the request's own `sensitiveHeaders`.
-    /// - Returns: true for the always sensitive ones and those that are marked, in any case of letters.
-    public static func isSensitive(_ name: String, marked: [String]) -> Bool {
-        alwaysSensitive.contains { $0.equalsIgnoringCase(name) }
-            || marked.contains { $0.equalsIgnoringCase(name) }
+    ///   - marked: the request's `sensitiveHeaders`.
+    ///   - known: the names that may be marked beside the always sensitive ones: of the request's own headers, and of
+    ///     those that join them.
+    /// - Throws: the first violation, and where in `marked` it stands; the limit first, at the first name beyond it.
+    public static func check(
+        sensitive marked: [String], known: some Sequence<String>
+    ) throws(SensitiveNameViolation) {
+        guard marked.count <= fieldLimit else {
+            throw SensitiveNameViolation(index: fieldLimit, reason: .tooMany(limit: fieldLimit))
+        }
+        let known = SensitiveNames(marking: known)
+        var seen: Set<String> = []
+        for (index, name) in marked.enumerated() {
+            guard FieldSyntax.isToken(name) else {
+                throw SensitiveNameViolation(index: index, reason: .notAToken)
+            }
+            guard known.contains(name) else {
+                throw SensitiveNameViolation(index: index, reason: .unknown)
+            }
+            guard seen.insert(name.asciiLowercased).inserted else {
+                throw SensitiveNameViolation(index: index, reason: .repeated)
+            }
+        }
     }
 
     /// Names that frame the message or belong to the connection; `Proxy-*` besides.
@@ -137,6 +159,54 @@ public struct HeaderViolation: Error, Hashable, Sendable {
         case .tooLong(let limit): "\(what) are longer than \(limit) bytes."
         }
     }
+}
+
+/// What is wrong with a name among `sensitiveHeaders`.
+public struct SensitiveNameViolation: Error, Hashable, Sendable {
+    /// What is wrong.
+    public enum Reason: Hashable, Sendable {
+        /// Empty, or with bytes that RFC 9110 §5.6.2 does not allow.
+        case notAToken
+        /// It stands behind the last that is taken.
+        case tooMany(limit: Int)
+        /// The request has no such header.
+        case unknown
+        /// It stands there already, in whatever case of letters.
+        case repeated
+    }
+
+    /// Where in the list it stands.
+    public let index: Int
+    /// What is wrong with it.
+    public let reason: Reason
+
+    /// One sentence for the client.
+    public var sentence: String {
+        switch reason {
+        case .notAToken: "The header's name is not a token (RFC 9110, section 5.6.2)."
+        case .tooMany(let limit): "The names are more than \(limit)."
+        case .unknown: "The request has no header of this name."
+        case .repeated: "The name stands twice."
+        }
+    }
+}
+
+/// The names of headers whose values are not shown: of the always sensitive ones, and of those that a request marks.
+///
+/// Made once for all headers of a request: each look-up then costs the length of the name.
+public struct SensitiveNames: Sendable {
+    /// In lower case.
+    private let names: Set<String>
+
+    /// Marked names and the always sensitive ones, in any case of letters.
+    public init(marking marked: some Sequence<String> = EmptyCollection<String>()) {
+        names = Self.always.union(marked.lazy.map(\.asciiLowercased))
+    }
+
+    /// Whether the value of a header of this name is shown as `"<redacted>"`, in any case of letters.
+    public func contains(_ name: String) -> Bool { names.contains(name.asciiLowercased) }
+
+    private static let always = Set(HeaderRules.alwaysSensitive.map(\.asciiLowercased))
 }
 
 /// Counts an origin's header fields against X-9's limits, as they arrive.

@@ -122,11 +122,53 @@ struct HeaderRulesTests {
                 == .tooLong(byteLimit: 32_768))
     }
 
+    @Test func `X-7: a method has 64 bytes at most`() {
+        let method = String(repeating: "M", count: HeaderRules.methodByteLimit)
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(method: method) } == nil
+        )
+        #expect(
+            violation { () throws(HeaderViolation) in try HeaderRules.check(method: method + "M") }
+                == .tooLong(byteLimit: 64))
+    }
+
     @Test func `S-69: what is always sensitive, and what is marked, is never shown`() {
+        let names = SensitiveNames(marking: ["X-Api-Key"])
         for name in ["authorization", "Proxy-Authorization", "COOKIE", "x-api-KEY"] {
-            #expect(HeaderRules.isSensitive(name, marked: ["X-Api-Key"]))
+            #expect(names.contains(name))
         }
-        #expect(!HeaderRules.isSensitive("Accept", marked: ["X-Api-Key"]))
+        #expect(!names.contains("Accept"))
+        #expect(!SensitiveNames().contains("X-Api-Key"))
+    }
+
+    @Test(
+        arguments: [
+            ([], nil, nil), (["X-A"], nil, nil), (["x-a", "X-B"], nil, nil),
+            // What is hidden in any case may be named, whether it is there or not.
+            (["authorization", "Cookie", "Proxy-Authorization"], nil, nil),
+            (["X-A", "X-C"], 1, .unknown), (["X-A", "x-a"], 1, .repeated),
+            (["cookie", "Cookie"], 1, .repeated), ([""], 0, .notAToken),
+            (["X-A", "X B"], 1, .notAToken), (["X-A\n"], 0, .notAToken),
+            (Array(repeating: "X-A", count: 101), 100, .tooMany(limit: 100)),
+        ] as [([String], Int?, SensitiveNameViolation.Reason?)])
+    func `X-11: only headers that there are can be marked as sensitive, and each once`(
+        marked: [String], index: Int?, reason: SensitiveNameViolation.Reason?
+    ) {
+        var found: SensitiveNameViolation?
+        do throws(SensitiveNameViolation) {
+            try HeaderRules.check(sensitive: marked, known: ["X-A", "x-b"])
+        } catch {
+            found = error
+        }
+        #expect(found?.index == index)
+        #expect(found?.reason == reason)
+    }
+
+    @Test func `a list by its names keeps the order, the case and the values`() {
+        let list: HeaderList = ["B": "1", "a": "2", "b": "3", "A": "4", "C": "5"]
+        let groups = list.byName
+        #expect(groups.map(\.name) == ["B", "a", "C"])
+        #expect(groups.map(\.values) == [["1", "3"], ["2", "4"], ["5"]])
     }
 
     @Test func `X-9: an origin's headers are counted as they arrive`() {

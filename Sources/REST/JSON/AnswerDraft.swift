@@ -49,10 +49,10 @@ struct AnswerDraft {
     ) throws(Problem) -> DecisionAnswer {
         switch decision.kind {
         case .sessionChallenge, .taskChallenge: .challenge(try challenge(decision, session))
-        case .redirect: .redirect(try redirect(decision, parse))
+        case .redirect: .redirect(try redirect(decision, session, parse))
         case .response: .response(try response())
         case .cache: .cache(try cache())
-        case .delayedRequest: .delayedRequest(try delayedRequest(decision, parse))
+        case .delayedRequest: .delayedRequest(try delayedRequest(decision, session, parse))
         case .bodyStream:
             throw ProblemCode.unknownDisposition.problem(
                 "The body itself is the answer: PUT /v1/tasks/\(decision.task)/body?generation=n.",
@@ -90,10 +90,11 @@ struct AnswerDraft {
     }
 
     private func redirect(
-        _ decision: DecisionRecord, _ parse: (String) throws(URLRejection) -> WebURL
+        _ decision: DecisionRecord, _ session: SessionRecord,
+        _ parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> RedirectDisposition {
         switch disposition {
-        case "follow": .follow(try request(in: decision, parse))
+        case "follow": .follow(try request(in: decision, session, parse))
         case "stop": try alone(.stop)
         default: throw unknown("follow", "stop")
         }
@@ -126,12 +127,13 @@ struct AnswerDraft {
     }
 
     private func delayedRequest(
-        _ decision: DecisionRecord, _ parse: (String) throws(URLRejection) -> WebURL
+        _ decision: DecisionRecord, _ session: SessionRecord,
+        _ parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> DelayedRequestDisposition {
         switch disposition {
         case "continue": return try alone(.continue)
         case "useNewRequest":
-            let request = try request(in: decision, parse)
+            let request = try request(in: decision, session, parse)
             return .useNewRequest(try Self.required(request, at: "/request"))
         case "cancel": return try alone(.cancel)
         default: throw unknown("continue", "useNewRequest", "cancel")
@@ -142,7 +144,8 @@ struct AnswerDraft {
 
     /// The member `request`; its method is the proposed one's where it names none.
     private func request(
-        in decision: DecisionRecord, _ parse: (String) throws(URLRejection) -> WebURL
+        in decision: DecisionRecord, _ session: SessionRecord,
+        _ parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> RequestRecord? {
         var draft: RequestDraft?
         try members { reader, name throws(JSONError) in
@@ -152,8 +155,14 @@ struct AnswerDraft {
         }
         guard let draft else { return nil }
         let proposed = decision.question.proposedRequest
-        return try draft.record(
-            at: "/request", method: proposed?.method ?? "GET", parse: parse)
+        let joining =
+            session.configuration.httpAdditionalHeaders.fields.map(\.name)
+            + (proposed?.headers.fields.map(\.name) ?? []) + (proposed?.sensitiveHeaders ?? [])
+        let record = try draft.record(
+            at: "/request", method: proposed?.method ?? "GET", joining: joining, parse: parse)
+        let hasBody = record.method != "GET" && record.method != "HEAD"
+        _ = try draft.body(hasBody ? proposed?.body : nil, at: "/request")
+        return record
     }
 
     /// A disposition that nothing goes with.

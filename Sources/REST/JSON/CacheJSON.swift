@@ -3,31 +3,23 @@ internal import JSON
 internal import Semantics
 
 extension CacheUsage {
-    /// What the cache has and may have (`CacheUsage` of openapi.yaml).
+    /// What the cache has and may have: the members of `CacheUsage` of openapi.yaml, but for the responses.
     ///
     /// - Parameters:
-    ///   - json: what it is written to.
+    ///   - json: what they are written to.
     ///   - capacity: the session's (S-24).
-    ///   - responses: what is told of one URL beside; nil where none was asked about.
-    func write(to json: inout JSONWriter, of capacity: CacheCapacity, _ responses: [CachedEntry]?) {
-        json.object { json in
-            json.member("memoryUsage", memoryUsage)
-            json.member("memoryCapacity", capacity.memoryCapacity)
-            json.member("diskUsage", diskUsage)
-            json.member("diskCapacity", capacity.diskCapacity)
-            json.member("entryCount", entryCount)
-            if let responses {
-                json.array("responses") { json in
-                    for entry in responses { entry.write(to: &json) }
-                }
-            }
-        }
+    func writeMembers(to json: inout JSONWriter, of capacity: CacheCapacity) {
+        json.member("memoryUsage", memoryUsage)
+        json.member("memoryCapacity", capacity.memoryCapacity)
+        json.member("diskUsage", diskUsage)
+        json.member("diskCapacity", capacity.diskCapacity)
+        json.member("entryCount", entryCount)
     }
 }
 
 extension CachedEntry {
     /// Without the request's fields that `Vary` names: they may be secrets.
-    fileprivate func write(to json: inout JSONWriter) {
+    func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("url", response.key.url)
             json.member("status", response.status)

@@ -8,7 +8,7 @@ extension DelegateOptions {
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "handles":
-                try reader.array { reader throws(JSONError) in
+                try reader.array(limit: JSONReader.handleLimit) { reader throws(JSONError) in
                     handles.formUnion(try reader.decisionKinds())
                 }
             case "decisionTimeout": decisionTimeout = try reader.double(in: 1...86_400)
@@ -46,6 +46,9 @@ extension DelegateOptions {
 extension JSONReader {
     /// S-63: what `challenge` stands for.
     fileprivate static let challengeKinds: Set<DecisionKind> = [.sessionChallenge, .taskChallenge]
+
+    /// The most words of `delegate.handles`: there are eight.
+    fileprivate static let handleLimit = 8
 
     /// A word of `delegate.handles`.
     fileprivate mutating func decisionKinds() throws(JSONError) -> Set<DecisionKind> {

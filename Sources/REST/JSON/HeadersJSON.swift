@@ -6,16 +6,21 @@ internal import Semantics
 let redacted = "<redacted>"
 
 extension HeaderList {
-    /// Reads an object of strings or arrays of strings.
+    /// Reads an object of strings or arrays of strings; of too many, one more than `check` lets pass.
     init(json reader: inout JSONReader) throws(JSONError) {
         self.init()
         try reader.object { reader, name throws(JSONError) in
             if try reader.peekKind() == .array {
-                try reader.array { reader throws(JSONError) in append(name, try reader.string()) }
+                try reader.array { reader throws(JSONError) in try read(name, &reader) }
             } else {
-                append(name, try reader.string())
+                try read(name, &reader)
             }
         }
+    }
+
+    private mutating func read(_ name: String, _ reader: inout JSONReader) throws(JSONError) {
+        guard count <= HeaderRules.fieldLimit else { return try reader.skipValue() }
+        append(name, try reader.string())
     }
 
     /// Refuses what a client may not send, and what it was shown in place of a secret.
@@ -27,8 +32,8 @@ extension HeaderList {
             if case .header(let name) = error.subject { pointer += JSONPointer.text([name]) }
             throw ProblemCode.invalidHeader.problem(error.sentence, at: pointer)
         }
-        for field in fields
-        where field.value == redacted && HeaderRules.isSensitive(field.name, marked: marked) {
+        let sensitive = SensitiveNames(marking: marked)
+        for field in fields where field.value == redacted && sensitive.contains(field.name) {
             throw ProblemCode.invalidHeader.problem(
                 "The value is the placeholder that answers show; give the real one.",
                 at: pointer + JSONPointer.text([field.name]))
@@ -38,15 +43,14 @@ extension HeaderList {
     /// Writes an object; a name that stands more than once gets an array. Sensitive values are
     /// hidden.
     func writeObject(to json: inout JSONWriter, hiding marked: [String]) {
+        let sensitive = SensitiveNames(marking: marked)
         json.object { json in
-            var written: Set<String> = []
-            for field in fields where written.insert(field.name.lowercased()).inserted {
-                let isHidden = HeaderRules.isSensitive(field.name, marked: marked)
-                let values = values(of: field.name).map { isHidden ? redacted : $0 }
-                if values.count == 1 {
-                    json.member(named: field.name, values[0])
+            for (name, values) in byName {
+                let shown = sensitive.contains(name) ? values.map { _ in redacted } : values
+                if shown.count == 1 {
+                    json.member(named: name, shown[0])
                 } else {
-                    json.member(named: field.name, values)
+                    json.member(named: name, shown)
                 }
             }
         }

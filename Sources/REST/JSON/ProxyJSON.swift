@@ -32,7 +32,9 @@ struct ProxyDraft {
             case "SOCKSPort": socks.port = try reader.port()
             case "SOCKSVersion": socksVersion = try reader.socksVersion()
             case "ExceptionsList":
-                exceptions = try reader.strings(limit: ProxyConfiguration.exceptionLimit)
+                try reader.array(limit: ProxyConfiguration.exceptionLimit) { r throws(JSONError) in
+                    exceptions.append(try r.string())
+                }
             default: throw reader.unknownMember(name)
             }
         }
@@ -129,17 +131,5 @@ extension JSONReader {
             throw fail("must be \"4\", \"5\" or \"5h\"")
         }
         return kind
-    }
-
-    /// An array of so many strings at most.
-    fileprivate mutating func strings(limit: Int) throws(JSONError) -> [String] {
-        var strings: [String] = []
-        try array { reader throws(JSONError) in
-            guard strings.count < limit else {
-                throw reader.fail("stands behind the last that is taken: \(limit) at most")
-            }
-            strings.append(try reader.string())
-        }
-        return strings
     }
 }

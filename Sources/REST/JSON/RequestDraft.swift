@@ -17,12 +17,16 @@ struct RequestDraft {
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "url":
-                url = try reader.string()
+                url = try reader.urlText()
                 hasURL = true
             case "method": method = try reader.string()
             case "headers": headers = try HeaderList(json: &reader)
             case "sensitiveHeaders":
                 try reader.array { r throws(JSONError) in
+                    // Of too many, one more than passes the check.
+                    guard sensitiveHeaders.count <= HeaderRules.fieldLimit else {
+                        return try r.skipValue()
+                    }
                     sensitiveHeaders.append(try r.string())
                 }
             case "cachePolicy":
@@ -35,16 +39,17 @@ struct RequestDraft {
         if !hasURL { throw reader.fail("is missing", at: "url") }
     }
 
-    /// The request that is asked for, without a body.
+    /// The request that is asked for, without a body, and without the Content-Length that `body(_:at:)` looks at.
     ///
     /// - Parameters:
     ///   - pointer: where the description stands.
     ///   - defaultMethod: the method where the description names none.
+    ///   - joining: the names of headers that may be marked as sensitive beside the request's own.
     ///   - parse: the one parser of URLs.
     /// - Returns: the request, with every member checked.
     /// - Throws: the 422 of the first member that is wrong.
     func record(
-        at pointer: String, method defaultMethod: String,
+        at pointer: String, method defaultMethod: String, joining: [String],
         parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> RequestRecord {
         let url: WebURL
@@ -59,17 +64,29 @@ struct RequestDraft {
         } catch {
             throw ProblemCode.invalidHeader.problem(error.sentence, at: pointer + "/method")
         }
+        let headers = headers.removing(["Content-Length"])
         try headers.check(at: pointer + "/headers", sensitive: sensitiveHeaders)
-        for (index, name) in sensitiveHeaders.enumerated() {
-            do {
-                try HeaderRules.check(name: name)
-            } catch {
-                throw ProblemCode.invalidHeader.problem(
-                    error.sentence, at: "\(pointer)/sensitiveHeaders/\(index)")
-            }
+        do {
+            try HeaderRules.check(
+                sensitive: sensitiveHeaders, known: self.headers.fields.map(\.name) + joining)
+        } catch {
+            throw ProblemCode.invalidHeader.problem(
+                error.sentence, at: "\(pointer)/sensitiveHeaders/\(error.index)")
         }
         return RequestRecord(
             url: url, method: method, headers: headers, sensitiveHeaders: sensitiveHeaders,
             cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
+    }
+
+    /// The request's body, once it agrees with the Content-Length that the client gives; of a stream with that length.
+    func body(_ body: BodyRecord?, at pointer: String) throws(Problem) -> BodyRecord? {
+        do {
+            return try ContentLength.agreed(body, with: headers.values(of: "Content-Length"))
+        } catch {
+            let name = headers.fields.first { $0.name.lowercased() == "content-length" }?.name
+            throw ProblemCode.invalidHeader.problem(
+                error.sentence,
+                at: "\(pointer)/headers" + JSONPointer.text([name ?? "Content-Length"]))
+        }
     }
 }

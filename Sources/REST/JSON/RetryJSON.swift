@@ -21,7 +21,13 @@ struct RetryDraft {
                 hasAttempts = true
             case "statuses":
                 statuses = []
-                try reader.array { r throws(JSONError) in statuses.append(try r.int()) }
+                try reader.array { r throws(JSONError) in
+                    // Of too many, one more than the policy takes.
+                    guard statuses.count <= RetryPolicy.statusRange.count else {
+                        return try r.skipValue()
+                    }
+                    statuses.append(try r.int())
+                }
             case "backoff": try readBackoff(&reader)
             case "respectRetryAfter": respectsRetryAfter = try reader.bool()
             case "nonIdempotent": allowsNonIdempotent = try reader.bool()

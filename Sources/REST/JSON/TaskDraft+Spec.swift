@@ -63,23 +63,24 @@ extension TaskDraft {
         guard let request else {
             throw ProblemCode.invalidValue.problem("The value is missing.", at: prefix + "/request")
         }
-        if type == .upload, body == nil {
-            throw ProblemCode.invalidValue.problem(
-                "An upload needs a body.", at: prefix + "/body")
-        }
         let transport = context.transport
+        let additional = context.session.configuration.httpAdditionalHeaders
         var record = try request.record(
-            at: prefix + "/request", method: type == .upload ? "PUT" : "GET"
+            at: prefix + "/request", method: type == .upload ? "PUT" : "GET",
+            joining: additional.fields.map(\.name)
         ) { text throws(URLRejection) in try transport.parse(text) }
-        guard let body else { return record }
+        // An upload of nothing, as `fromData: nil` is one, sends an empty body.
+        guard let body = body ?? (type == .upload ? .bytes([], type: nil) : nil) else {
+            record.body = try request.body(nil, at: prefix + "/request")
+            return record
+        }
         if ["GET", "HEAD"].contains(record.method) {
             throw ProblemCode.invalidValue.problem(
                 "A \(record.method) request has no body; name another method.",
                 at: prefix + "/body")
         }
         let (content, mediaType) = try await body.record(at: prefix + "/body", in: context)
-        record.body = content
-        let additional = context.session.configuration.httpAdditionalHeaders
+        record.body = try request.body(content, at: prefix + "/request")
         if let mediaType, !record.headers.contains("Content-Type"),
             !additional.contains("Content-Type")
         {

@@ -25,9 +25,15 @@ struct TaskDraft {
             case "request": request = try RequestDraft(&reader)
             case "body":
                 body = try reader.optional { r throws(JSONError) in try BodyDraft(&r) }
-            case "resumeData": resumeData = try reader.optionalString()
+            case "resumeData":
+                resumeData = try reader.optional { r throws(JSONError) in
+                    try r.string(byteLimit: TaskDraft.resumeDataByteLimit)
+                }
             case "expectedDigest": expectedDigest = try reader.optionalString()
-            case "mirrors": try readMirrors(&reader)
+            case "mirrors":
+                try reader.array(limit: TaskDraft.mirrorLimit) { r throws(JSONError) in
+                    mirrors.append(try r.urlText())
+                }
             case "retry":
                 retry = try reader.optional { r throws(JSONError) in try RetryDraft(&r) }
             default: try readOption(name, &reader)
@@ -48,7 +54,10 @@ struct TaskDraft {
                 throw reader.fail("must be \"collect\" or \"stream\"")
             }
             options.delivery = delivery
-        case "fileName": options.fileName = try reader.optionalString()
+        case "fileName":
+            options.fileName = try reader.optional { r throws(JSONError) in
+                try r.string(byteLimit: SuggestedFilename.byteLimit)
+            }
         case "computeDigest": options.computeDigest = try reader.bool()
         case "earliestBeginDate":
             options.earliestBeginDate = try reader.optional { r throws(JSONError) in
@@ -65,14 +74,7 @@ struct TaskDraft {
         }
     }
 
-    private mutating func readMirrors(_ reader: inout JSONReader) throws(JSONError) {
-        try reader.array { r throws(JSONError) in
-            guard mirrors.count < TaskDraft.mirrorLimit else {
-                throw r.fail("must not be beyond the first \(TaskDraft.mirrorLimit)")
-            }
-            mirrors.append(try r.string())
-        }
-    }
-
     private static let mirrorLimit = 16
+    /// What the gateway makes is shorter: two thirds of it would be a request's and a response's largest header.
+    private static let resumeDataByteLimit = 512 << 10
 }

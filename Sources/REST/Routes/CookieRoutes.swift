@@ -19,13 +19,9 @@ extension Service {
         let isWanted = try call.cookieFilter()
         let cookies = try gateway.cookies(in: session, of: call.tenant).filter(isWanted)
         guard call.accept.prefers("text/plain", to: "application/json") else {
-            return .json(headers: ["Vary": "Accept"], capacity: 256 * cookies.count + 64) { json in
-                json.object { json in
-                    json.array("cookies") { json in
-                        for cookie in cookies { cookie.write(to: &json) }
-                    }
-                }
-            }
+            return await .lists(
+                JSONList("cookies", cookies) { cookie, json in cookie.write(to: &json) },
+                headers: ["Vary": "Accept"], capacity: 256 * cookies.count + 64)
         }
         return Self.file(of: cookies)
     }
@@ -76,9 +72,9 @@ extension Service {
         let now = clock.now
         var stored = 0
         var faults: [NetscapeCookieFile.Fault] = []
-        for part in try await readingThread.run({ try Self.parts(of: bytes) }) {
+        for part in try await Call.readingThread.run({ try Self.parts(of: bytes) }) {
             // Other work of the loop has its turn while the thread reads.
-            let file = try await readingThread.run {
+            let file = try await Call.readingThread.run {
                 NetscapeCookieFile(parsing: part.text, at: now, firstLine: part.firstLine)
             }
             let outcome = try await gateway.importCookies(file, in: session, of: call.tenant)

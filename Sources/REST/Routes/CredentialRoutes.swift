@@ -10,13 +10,10 @@ extension Service {
         let session = try await session(of: call)
         let isWanted = try call.credentialFilter()
         let credentials = try gateway.credentials(in: session, of: call.tenant).filter(isWanted)
-        return .json(capacity: 256 * credentials.count + 64) { json in
-            json.object { json in
-                json.array("credentials") { json in
-                    for credential in credentials { credential.write(to: &json) }
-                }
-            }
-        }
+        return await .lists(
+            JSONList("credentials", credentials) { credential, json in
+                credential.write(to: &json)
+            }, capacity: 256 * credentials.count + 64)
     }
 
     /// Puts one in, in place of another of the same space and user.

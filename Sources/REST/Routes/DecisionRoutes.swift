@@ -11,13 +11,10 @@ extension Service {
         let session = try await session(of: call)
         let records = try gateway.decisions(of: session, of: call.tenant)
         let isShared = gateway.isShared(session)
-        return .json(capacity: 1024 * records.count + 64) { json in
-            json.object { json in
-                json.array("decisions") { json in
-                    for record in records { record.write(to: &json, sharedSession: isShared) }
-                }
-            }
-        }
+        return await .lists(
+            JSONList("decisions", records) { record, json in
+                record.write(to: &json, sharedSession: isShared)
+            }, capacity: 1024 * records.count + 64)
     }
 
     func showDecision(_ call: Call) async throws -> Response {
@@ -30,7 +27,9 @@ extension Service {
     func answerDecision(_ call: Call) async throws -> Response {
         let id = try call.decision()
         let record = try await gateway.decision(id, of: call.tenant)
-        let draft = try AnswerDraft(parsing: await call.jsonBytes() ?? [])
+        let draft = try await Call.offLoop(call.jsonBytes() ?? []) { bytes throws(Problem) in
+            try AnswerDraft(parsing: bytes)
+        }
         let transport = transport
         let session = try gateway.sessionRecord(record.session, of: call.tenant)
         let answer = try draft.answer(to: record, in: session) { text throws(URLRejection) in

@@ -89,21 +89,18 @@ extension Service {
     ) async throws -> [UInt8] {
         let views = try await gateway.outstandingTasks(
             of: stream, of: call.tenant, limit: Service.snapshotLimit + 1)
-        var json = JSONWriter(capacity: 1024 * views.count + 64)
-        json.object { json in
-            json.member("reason", expired ? "expired" : "unknown")
-            json.array("tasks") { json in
-                for view in views.prefix(Service.snapshotLimit) {
-                    view.write(
-                        to: &json, sharedSession: gateway.isShared(view.record.session),
-                        hidesCookieValues: true)
-                }
-            }
-            json.member("truncated", views.count > Service.snapshotLimit)
+        let tasks = JSONList("tasks", views.prefix(Service.snapshotLimit)) { [gateway] view, json in
+            view.write(
+                to: &json, sharedSession: gateway.isShared(view.record.session),
+                hidesCookieValues: true)
         }
+        let data = await JSONList.object(
+            [tasks], capacity: 1024 * views.count + 64,
+            first: { $0.member("reason", expired ? "expired" : "unknown") },
+            last: { $0.member("truncated", views.count > Service.snapshotLimit) })
         var bytes: [UInt8] = []
         EncodedEvent.format(
-            id: stream.identifier(of: newest), name: "reset", data: json.finish(), onto: &bytes)
+            id: stream.identifier(of: newest), name: "reset", data: data, onto: &bytes)
         return bytes
     }
 }

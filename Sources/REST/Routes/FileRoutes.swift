@@ -76,17 +76,14 @@ extension Service {
         let limit = try call.number("limit", in: 1...500, default: 100)
         let files = gateway.files(
             of: call.tenant, after: try call.cursor(FileID.self), limit: limit + 1)
-        return .json { json in
-            json.object { json in
-                json.array("files") { json in
-                    for file in files.prefix(limit) {
-                        file.write(to: &json, expiresAt: gateway.expiry(of: file))
-                    }
-                }
+        return await .lists(
+            JSONList("files", files.prefix(limit)) { [gateway] file, json in
+                file.write(to: &json, expiresAt: gateway.expiry(of: file))
+            },
+            last: { json in
                 json.member(
                     "nextCursor", files.count > limit ? files[limit - 1].id.description : nil)
-            }
-        }
+            })
     }
 
     /// GET reads a complete file; HEAD tells how far an upload is, and ends an earlier request that still appends.

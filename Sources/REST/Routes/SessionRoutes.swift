@@ -8,9 +8,10 @@ extension Service {
     func createSession(_ call: Call) async throws -> Response {
         let bytes = try await call.jsonBytes() ?? []
         let transport = transport
-        let spec = try SessionDraft(parsing: bytes).spec { text throws(URLRejection) in
-            try transport.parse(text)
+        let draft = try await Call.offLoop(bytes) { bytes throws(Problem) in
+            try SessionDraft(parsing: bytes)
         }
+        let spec = try draft.spec { text throws(URLRejection) in try transport.parse(text) }
         var headers: HeaderFields = [:]
         let view: SessionView
         switch try await call.createOnce(
@@ -43,16 +44,13 @@ extension Service {
         _ = try await gateway.sharedSession(of: call.tenant)
         let views = try await gateway.sessions(
             of: call.tenant, after: call.cursor(SessionID.self), limit: limit + 1)
-        return .json { json in
-            json.object { json in
-                json.array("sessions") { json in
-                    for view in views.prefix(limit) { view.write(to: &json) }
-                }
+        return await .lists(
+            JSONList("sessions", views.prefix(limit)) { view, json in view.write(to: &json) },
+            last: { json in
                 json.member(
                     "nextCursor",
                     views.count > limit ? views[limit - 1].record.id.description : nil)
-            }
-        }
+            })
     }
 
     func showSession(_ call: Call) async throws -> Response {
@@ -63,10 +61,10 @@ extension Service {
     /// S-5: what is not configuration can change, nothing else.
     func changeSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
-        var description: String??
-        var limit: Int64??
-        var other: String?
-        try await call.json { reader throws(JSONError) in
+        let (description, limit, other) = try await call.json { reader throws(JSONError) in
+            var description: String??
+            var limit: Int64??
+            var other: String?
             try reader.object { reader, name throws(JSONError) in
                 switch name {
                 case "description": description = .some(try reader.clientDescription())
@@ -77,6 +75,7 @@ extension Service {
                 default: throw reader.unknownMember(name)
                 }
             }
+            return (description, limit, other)
         }
         if let other { throw ProblemCode.sessionImmutable.problem(at: "/" + other) }
         let view =

@@ -17,13 +17,15 @@ extension Service {
             }
         }
         let usage = try await gateway.cacheUsage(in: session.id, of: call.tenant)
-        var responses: [CachedEntry]?
-        if let url {
-            responses = try await gateway.cachedResponses(to: url, in: session.id, of: call.tenant)
+        let capacity = session.configuration.urlCache
+        guard let url else {
+            return .json { $0.object { usage.writeMembers(to: &$0, of: capacity) } }
         }
-        return .json {
-            usage.write(to: &$0, of: session.configuration.urlCache, responses)
-        }
+        let responses = try await gateway.cachedResponses(
+            to: url, in: session.id, of: call.tenant)
+        return await .lists(
+            JSONList("responses", responses) { entry, json in entry.write(to: &json) },
+            first: { usage.writeMembers(to: &$0, of: capacity) })
     }
 
     func emptyCache(_ call: Call) async throws -> Response {

@@ -46,12 +46,13 @@ extension Service {
 
     /// The limit that all transfers share.
     func changeGateway(_ call: Call) async throws -> Response {
-        var limit: Int64??
-        try await call.json { reader throws(JSONError) in
+        let limit = try await call.json { reader throws(JSONError) in
+            var limit: Int64??
             try reader.object { reader, name throws(JSONError) in
                 guard name == "maximumBytesPerSecond" else { throw reader.unknownMember(name) }
                 limit = .some(try reader.byteRate())
             }
+            return limit
         }
         if let limit { await gateway.setLimit(limit) }
         return description

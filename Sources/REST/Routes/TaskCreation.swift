@@ -6,7 +6,7 @@ internal import Semantics
 
 extension Service {
     /// How many tasks one request may create.
-    private static let arrayLimit = 500
+    nonisolated private static let arrayLimit = 500
 
     func createTasks(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
@@ -14,7 +14,10 @@ extension Service {
             session: try gateway.sessionRecord(session, of: call.tenant), tenant: call.tenant,
             gateway: gateway, transport: transport)
         let bytes = try await call.jsonBytes() ?? []
-        switch try TaskDrafts(bytes, limit: Service.arrayLimit) {
+        let drafts = try await Call.offLoop(bytes) { bytes throws(Problem) in
+            try TaskDrafts(bytes, limit: Service.arrayLimit)
+        }
+        switch drafts {
         case .one(let draft):
             if let answer = call.request.queryValue("answer") {
                 guard answer == "content" else {
@@ -79,9 +82,9 @@ extension Service {
             }
         }
         switch creation {
-        case .new(let results): return answer(results)
+        case .new(let results): return await answer(results)
         case .earlier(let numbers):
-            return answer(
+            return await answer(
                 await results(of: numbers, drafts, context, call), IdempotencyKey.replayed)
         }
     }
@@ -120,8 +123,10 @@ extension Service {
     ) async -> [Result<TaskSpec, Problem>] {
         var specs: [Result<TaskSpec, Problem>] = []
         specs.reserveCapacity(drafts.count)
+        var slice = await LoopSlice()
         for (index, draft) in drafts.enumerated() {
             specs.append(await spec(of: draft, at: "/\(index)", in: context))
+            await slice.giveBackWhenOver()
         }
         return specs
     }
@@ -142,26 +147,21 @@ extension Service {
 
     private func answer(
         _ results: [Result<TaskView, Problem>], _ headers: HeaderFields = [:]
-    ) -> Response {
-        .json(headers: headers, capacity: 1024 * results.count) { json in
+    ) async -> Response {
+        let list = JSONList("results", results) { [self] result, json in
             json.object { json in
-                json.array("results") { json in
-                    for result in results {
-                        json.object { json in
-                            switch result {
-                            case .success(let view):
-                                json.member("status", 201)
-                                json.name("task")
-                                write(view, to: &json)
-                            case .failure(let problem):
-                                json.member("status", problem.status)
-                                json.object("problem") { problem.writeMembers(to: &$0) }
-                            }
-                        }
-                    }
+                switch result {
+                case .success(let view):
+                    json.member("status", 201)
+                    json.name("task")
+                    write(view, to: &json)
+                case .failure(let problem):
+                    json.member("status", problem.status)
+                    json.object("problem") { problem.writeMembers(to: &$0) }
                 }
             }
         }
+        return await .lists(list, headers: headers, capacity: 1024 * results.count)
     }
 
     /// A task that an earlier request has created.

@@ -19,19 +19,25 @@ extension Service {
         let isGrouped = try Service.isGrouped(call)
         let views = try await gateway.tasks(query)
         let page = views.prefix(limit)
-        return .json(capacity: 1024 * page.count + 64) { json in
-            json.object { json in
-                if isGrouped {
-                    writeGroup("dataTasks", .data, page, to: &json)
-                    writeGroup("uploadTasks", .upload, page, to: &json)
-                    writeGroup("downloadTasks", .download, page, to: &json)
-                } else {
-                    json.array("tasks") { json in for view in page { write(view, to: &json) } }
-                }
-                json.member(
-                    "nextCursor", views.count > limit ? page.last?.record.id.description : nil)
-            }
+        let capacity = 1024 * page.count + 64
+        let writeCursor = { (json: inout JSONWriter) in
+            json.member(
+                "nextCursor", views.count > limit ? page.last?.record.id.description : nil)
         }
+        guard isGrouped else {
+            return await .lists(list("tasks", page), capacity: capacity, last: writeCursor)
+        }
+        return await .lists(
+            list("dataTasks", page.filter { $0.record.type == .data }),
+            list("uploadTasks", page.filter { $0.record.type == .upload }),
+            list("downloadTasks", page.filter { $0.record.type == .download }),
+            capacity: capacity, last: writeCursor)
+    }
+
+    private func list(
+        _ name: StaticString, _ views: some RandomAccessCollection<TaskView>
+    ) -> JSONList {
+        JSONList(name, views) { [self] view, json in write(view, to: &json) }
     }
 
     /// What is polled most: a task in memory, without `Prefer`.
@@ -55,8 +61,8 @@ extension Service {
 
     func changeTask(_ call: Call) async throws -> Response {
         let id = try call.task()
-        var change = TaskChange()
-        try await call.json { reader throws(JSONError) in
+        let change = try await call.json { reader throws(JSONError) in
+            var change = TaskChange()
             try reader.object { reader, name throws(JSONError) in
                 switch name {
                 case "priority": change.priority = try reader.double(in: 0...1)
@@ -72,6 +78,7 @@ extension Service {
                 default: throw reader.unknownMember(name)
                 }
             }
+            return change
         }
         let view = try await gateway.change(id, of: call.tenant, change)
         rendered.drop(id)
@@ -110,18 +117,14 @@ extension Service {
 
     private func producesResumeData(_ call: Call) async throws -> Bool {
         guard let bytes = try await call.jsonBytes() else { return false }
-        var producesResumeData = false
-        do throws(JSONError) {
-            try JSONReader.read(bytes) { reader throws(JSONError) in
-                try reader.object { reader, name throws(JSONError) in
-                    guard name == "producingResumeData" else { throw reader.unknownMember(name) }
-                    producesResumeData = try reader.bool()
-                }
+        return try await Call.reading(bytes) { reader throws(JSONError) in
+            var producesResumeData = false
+            try reader.object { reader, name throws(JSONError) in
+                guard name == "producingResumeData" else { throw reader.unknownMember(name) }
+                producesResumeData = try reader.bool()
             }
-        } catch {
-            throw Problem(error)
+            return producesResumeData
         }
-        return producesResumeData
     }
 
     // MARK: Parts
@@ -152,26 +155,13 @@ extension Service {
             to: &json, sharedSession: gateway.isShared(view.record.session), and: writeMore)
     }
 
-    private func writeGroup(
-        _ name: StaticString, _ type: TaskType, _ views: ArraySlice<TaskView>,
-        to json: inout JSONWriter
-    ) {
-        json.array(name) { json in
-            for view in views where view.record.type == type { write(view, to: &json) }
-        }
-    }
-
     /// An operation without a description takes none, so that nobody believes in what is ignored.
     func refuseBody(_ call: Call) async throws {
         guard let bytes = try await call.jsonBytes() else { return }
-        do throws(JSONError) {
-            try JSONReader.read(bytes) { reader throws(JSONError) in
-                try reader.object { reader, name throws(JSONError) in
-                    throw reader.unknownMember(name)
-                }
+        try await Call.reading(bytes) { reader throws(JSONError) in
+            try reader.object { reader, name throws(JSONError) in
+                throw reader.unknownMember(name)
             }
-        } catch {
-            throw Problem(error)
         }
     }
 

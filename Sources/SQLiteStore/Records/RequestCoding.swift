@@ -23,9 +23,8 @@ extension RequestRecord {
     func write(to parts: inout RecordParts, original: RequestRecord? = nil) {
         url.write(to: &parts.clear)
         if method != "GET" { parts.clear.put(Field.method, method) }
-        if headers.fields.contains(where: {
-            HeaderRules.isSensitive($0.name, marked: sensitiveHeaders)
-        }) {
+        let sensitive = SensitiveNames(marking: sensitiveHeaders)
+        if headers.fields.contains(where: { sensitive.contains($0.name) }) {
             parts.secret.put(Field.header, headers)
         } else {
             parts.clear.put(Field.header, headers)

@@ -67,9 +67,8 @@ extension SessionConfiguration {
     /// that a default may change in a later version and a session does not (S-5). The additional headers are secret
     /// when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
-        if httpAdditionalHeaders.fields.contains(where: {
-            HeaderRules.isSensitive($0.name, marked: [])
-        }) {
+        let sensitive = SensitiveNames()
+        if httpAdditionalHeaders.fields.contains(where: { sensitive.contains($0.name) }) {
             parts.secret.put(Field.httpAdditionalHeader, httpAdditionalHeaders)
         } else {
             parts.clear.put(Field.httpAdditionalHeader, httpAdditionalHeaders)

@@ -33,7 +33,7 @@ struct TaskListTests {
             TestSession.spec("data", url), TestSession.spec("data", "ftp://host/"),
             ["type": "data", "request": ["url": .string(url)], "unknown": 1],
             TestSession.spec("download", url, ["resume": true]),
-            TestSession.spec("upload", url), 7,
+            TestSession.spec("upload", url, ["body": [:]]), 7,
         ]
         let answer = try await client.post(session.path + "/tasks", array)
         #expect(answer.status == 200)

@@ -37,6 +37,34 @@ struct UploadTests {
         #expect(request.headers["Content-Type"] == "image/png")
     }
 
+    @Test(arguments: [["body": nil], [:]] as [[String: TestJSON]])
+    func `an upload of nothing sends an empty body`(members: [String: TestJSON]) async throws {
+        let task = try await client.sharedSession.run("upload", origin.url("/echo"), members)
+        #expect(task["error"].isNull && task["response"]["status"].int == 200)
+        let request = try #require(origin.requests(for: "/echo").last)
+        #expect(request.method == "PUT" && request.headers["Content-Length"] == "0")
+        #expect(request.headers["Content-Type"] == nil)
+    }
+
+    /// As code for NSURLRequest does: `setValue:forHTTPHeaderField:`.
+    @Test func `a client's own Content-Length is taken where it is the body's (S-38)`()
+        async throws
+    {
+        let task = try await client.sharedSession.run(
+            "data", origin.url("/echo"), ["body": ["text": "cargo"]],
+            request: ["method": "POST", "headers": ["content-length": "5", "X-A": "b"]])
+        #expect(task["originalRequest"]["headers"]["X-A"].string == "b")
+        let request = try #require(origin.requests(for: "/echo").last)
+        #expect(request.headers.values(of: "Content-Length") == ["5"])
+        #expect(request.body == Array("cargo".utf8))
+        let session = try await client.createSession(
+            "ephemeral", ["delegate": ["handles": ["bodyStream"]]])
+        let streamed = try await session.create(
+            "upload", origin.url("/echo"), ["body": ["stream": [:]]],
+            request: ["headers": ["Content-Length": "7"]])
+        #expect(streamed["originalRequest"]["bodyLength"].int == 7)
+    }
+
     @Test func `one task's content goes into another task, server to server (S-37)`() async throws {
         origin.on("/source", .large(400_000))
         let first = try await client.sharedSession.create(

@@ -5,9 +5,9 @@ extension BadInput {
     /// A task with more members, in the shared session; `ORIGIN` is the origin's URL.
     private static func transfer(
         _ name: String, _ code: String = "invalid-value", at pointer: String, type: String = "data",
-        method: String = "POST", _ members: String
+        method: String = "POST", _ members: String, headers: String = "{}"
     ) -> BadInput {
-        let request = #"{"url":"ORIGIN","method":"\#(method)"}"#
+        let request = #"{"url":"ORIGIN","method":"\#(method)","headers":\#(headers)}"#
         return task(
             name, code, at: pointer, #"{"type":"\#(type)","request":\#(request),\#(members)}"#)
     }
@@ -15,9 +15,12 @@ extension BadInput {
     /// S-37…S-40.
     static let bodies: [BadInput] = [
         transfer(
-            "an upload of nothing", at: "/body", type: "upload", method: "PUT",
-            #""description":null"#),
-        transfer("an upload of null", at: "/body", type: "upload", method: "PUT", #""body":null"#),
+            "another Content-Length than the body's", "invalid-header",
+            at: "/request/headers/content-length",
+            #""body":{"text":"a"}"#, headers: #"{"content-length":"2"}"#),
+        transfer(
+            "a Content-Length of nothing", "invalid-header", at: "/request/headers/Content-Length",
+            #""description":null"#, headers: #"{"Content-Length":"1"}"#),
         transfer(
             "an upload by GET", at: "/body", type: "upload", method: "GET",
             #""body":{"text":"a"}"#),
