@@ -29,8 +29,8 @@ struct Call {
 
     /// Reads what takes more than the loop can spare.
     nonisolated static let readingThread = FileThreads(count: 1)
-    /// A JSON text that is longer may take more than a millisecond to be read.
-    private static let loopByteLimit = 64 << 10
+    /// How many tokens, or escapes, of a JSON text take about a millisecond to be read.
+    private static let loopTokenLimit = 8192
 
     /// The bytes of a JSON body; nil when there is no body at all.
     func jsonBytes() async throws -> [UInt8]? {
@@ -48,7 +48,7 @@ struct Call {
         try await Call.reading(jsonBytes() ?? [], read)
     }
 
-    /// What a JSON text says; the loop does other things while a long one is read.
+    /// What a JSON text says; the loop does other things while one of many tokens is read.
     static func reading<Value: Sendable>(
         _ bytes: [UInt8], _ read: @escaping @Sendable (inout JSONReader) throws(JSONError) -> Value
     ) async throws -> Value {
@@ -61,12 +61,29 @@ struct Call {
         }
     }
 
-    /// What `read` makes of a text, made on the loop only if the text is short.
+    /// What `read` makes of a text, made on the loop only if the text has few tokens: a long string costs next to nothing,
+    /// and its memory is best had from the thread that will keep it.
     static func offLoop<Value: Sendable>(
         _ bytes: [UInt8], _ read: @escaping @Sendable ([UInt8]) throws(Problem) -> Value
     ) async throws -> Value {
-        guard bytes.count > loopByteLimit else { return try read(bytes) }
+        guard bytes.count > loopTokenLimit, tokenCount(of: bytes) > loopTokenLimit else {
+            return try read(bytes)
+        }
         return try await readingThread.run { try read(bytes) }
+    }
+
+    /// About how many values, names and escapes a JSON text has: what stands in strings is counted, too.
+    private static func tokenCount(of bytes: [UInt8]) -> Int {
+        var count = 0
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: ","), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "{"),
+                UInt8(ascii: "\\"):
+                count += 1
+            default: break
+            }
+        }
+        return count
     }
 
     /// What the body is declared as; nil where it is not.
