@@ -26,8 +26,6 @@ final class Journal {
     private var gathered = GatheredBatch()
     private var inFlight: GatheredBatch?
     private var isScheduled = false
-    /// How many want what is recorded in several turns of the loop to be one batch.
-    private var holds = 0
     private var waiters: [Waiter] = []
     /// Contents that the store was given lately: who waits for a task to end mostly reads its content next.
     private var recentContents = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { 64 + $0.count }
@@ -192,16 +190,6 @@ final class Journal {
 
     // MARK: Commit
 
-    /// Has what is recorded until `letGo` go to the store in one batch, also over several turns of the loop; whoever waits
-    /// for the store waits for that.
-    func hold() { holds += 1 }
-
-    /// Ends a `hold`.
-    func letGo() {
-        holds -= 1
-        if holds == 0, !gathered.batch.isEmpty { schedule() }
-    }
-
     /// Returns once everything that has been recorded by now is durable.
     func durable() async { await wait(whileStalled: true) }
 
@@ -234,7 +222,7 @@ final class Journal {
     }
 
     private func send() {
-        guard inFlight == nil, holds == 0, !gathered.batch.isEmpty else { return }
+        guard inFlight == nil, !gathered.batch.isEmpty else { return }
         inFlight = gathered
         gathered = GatheredBatch()
         generation += 1

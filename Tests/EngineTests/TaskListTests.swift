@@ -8,7 +8,6 @@ import Testing
 /// Finding, waiting for and changing tasks.
 @Suite(.onLoop)
 struct TaskListTests {
-    /// They are resumed in slices of the loop's time, and the store hears of it all at once.
     @Test @LoopActor
     func `many tasks are created and resumed in one batch (R-10)`() async throws {
         let house = try await House.open()
@@ -21,24 +20,6 @@ struct TaskListTests {
         #expect(batches.first?.createdTasks.map(\.id) == tasks)
         #expect(batches.first?.createdTasks.allSatisfy { $0.state == .running } == true)
         #expect(house.network.running.count == 400)
-    }
-
-    /// S-10: what is cancelled between two slices stays so.
-    @Test @LoopActor
-    func `a session that ends while its tasks are being resumed ends them`() async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 10_000 }
-        let specs = try (0..<400).map { try house.spec(.data, "http://a.test/\($0)") }
-        let creating = LoopActor.start {
-            try await house.gateway.createTasks(specs, in: session, of: house.tenant)
-        }
-        while house.gateway.runners.isEmpty { await house.turn() }
-        try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
-        for view in try await creating.value {
-            let task = try await house.finished(view.record.id)
-            #expect(task.state == .completed && task.error?.code == -999)
-        }
-        #expect(house.network.running.isEmpty)
     }
 
     @Test @LoopActor

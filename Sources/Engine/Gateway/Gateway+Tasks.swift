@@ -13,8 +13,6 @@ extension Gateway {
         try refuseWhenFull()
         let created = specs.map { create($0, in: session) }
         ticket?.record(created.map(\.id.rawValue), in: session.journal)
-        await start(
-            zip(specs, created).filter(\.0.resume).map(\.1.id), in: session)
         await session.journal.durable()
         return created.map { task in
             runners[task.id].map(view) ?? view(cache[task.id] ?? task)
@@ -31,31 +29,11 @@ extension Gateway {
         counters.createdTasks += 1
         hub.publish(.didCreate, of: record.id, in: session)
         if spec.resume {
-            _ = runner(for: record, in: session)
+            runner(for: record, in: session).resume()
         } else {
             cache[record.id] = record
         }
         return record
-    }
-
-    /// Resumes tasks that have just been created, many of them in slices of the loop's time.
-    ///
-    /// The store hears of nothing before the last of them: a crash leaves no task that was created and not resumed.
-    private func start(_ tasks: [TaskID], in session: LiveSession) async {
-        guard tasks.count > 1 else {
-            for id in tasks { runners[id]?.resume() }
-            return
-        }
-        session.journal.hold()
-        var slice = await LoopSlice()
-        for id in tasks {
-            // The end of the session may have ended it meanwhile.
-            if let record = knownTask(id)?.record, record.state != .completed {
-                runner(for: record, in: session).resume()
-            }
-            await slice.giveBackWhenOver()
-        }
-        session.journal.letGo()
     }
 
     /// One task as it is now.
