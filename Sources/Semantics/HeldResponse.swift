@@ -5,8 +5,10 @@ public struct HeldResponse: Equatable, Sendable {
     public var response: ResponseRecord
     /// Bytes of the body that are kept, beside the task's row: 0 up to `bodyLimit`.
     public var bodyLength: Int
-    /// Whether the connection was lost before the end of the body: then it cannot be the result.
+    /// Whether the body has not come to its end: then it cannot be the result.
     public var isTruncated: Bool
+    /// Whether what is missing is missing in its content coding (S-76).
+    public var isDamaged: Bool
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
 
@@ -16,11 +18,12 @@ public struct HeldResponse: Equatable, Sendable {
     /// A response from its parts.
     public init(
         _ response: ResponseRecord, bodyLength: Int = 0, isTruncated: Bool = false,
-        lengthVerified: Bool = true
+        isDamaged: Bool = false, lengthVerified: Bool = true
     ) {
         self.response = response
         self.bodyLength = bodyLength
         self.isTruncated = isTruncated
+        self.isDamaged = isDamaged
         self.lengthVerified = lengthVerified
     }
 }

@@ -88,6 +88,22 @@ struct ChallengeTests {
         }
     }
 
+    @Test(arguments: [URLErrorCode.cannotDecodeRawData, .networkConnectionLost]) @LoopActor
+    func `a 401 without its whole body is no result, and its error says why (S-66, S-76)`(
+        reason: URLErrorCode
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(401, ["WWW-Authenticate": "Basic realm=a", "Content-Encoding": "gzip"])
+        attempt.body(Array("half".utf8))
+        attempt.end(.url(reason))
+        try await house.answer(
+            try await house.asked(task), .challenge(.rejectProtectionSpace))
+        #expect(try await house.finished(task).error?.kind == .url(reason))
+    }
+
     @Test(arguments: [true, false]) @LoopActor
     func `a rejected space is followed by the next one, and the last one by the 401 (S-66)`(
         isLarge: Bool

@@ -57,6 +57,7 @@ extension World {
         for held in [
             HeldResponse(.plain), HeldResponse(.cookie, bodyLength: 1 << 20, isTruncated: true),
             HeldResponse(.cookie, bodyLength: 1, lengthVerified: false),
+            HeldResponse(.plain, bodyLength: 9, isTruncated: true, isDamaged: true),
         ] {
             var dialogue = dialogues[dialogues.count % 3]
             dialogue.held = held

@@ -13,6 +13,7 @@ extension TaskRunner {
         record.dialogue.held = HeldResponse(
             response, bodyLength: body.count,
             isTruncated: end.error != nil,
+            isDamaged: end.error?.kind == .url(.cannotDecodeRawData),
             lengthVerified: end.lengthVerified)
         if !body.isEmpty { session.journal.keep(body, of: record.id) }
     }
@@ -52,9 +53,11 @@ extension TaskRunner {
             dropHeld()
             guard !held.isTruncated, let bytes else {
                 fail(
-                    .url(
-                        .networkConnectionLost,
-                        message: "The body of the response did not come whole."))
+                    held.isDamaged
+                        ? .url(.cannotDecodeRawData)
+                        : .url(
+                            .networkConnectionLost,
+                            message: "The body of the response did not come whole."))
                 return
             }
             lengthVerified = held.lengthVerified

@@ -69,6 +69,7 @@ extension HeldResponse {
         static let bodyLength: UInt8 = 2
         static let isTruncated: UInt8 = 3
         static let lengthVerified: UInt8 = 4
+        static let isDamaged: UInt8 = 5
     }
 
     fileprivate func write(to parts: inout RecordParts) {
@@ -76,6 +77,7 @@ extension HeldResponse {
         if bodyLength != 0 { parts.clear.put(Field.bodyLength, bodyLength) }
         parts.clear.put(Field.isTruncated, isTruncated)
         parts.clear.put(Field.lengthVerified, lengthVerified)
+        if isDamaged { parts.clear.put(Field.isDamaged, isDamaged) }
     }
 
     fileprivate init(_ halves: RecordHalves) throws(StoreError) {
@@ -84,6 +86,7 @@ extension HeldResponse {
         var bodyLength = 0
         var isTruncated = false
         var lengthVerified = false
+        var isDamaged = false
         for part in [clear, secret] {
             guard var reader = part else { continue }
             while let field = try reader.next() {
@@ -92,6 +95,7 @@ extension HeldResponse {
                 case Field.bodyLength: bodyLength = try reader.int()
                 case Field.isTruncated: isTruncated = try reader.bool()
                 case Field.lengthVerified: lengthVerified = try reader.bool()
+                case Field.isDamaged: isDamaged = try reader.bool()
                 default: try reader.skip()
                 }
             }
@@ -99,6 +103,6 @@ extension HeldResponse {
         guard bodyLength >= 0 else { throw .damagedRecord }
         self.init(
             try ResponseRecord(response), bodyLength: bodyLength, isTruncated: isTruncated,
-            lengthVerified: lengthVerified)
+            isDamaged: isDamaged, lengthVerified: lengthVerified)
     }
 }
