@@ -214,11 +214,7 @@ final class CurlAttempt: Attempt {
         let new = UnsafeRawBufferPointer(rebasing: bytes.dropFirst(takenAhead))
         var count = 0
         let verdict =
-            if let codedContent {
-                deliver(new, of: codedContent, &count)
-            } else {
-                deliver(new, to: observer, &count)
-            }
+            codedContent.map { deliver(new, of: $0, &count) } ?? deliver(new, to: observer, &count)
         switch verdict {
         case .proceed, .stop: takenAhead = max(0, takenAhead - bytes.count)
         case .pause, .take: takenAhead += count
