@@ -1,3 +1,4 @@
+internal import Diagnostics
 public import Engine
 internal import GRDB
 public import Semantics
@@ -22,6 +23,7 @@ public final class DurableStore: Store {
     /// The same of cookies and credentials.
     let damagedItems = Mutex<Set<DamagedItem>>([])
     private let checkpointer = Checkpointer()
+    private let mark: LogMark?
     /// Set by the first failure of the disk: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
 
@@ -35,13 +37,16 @@ public final class DurableStore: Store {
     public init(folder: String, sealer: any Sealer) throws(StoreError) {
         let path = try DatabaseFile.prepare(in: folder)
         do {
+            LogMark.check(database: path)
             try KeyCheck.verify(path, sealer: sealer)
             pool = try DatabasePool(path: path, configuration: Self.configuration)
             self.sealer = sealer
-            try pool.writeWithoutTransaction { database in
+            mark = LogMark(database: path)
+            try pool.writeWithoutTransaction { [mark] database in
                 // GRDB has set NORMAL, which loses the last commits with the power.
                 try database.execute(sql: "PRAGMA synchronous = FULL")
                 try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
+                mark?.follow(database)
                 try database.execute(sql: "PRAGMA journal_size_limit = \(Self.logByteLimit)")
                 try database.execute(sql: "PRAGMA cache_size = -8192")
             }
@@ -58,6 +63,7 @@ public final class DurableStore: Store {
     public func close() throws(StoreError) {
         do {
             try pool.close()
+            LogMark.remove(database: pool.path)
         } catch {
             throw StoreError(error)
         }
@@ -69,6 +75,10 @@ public final class DurableStore: Store {
         configuration.foreignKeysEnabled = false
         configuration.maximumReaderCount = 4
         configuration.prepareDatabase { database in
+            // Of a new database only: an old one changes when it is written anew.
+            if !database.configuration.readonly {
+                try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
+            }
             try database.execute(sql: "PRAGMA mmap_size = 0")
             try database.execute(sql: "PRAGMA temp_store = MEMORY")
             try database.execute(sql: "PRAGMA trusted_schema = OFF")
@@ -125,14 +135,37 @@ public final class DurableStore: Store {
     }
 
     /// Reads as many index entries as the page has for each state; history without a session is
-    /// searched from `after` on.
+    /// searched from `after` on, in reads of 10,000 rows. A task whose row is damaged is left out, and
+    /// logged.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+        var query = query
+        var page: [TaskRecord] = []
+        while true {
+            let (found, next) = try await readTasks(query)
+            page += found
+            query.limit -= found.count
+            guard let next, query.limit > 0 else { return page }
+            query.after = next
+        }
+    }
+
+    private func readTasks(
+        _ query: TaskQuery
+    ) async throws(StoreError) -> (found: [TaskRecord], next: TaskID?) {
         let sealer = sealer
         return try await reading { database in
             let tasks = try TaskReader(database, sealer: sealer)
-            return try TaskIndex(database: database).ids(query).compactMap {
-                try tasks.task($0, of: query.tenant)
+            let (ids, next) = try TaskIndex(database: database).ids(query)
+            let found = try ids.compactMap { id -> TaskRecord? in
+                do {
+                    return try tasks.task(id, of: query.tenant)
+                } catch {
+                    guard case .damaged(let words) = StoreError(error) else { throw error }
+                    Log.damage(of: "task", id.rawValue, words)
+                    return nil
+                }
             }
+            return (found, next)
         }
     }
 
@@ -169,9 +202,16 @@ public final class DurableStore: Store {
 
     /// Reads whole packs: the events of a session in one commit, of a tenant in one commit. A
     /// task's stream reads its session's packs between its first event and its last.
+    ///
+    /// - Throws: `damaged` where a pack cannot be read. That one, and what is older of its session, is then
+    ///   forgotten, so that whoever comes again is told of it by a reset.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         let sealer = sealer
-        return try await reading { try EventReader($0, sealer: sealer).events(query) }
+        let page = try await reading { try EventReader($0, sealer: sealer).events(query) }
+        guard let damage = page.damage else { return page.events }
+        Log.damage(of: "event_pack", damage.pack, damage.words)
+        try await forgetEvents(through: damage.pack)
+        throw .damaged(damage.words)
     }
 
     /// One look at an index.

@@ -21,7 +21,29 @@ extension DurableStore {
         try await writing { try Retention(database: $0).removeSessions(limits, sealer: sealer) }
         try await purgeCreations(limits)
         try await purgeCacheRemains()
+        try await giveRoomBack()
         return files
+    }
+
+    /// Free pages that stay in the database's file: what is written next takes them.
+    private static let sparePages: Int64 = 2048
+    /// Pages that one transaction gives back: it copies as many from the file's end.
+    private static let vacuumStepSize: Int64 = 500
+
+    /// Makes the file shorter by what is free in it, but for a few pages. One of an earlier version stays as long as it is
+    /// until it is written anew (`scrub`).
+    private func giveRoomBack() async throws(StoreError) {
+        while true {
+            let isDone = try await writing { database in
+                let canShrink = try Int.fetchOne(database, sql: "PRAGMA auto_vacuum") == 2
+                let free = try Int64.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+                guard canShrink, free > Self.sparePages else { return true }
+                let count = min(Self.vacuumStepSize, free - Self.sparePages)
+                try database.execute(sql: "PRAGMA incremental_vacuum(\(count))")
+                return false
+            }
+            if isDone { return }
+        }
     }
 
     private func purgeCacheRemains() async throws(StoreError) {
@@ -63,6 +85,11 @@ extension DurableStore {
                 for task in tasks { try removal.erase(task) }
             }
         }
+    }
+
+    /// Forgets a session's packs from the oldest to this one.
+    func forgetEvents(through pack: Int64) async throws(StoreError) {
+        try await writing { try Retention(database: $0).removePacks(through: pack) }
     }
 
     private func purgeTasks(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
@@ -136,6 +163,23 @@ private struct Retention {
             forget.bind(2, pack.tenantThrough)
             try forget.run()
         }
+    }
+
+    /// Removes a pack, and those of its session that are older.
+    func removePacks(through id: Int64) throws {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT older.id, older.tenant, older.tenantThrough FROM event_pack AS older
+            JOIN event_pack AS last ON older.session = last.session
+                AND older.lastSequence <= last.lastSequence
+            WHERE last.id = ?1
+            """)
+        statement.bind(1, id)
+        try remove(
+            statement.all {
+                Pack(id: $0.int64(0), tenant: $0.int64(1), tenantThrough: $0.int64(2))
+            })
     }
 
     /// Removed tasks that no stored event is told from any more.

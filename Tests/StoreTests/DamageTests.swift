@@ -107,11 +107,117 @@ import Testing
     }
 
     @Test(arguments: [
+        "UPDATE task SET request = x'FFFF'", "UPDATE task SET type = 9",
+        "UPDATE task SET state = 77", "DELETE FROM task_status",
+        "UPDATE task_status SET status = x'0A7F'",
+    ])
+    func `a damaged task is left out of lists and of a start, and the others are there`(
+        sql: String
+    ) async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            for index in 0..<30 {
+                let task = world.makeTask(in: session)
+                let now = task.createdAt
+                batch.createdTasks.append(
+                    index < 20
+                        ? task.completed(at: now) : task.running(at: now, isLive: index < 25))
+            }
+            try await store.commit(batch)
+            let all = batch.createdTasks
+            // One that is completed and one that runs, and of the latter no status is missed.
+            let damaged = sql.contains("task_status") ? [all[3].id] : [all[3].id, all[22].id]
+            let column = sql.contains("task_status") ? "task" : "id"
+            let ids = damaged.map { String($0.rawValue) }.joined(separator: ", ")
+            try await store.pool.write {
+                try $0.execute(sql: "\(sql) WHERE \(column) IN (\(ids))")
+            }
+            let isStatusGone = sql.hasPrefix("DELETE")
+            let rest = all.filter { !damaged.contains($0.id) }
+            for session in [nil, session] {
+                var query = TaskQuery(
+                    tenant: World.alice, session: session, states: Set(TaskState.allCases),
+                    limit: 4)
+                var seen: [TaskID] = []
+                while true {
+                    let page = try await store.tasks(query)
+                    seen += page.map(\.id)
+                    guard page.count == query.limit, let last = page.last else { break }
+                    query.after = last.id
+                }
+                #expect(isStatusGone || seen == rest.map(\.id))
+            }
+            let active = try await store.load().activeTasks.map(\.id)
+            #expect(isStatusGone || active == rest.filter { $0.state == .running }.map(\.id))
+        }
+    }
+
+    @Test(arguments: ["state = 'odd'", "constants = x'0AFF01'"])
+    func `a damaged session is left out of a start, and the others are there`(
+        damage: String
+    ) async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var world = World()
+            let sessions = (0..<3).map { _ in world.makeSession() }
+            try await store.commit(world.batch(sessions[0], sessions[1], sessions[2]))
+            try await store.pool.write {
+                try $0.execute(
+                    sql: "UPDATE session SET \(damage) WHERE id = \(sessions[1].rawValue)")
+            }
+            #expect(try await store.load().sessions.map(\.id) == [sessions[0], sessions[2]])
+        }
+    }
+
+    @Test(arguments: ["x'01FF'", "x'02'"])
+    func `behind a damaged pack its readers begin anew (R-8)`(damage: String) async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            var world = World()
+            let session = world.makeSession()
+            let task = world.makeTask(in: session)
+            var events: [Event] = []
+            for index in 0..<9 {
+                let event = world.event(.didFinishDownloading, of: task)
+                var batch = world.batch(session)
+                if index == 0 { batch.createdTasks = [task] }
+                batch.events = [event]
+                try await store.commit(batch)
+                events.append(event)
+            }
+            try await store.pool.write {
+                try $0.execute(
+                    sql: "UPDATE event_pack SET events = \(damage) WHERE lastSequence = 5")
+            }
+            let streams: [EventStreamKey] = [
+                .session(session), .task(task.id, session: session), .tenant(World.alice),
+            ]
+            for stream in streams {
+                let query = EventQuery(stream: stream, after: 0, limit: 100)
+                // What lies before it is told; it itself is told of once.
+                if stream == streams[0] {
+                    #expect(try await store.events(query) == Array(events[..<4]))
+                    await #expect(throws: StoreError.self) {
+                        try await store.events(
+                            EventQuery(stream: stream, after: 4, limit: 100))
+                    }
+                }
+                let oldest = try #require(try await store.oldestEvent(of: stream))
+                #expect(oldest == 6)
+                #expect(
+                    try await store.events(EventQuery(stream: stream, after: 5, limit: 100))
+                        == Array(events[5...]))
+            }
+        }
+    }
+
+    @Test(arguments: [
         "UPDATE task SET request = x'FFFF'", "UPDATE task_status SET status = x'0A7F'",
         "UPDATE task SET type = 9", "UPDATE event_pack SET events = x'01FF'",
-        "UPDATE event_pack SET events = x'02'", "DELETE FROM task_status",
-        "UPDATE session SET state = 'odd'", "UPDATE session SET constants = x'0AFF01'",
-        "UPDATE task SET state = 77",
+        "UPDATE event_pack SET events = x'02'", "UPDATE task SET state = 77",
     ])
     func `a damaged row is told`(sql: String) async throws {
         try await withFolder { folder, sealer in

@@ -143,23 +143,19 @@ import Testing
         "UPDATE decision SET secret = (SELECT secret FROM task_status WHERE secret IS NOT NULL)",
         "UPDATE session SET knownLeaves = x'05'", "UPDATE session SET knownLeaves = x'0209'",
     ])
-    func `a damaged or moved row is told`(sql: String) async throws {
+    func `a damaged or moved row is left out of a start`(sql: String) async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)
             let (batch, _) = Self.questions()
             try await store.commit(batch)
-            _ = try await store.load()
+            let before = try await store.load()
             try await store.pool.write { try $0.execute(sql: sql) }
-            let error = await #expect(throws: StoreError.self) {
-                _ = try await store.load()
-                for decision in batch.decisions {
-                    _ = try await store.decision(decision.id, of: World.alice)
-                }
-            }
-            guard case .damaged = error else {
-                Issue.record("\(String(describing: error))")
-                return
-            }
+            let contents = try await store.load()
+            let isSession = sql.contains("session")
+            #expect(
+                isSession
+                    ? contents.sessions.count < before.sessions.count
+                    : contents.pendingDecisions.count < before.pendingDecisions.count)
         }
     }
 

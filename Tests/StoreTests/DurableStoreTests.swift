@@ -79,7 +79,7 @@ import Testing
             try await store.commit(History().batches[0])
             #expect(try mode(folder) == 0o700)
             let files = try FileManager.default.contentsOfDirectory(atPath: folder)
-            #expect(files.count == 3)
+            #expect(files.count == 4)
             for file in files { #expect(try mode(folder + "/" + file) == 0o600) }
         }
     }

@@ -7,13 +7,18 @@ internal import Synchronization
 /// Copies the write-ahead log into the database, after a commit has been answered and before the
 /// next begins.
 ///
-/// Then nobody writes, so that the copy reaches the log's end and the log starts over: its length is
-/// bounded under any load, and with it the time of the next start.
-/// <https://www.sqlite.org/wal.html>
+/// Then nobody writes, so that the copy reaches the log's end and the log starts over, unless a reader still needs an
+/// old state. Reads that overlap could go on like that for ever: a log that has grown long waits for those that run,
+/// and new ones read past it meanwhile. So its length is bounded under any load, and with it the time of the next
+/// start. <https://www.sqlite.org/wal.html>
 final class Checkpointer: Sendable {
     /// How many pages of 4 KiB go to the log before it is copied. Half or twice of it makes no
     /// difference (measured).
     static let pageThreshold = 2048
+    /// How many pages the log may have before readers are waited for.
+    private static let longLog: Int32 = 4 * 2048
+    /// For so long at most; every read of this store is shorter.
+    private static let patience: Int32 = 2000
 
     private struct State {
         var pages = 0
@@ -39,9 +44,17 @@ final class Checkpointer: Sendable {
     }
 
     private func copy(by writer: Database) {
-        let code = sqlite3_wal_checkpoint_v2(
-            writer.sqliteConnection, nil, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
-        // A reader that holds an old page back is not waited for: the next copy takes the rest.
+        let connection = writer.sqliteConnection
+        var length: Int32 = 0
+        var code = sqlite3_wal_checkpoint_v2(
+            connection, nil, SQLITE_CHECKPOINT_PASSIVE, &length, nil)
+        if code == SQLITE_OK, length > Self.longLog {
+            sqlite3_busy_timeout(connection, Self.patience)
+            code = sqlite3_wal_checkpoint_v2(
+                connection, nil, SQLITE_CHECKPOINT_RESTART, nil, nil)
+            sqlite3_busy_timeout(connection, 0)
+        }
+        // A reader that holds an old page back for longer is left alone: the next copy takes the rest.
         guard code != SQLITE_OK, code & 0xFF != SQLITE_BUSY else { return }
         let error = StoreError(code: code, words: writer.lastErrorMessage ?? "unknown error")
         log.write(.error, "the log could not be copied", ["error": .words("\(error)")])

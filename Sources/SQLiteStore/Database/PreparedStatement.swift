@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Engine
 internal import GRDB
 internal import GRDBSQLite
@@ -151,12 +152,41 @@ struct PreparedStatement {
         return values
     }
 
+    /// Reads every row but those that are damaged, which are logged by the number in their first column: one row costs
+    /// no more than itself.
+    func allReadable<Value>(
+        of table: String, _ body: (PreparedRow) throws(StoreError) -> Value
+    ) throws(StoreError) -> [Value] {
+        var values: [Value] = []
+        try forEachRow { row throws(StoreError) in
+            do throws(StoreError) {
+                values.append(try body(row))
+            } catch {
+                guard case .damaged(let words) = error else { throw error }
+                Log.damage(of: table, row.int64(0), words)
+            }
+            return true
+        }
+        return values
+    }
+
     private func fail(_ code: Int32) -> StoreError {
         let error = StoreError(
             code: code,
             words: String(cString: sqlite3_errmsg(sqlite3_db_handle(handle))))
         sqlite3_reset(handle)
         return error
+    }
+}
+
+extension Log {
+    private static let damages = Log("store.damage")
+
+    /// A row cannot be read, and is left out.
+    static func damage(of table: String, _ id: Int64, _ words: String) {
+        damages.write(
+            .error, "a damaged row is left out",
+            ["table": .name(table), "row": .name("\(id)"), "error": .words(words)])
     }
 }
 

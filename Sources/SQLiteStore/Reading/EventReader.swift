@@ -14,22 +14,29 @@ struct EventReader {
 
     /// A packed event and the pack's session.
     private struct Found {
+        let pack: Int64
         let tenant: TenantID
         let session: SessionID
         let event: PackedEvent
     }
 
-    /// A page of a stream.
-    func events(_ query: EventQuery) throws -> [Event] {
-        guard query.limit > 0 else { return [] }
-        let found =
+    /// A pack that cannot be read, or an event of it.
+    struct Damage {
+        let pack: Int64
+        let words: String
+    }
+
+    /// A page of a stream, as far as it can be read; `damage` stands where it would begin.
+    func events(_ query: EventQuery) throws -> (events: [Event], damage: Damage?) {
+        guard query.limit > 0 else { return ([], nil) }
+        let (found, damage) =
             switch query.stream {
             case .session(let session):
                 try find(of: session, after: query.after, limit: query.limit)
             case .task(let task, let session): try find(of: task, in: session, query)
             case .tenant(let tenant): try find(of: tenant, query)
             }
-        return try complete(found)
+        return try complete(found, damage)
     }
 
     /// The position from which on the stream can be replayed whole; nil when it is not known here.
@@ -75,78 +82,109 @@ struct EventReader {
 
     private func find(
         of session: SessionID, after: Int64, limit: Int, only task: TaskID? = nil
-    ) throws -> [Found] {
+    ) throws -> (found: [Found], damage: Damage?) {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT tenant, events FROM event_pack WHERE session = ?1 AND lastSequence > ?2
+            SELECT tenant, events, id FROM event_pack WHERE session = ?1 AND lastSequence > ?2
             ORDER BY lastSequence
             """)
         statement.bind(1, session.rawValue)
         statement.bind(2, after)
         var found: [Found] = []
+        var damage: Damage?
         try statement.forEachRow { row throws(StoreError) in
-            let tenant = TenantID(rawValue: row.int64(0))
-            var pack = try EventPackReader(row.bytes(1))
-            while let event = try pack.next() {
-                guard event.sequence > after, task == nil || event.task == task else { continue }
-                found.append(Found(tenant: tenant, session: session, event: event))
-                // A task's stream ends with its last event (S-57).
-                let isOver = task != nil && event.kind.endsTask
-                if found.count == limit || isOver { return false }
+            let (tenant, id) = (TenantID(rawValue: row.int64(0)), row.int64(2))
+            do throws(StoreError) {
+                var pack = try EventPackReader(row.bytes(1))
+                while let event = try pack.next() {
+                    guard event.sequence > after, task == nil || event.task == task else {
+                        continue
+                    }
+                    found.append(Found(pack: id, tenant: tenant, session: session, event: event))
+                    // A task's stream ends with its last event (S-57).
+                    let isOver = task != nil && event.kind.endsTask
+                    if found.count == limit || isOver { return false }
+                }
+                return true
+            } catch {
+                damage = try Damage(error, of: id)
+                return false
             }
-            return true
         }
-        return found
+        return (found, damage)
     }
 
     /// The session's packs are read from the task's first event to its last.
-    private func find(of task: TaskID, in session: SessionID, _ query: EventQuery) throws -> [Found]
-    {
-        guard let first = try firstEvent(of: task) else { return [] }
+    private func find(
+        of task: TaskID, in session: SessionID, _ query: EventQuery
+    ) throws -> (found: [Found], damage: Damage?) {
+        guard let first = try firstEvent(of: task) else { return ([], nil) }
         return try find(
             of: session, after: max(query.after, first - 1), limit: query.limit, only: task)
     }
 
     /// Packs of one commit have the same newest tenant sequence and are read together: their events
     /// interleave.
-    private func find(of tenant: TenantID, _ query: EventQuery) throws -> [Found] {
+    private func find(
+        of tenant: TenantID, _ query: EventQuery
+    ) throws -> (found: [Found], damage: Damage?) {
         let statement = try PreparedStatement(
             database,
             """
-            SELECT session, events, tenantThrough FROM event_pack
+            SELECT session, events, tenantThrough, id FROM event_pack
             WHERE tenant = ?1 AND tenantThrough > ?2 ORDER BY tenantThrough
             """)
         statement.bind(1, tenant.rawValue)
         statement.bind(2, query.after)
         var found: [Found] = []
+        var damage: Damage?
         var through: Int64 = 0
+        var countBefore = 0
         try statement.forEachRow { row throws(StoreError) in
             guard found.count < query.limit || row.int64(2) == through else { return false }
+            if row.int64(2) != through { countBefore = found.count }
             through = row.int64(2)
-            let session = SessionID(rawValue: row.int64(0))
-            var pack = try EventPackReader(row.bytes(1))
-            while let event = try pack.next() {
-                guard event.tenantSequence > query.after else { continue }
-                found.append(Found(tenant: tenant, session: session, event: event))
+            let (session, id) = (SessionID(rawValue: row.int64(0)), row.int64(3))
+            do throws(StoreError) {
+                var pack = try EventPackReader(row.bytes(1))
+                while let event = try pack.next() {
+                    guard event.tenantSequence > query.after else { continue }
+                    found.append(Found(pack: id, tenant: tenant, session: session, event: event))
+                }
+                return true
+            } catch {
+                damage = try Damage(error, of: id)
+                // What interleaves with it would have gaps.
+                found.removeLast(found.count - countBefore)
+                return false
             }
-            return true
         }
         found.sort { $0.event.tenantSequence < $1.event.tenantSequence }
-        return Array(found.prefix(query.limit))
+        return (Array(found.prefix(query.limit)), damage)
     }
 
     // MARK: Bodies
 
-    private func complete(_ found: [Found]) throws -> [Event] {
+    private func complete(
+        _ found: [Found], _ damage: Damage?
+    ) throws -> (events: [Event], damage: Damage?) {
         var outcomes: [TaskID: TaskOutcome] = [:]
-        return try found.map { found in
+        var events: [Event] = []
+        for found in found {
             let event = found.event
-            return Event(
-                tenant: found.tenant, session: found.session, sequence: event.sequence,
-                tenantSequence: event.tenantSequence, task: event.task, at: event.at,
-                body: try body(of: found, &outcomes))
+            do {
+                events.append(
+                    Event(
+                        tenant: found.tenant, session: found.session, sequence: event.sequence,
+                        tenantSequence: event.tenantSequence, task: event.task, at: event.at,
+                        body: try body(of: found, &outcomes)))
+            } catch {
+                let damage = try Damage(StoreError(error), of: found.pack)
+                return (events, events.isEmpty ? damage : nil)
+            }
         }
+        return (events, events.isEmpty ? damage : nil)
     }
 
     private func body(of found: Found, _ outcomes: inout [TaskID: TaskOutcome]) throws -> EventBody
@@ -185,5 +223,13 @@ struct EventReader {
         }
         guard let outcome else { throw StoreError.damagedRecord }
         return outcome
+    }
+}
+
+extension EventReader.Damage {
+    /// Any other error is thrown again.
+    fileprivate init(_ error: StoreError, of pack: Int64) throws(StoreError) {
+        guard case .damaged(let words) = error else { throw error }
+        self.init(pack: pack, words: words)
     }
 }

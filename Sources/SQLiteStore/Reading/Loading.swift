@@ -38,7 +38,7 @@ struct Loading {
                 lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves
             FROM session ORDER BY id
             """)
-        return try statement.all { row throws(StoreError) in
+        return try statement.allReadable(of: "session") { row throws(StoreError) in
             let id = SessionID(rawValue: row.int64(0))
             let tenant = TenantID(rawValue: row.int64(1))
             guard let type = SessionType(rawValue: try row.string(2)),

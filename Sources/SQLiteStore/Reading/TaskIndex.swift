@@ -29,8 +29,35 @@ struct TaskIndex {
         return counts
     }
 
-    /// The ids of a page. Each state is a range of an index, in the order of creation.
-    func ids(_ query: TaskQuery) throws -> [TaskID] {
+    /// How many rows of history one read looks at: about a millisecond, because the log cannot start over while an old
+    /// state of the database is being read.
+    static let sliceSize = 10_000
+
+    /// Some ids of a page, in the order of creation, and where the search goes on; nil at its end. Each state is a range
+    /// of an index, but for history over all sessions: that is searched slice by slice.
+    func ids(_ query: TaskQuery) throws -> (ids: [TaskID], next: TaskID?) {
+        var next: TaskID?
+        if query.session == nil, query.states.contains(.completed) {
+            next = try sliceEnd(after: query.after)
+        }
+        var ids = try ids(query, through: next)
+        if ids.count >= query.limit {
+            ids.removeLast(ids.count - query.limit)
+            next = ids.last
+        }
+        return (ids, next)
+    }
+
+    /// The last id of a slice that is not the last.
+    private func sliceEnd(after id: TaskID?) throws -> TaskID? {
+        let statement = try PreparedStatement(
+            database, "SELECT id FROM task WHERE id > ?1 ORDER BY id LIMIT 1 OFFSET ?2")
+        statement.bind(1, id?.rawValue ?? 0)
+        statement.bind(2, Int64(Self.sliceSize - 1))
+        return try statement.first { TaskID(rawValue: $0.int64(0)) }
+    }
+
+    private func ids(_ query: TaskQuery, through last: TaskID?) throws -> [TaskID] {
         var ids: [TaskID] = []
         for state in query.states {
             let statement = try statement(query, StoredState(state))
@@ -40,10 +67,11 @@ struct TaskIndex {
             statement.bind(4, typeMask(query))
             statement.bind(5, Int64(query.limit))
             if let session = query.session { statement.bind(6, session.rawValue) }
+            statement.bind(7, last?.rawValue ?? .max)
             ids += try statement.all { TaskID(rawValue: $0.int64(0)) }
         }
         ids.sort()
-        return Array(ids.prefix(query.limit))
+        return ids
     }
 
     private func statement(_ query: TaskQuery, _ state: StoredState) throws -> PreparedStatement {
@@ -58,7 +86,10 @@ struct TaskIndex {
             }
         return try PreparedStatement(
             database,
-            "SELECT id FROM task \(source) AND id > ?3 AND (1 << type) & ?4 ORDER BY id LIMIT ?5")
+            """
+            SELECT id FROM task \(source) AND id > ?3 AND id <= ?7 AND (1 << type) & ?4
+            ORDER BY id LIMIT ?5
+            """)
     }
 
     /// One bit for each type that is wanted.

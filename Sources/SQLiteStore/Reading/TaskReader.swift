@@ -38,7 +38,10 @@ struct TaskReader {
         statement.bind(2, StoredState.canceling.rawValue)
         let held = try PreparedStatement(
             database, Self.columns + " WHERE task.state = 2 AND hasLiveAttempt = 1")
-        return try (statement.all(record) + held.all(record)).sorted { $0.id < $1.id }
+        let active =
+            try statement.allReadable(of: "task", record)
+            + held.allReadable(of: "task", record)
+        return active.sorted { $0.id < $1.id }
     }
 
     /// The bytes of a content that is kept in the database.

@@ -67,6 +67,7 @@ extension DurableStore {
             try queue.writeWithoutTransaction { database in
                 // In RAM a copy of the whole might not have room.
                 try database.execute(sql: "PRAGMA temp_store = FILE")
+                try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
                 try database.execute(sql: "VACUUM")
                 guard try Row.fetchOne(database, sql: "PRAGMA wal_checkpoint(TRUNCATE)")?[0] == 0
                 else { throw StoreError.failed("The database's log could not be emptied.") }
@@ -90,9 +91,11 @@ extension DurableStore {
             try database.execute(sql: "PRAGMA synchronous = FULL")
         }
         do {
+            LogMark.check(database: path)
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             try body(queue)
             try queue.close()
+            LogMark.remove(database: path)
         } catch {
             throw StoreError(error)
         }

@@ -73,7 +73,8 @@ struct DecisionTable {
 
     /// Those that wait, of all tenants, in the order of creation.
     func pending() throws -> [DecisionRecord] {
-        try PreparedStatement(database, Self.columns + " WHERE state = 2 ORDER BY id").all(record)
+        try PreparedStatement(database, Self.columns + " WHERE state = 2 ORDER BY id")
+            .allReadable(of: "decision", record)
     }
 
     private func record(_ row: PreparedRow) throws(StoreError) -> DecisionRecord {
