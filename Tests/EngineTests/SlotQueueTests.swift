@@ -130,6 +130,43 @@ struct SlotQueueTests {
     }
 
     @Test @LoopActor
+    func `a session with thousands of attempts leaves one to the first task of another`()
+        async throws
+    {
+        var limits = Gateway.Limits()
+        limits.attempts = 8
+        let house = try await House.open(limits: limits)
+        let (many, few) = (try await house.session(), try await house.session())
+        let specs = try (0..<40).map { try house.spec(.data, "http://h\($0).test/slow") }
+        _ = try await house.gateway.createTasks(specs, in: many, of: house.tenant)
+        await house.quiet()
+        #expect(house.network.running.count == 7)
+        let task = try await house.create(
+            try house.spec(.data, "http://a.test/small"), in: few)
+        let attempt = try await house.network.attempt(7)
+        #expect(attempt.request.url.path == "/small")
+        attempt.answer()
+        try await house.recorder.end(of: task)
+        await house.quiet()
+        #expect(house.network.running.count == 7)
+    }
+
+    @Test @LoopActor
+    func `sessions that wait for an attempt of the gateway have their turns`() {
+        let budget = AttemptBudget(limit: 3)
+        let lines = (0..<3).map { Line(limit: 10, host: "h\($0).test", budget: budget) }
+        for line in lines.reversed() {
+            for number in 0..<4 { line.queue.enter(line.holder(number)) }
+        }
+        // The last one entered first.
+        #expect(lines.map(\.granted) == [[], [0], [0, 1]])
+        lines[2].queue.free(lines[2].holder(0).destination)
+        #expect(lines.map(\.granted) == [[0], [0], [0, 1]])
+        lines[1].queue.free(lines[1].holder(0).destination)
+        #expect(lines.map(\.granted) == [[0], [0, 1], [0, 1]])
+    }
+
+    @Test @LoopActor
     func `all sessions together stay within the gateway's attempts`() async throws {
         var limits = Gateway.Limits()
         limits.attempts = 5
@@ -159,9 +196,13 @@ private final class Line {
     final class Holder: SlotHolder {
         let destination: WebURL.Origin
         var priority = 0.5
+        let age: TaskID
         private let grant: @LoopActor () -> Void
 
-        init(_ destination: WebURL.Origin, grant: @escaping @LoopActor () -> Void) {
+        init(
+            _ destination: WebURL.Origin, age: Int, grant: @escaping @LoopActor () -> Void
+        ) {
+            self.age = TaskID(rawValue: Int64(age))
             self.destination = destination
             self.grant = grant
         }
@@ -181,7 +222,7 @@ private final class Line {
     }
 
     func holder(_ number: Int) -> Holder {
-        Holder(origin) { [unowned self] in granted.append(number) }
+        Holder(origin, age: number) { [unowned self] in granted.append(number) }
     }
 }
 

@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import Diagnostics
 internal import Loop
 internal import Semantics
@@ -20,8 +21,11 @@ final class ResponseCache {
     private var memory: CacheTier<CacheKey, CacheCandidate>
     private var disk: CacheTier<Int64, Row>
     /// Whether the index of the disk is here; until then nothing is known.
-    private var isOpen: Bool
+    private(set) var isOpen: Bool
     private var opening: Task<Void, Never>?
+    /// What waits to ask the disk, the oldest first.
+    private var line = Deque<@LoopActor () async -> Void>()
+    private var isServingLine = false
     /// How often metadata have changed: what was read before that may be older than what is known.
     private var changeCount = 0
     /// Responses that were used since the store heard of them last.
@@ -86,6 +90,26 @@ final class ResponseCache {
         return found.filter { memory[$0.entry.response.id] == nil }
             + memory.ids(under: key).compactMap { memory[$0] }
     }
+
+    /// Does what asks the disk, behind what came before: any number may wait, and they go on in their order (S-43).
+    func lineUp(_ lookUp: @escaping @LoopActor () async -> Void) {
+        line.append(lookUp)
+        guard !isServingLine else { return }
+        isServingLine = true
+        LoopActor.start { [self] in
+            await open()
+            var count = 0
+            while let lookUp = line.popFirst() {
+                await lookUp()
+                count += 1
+                if count.isMultiple(of: ResponseCache.lineSlice) { await Task.yield() }
+            }
+            isServingLine = false
+        }
+    }
+
+    /// After so many look-ups others have their turn on the loop.
+    private static let lineSlice = 32
 
     /// Whether a response is still there.
     func contains(_ id: CacheEntryID) -> Bool {

@@ -75,6 +75,7 @@ extension Revalidation: SlotHolder {
     var destination: WebURL.Origin { request.url.origin }
     /// Behind every task that somebody waits for.
     var priority: Double { 0 }
+    var age: TaskID { TaskID(rawValue: .max) }
 
     func slotGranted() {
         requestTime = services.clock.now

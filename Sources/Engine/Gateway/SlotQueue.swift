@@ -10,6 +10,8 @@ protocol SlotHolder: AnyObject {
     var destination: WebURL.Origin { get }
     /// S-43.
     var priority: Double { get }
+    /// The task that it is for: among equals the one that was created first goes first (S-43).
+    var age: TaskID { get }
     func slotGranted()
 }
 
@@ -19,14 +21,14 @@ protocol SlotHolder: AnyObject {
 final class SlotQueue {
     private struct Entry: Comparable {
         let priority: Double
-        let order: UInt64
+        let age: TaskID
         let holder: any SlotHolder
         /// Of no other entry: one that is not its holder's newest is stale.
         let stamp: UInt64
 
         static func < (left: Entry, right: Entry) -> Bool {
-            left.priority != right.priority
-                ? left.priority < right.priority : left.order > right.order
+            if left.priority != right.priority { return left.priority < right.priority }
+            return left.age != right.age ? left.age > right.age : left.stamp > right.stamp
         }
         static func == (left: Entry, right: Entry) -> Bool { left.stamp == right.stamp }
     }
@@ -53,30 +55,34 @@ final class SlotQueue {
     private let limitPerHost: Int
     private let budget: AttemptBudget
     private var lines: [HostName: Line] = [:]
-    /// The place in the line, and the newest entry, of everything that waits.
-    private var places: [ObjectIdentifier: (order: UInt64, stamp: UInt64)] = [:]
-    private var lastNumber: UInt64 = 0
+    /// The newest entry of everything that waits.
+    private var stamps: [ObjectIdentifier: UInt64] = [:]
+    private var lastStamp: UInt64 = 0
+    /// Attempts of all hosts.
+    fileprivate private(set) var takenCount = 0
+    /// Hosts that could start an attempt if the gateway had one left, in turn.
+    private var starved = Deque<HostName>()
 
     init(limitPerHost: Int, budget: AttemptBudget) {
         self.limitPerHost = limitPerHost
         self.budget = budget
     }
 
-    /// Puts a task at the end of its host's line.
+    /// Puts a task into its host's line.
     func enter(_ holder: any SlotHolder) {
-        insert(holder, order: nextNumber())
+        insert(holder)
         pump(HostName(holder.destination))
     }
 
     func leave(_ holder: any SlotHolder) {
-        guard places.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
+        guard stamps.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
         noteStale(HostName(holder.destination))
     }
 
     /// Moves a waiting task to where its new priority belongs, behind its equals that are older.
     func reorder(_ holder: any SlotHolder) {
-        guard let place = places[ObjectIdentifier(holder)] else { return }
-        insert(holder, order: place.order)
+        guard stamps[ObjectIdentifier(holder)] != nil else { return }
+        insert(holder)
         noteStale(HostName(holder.destination))
     }
 
@@ -84,47 +90,59 @@ final class SlotQueue {
     func free(_ origin: WebURL.Origin) {
         let host = HostName(origin)
         lines[host]?.taken -= 1
+        takenCount -= 1
         budget.giveBack()
         pump(host)
     }
 
-    private func nextNumber() -> UInt64 {
-        lastNumber += 1
-        return lastNumber
-    }
-
-    private func insert(_ holder: any SlotHolder, order: UInt64) {
-        let stamp = nextNumber()
-        places[ObjectIdentifier(holder)] = (order, stamp)
+    private func insert(_ holder: any SlotHolder) {
+        lastStamp += 1
+        stamps[ObjectIdentifier(holder)] = lastStamp
         lines[HostName(holder.destination), default: Line()].waiting.insert(
-            Entry(priority: holder.priority, order: order, holder: holder, stamp: stamp))
+            Entry(
+                priority: holder.priority, age: holder.age, holder: holder, stamp: lastStamp))
     }
 
     private func isStale(_ entry: Entry) -> Bool {
-        places[ObjectIdentifier(entry.holder)]?.stamp != entry.stamp
+        stamps[ObjectIdentifier(entry.holder)] != entry.stamp
     }
 
-    /// Drops stale entries once they are the most of a line, so that one that does not move cannot grow for ever.
+    /// Drops stale entries once they are the most of a line, so that one that does not move cannot grow for ever; and
+    /// where nobody waits any more, so that it holds nobody.
     private func noteStale(_ host: HostName) {
         lines[host]?.staleCount += 1
-        guard let line = lines[host], line.staleCount > 64,
-            line.staleCount > line.waiting.count / 2
+        guard let line = lines[host],
+            line.staleCount == line.waiting.count
+                || (line.staleCount > 64 && line.staleCount > line.waiting.count / 2)
         else { return }
         lines[host]?.waiting = Heap(line.waiting.unordered.filter { !isStale($0) })
         lines[host]?.staleCount = 0
+        tidy(host)
     }
 
     private func pump(_ host: HostName) {
-        while let taken = lines[host]?.taken, taken < limitPerHost, let next = popWaiting(host) {
-            guard budget.take() else {
-                lines[host]?.waiting.insert(next)
-                waitForBudget(host)
-                return
-            }
-            places[ObjectIdentifier(next.holder)] = nil
-            lines[host]?.taken += 1
-            next.holder.slotGranted()
+        while grant(host) {}
+    }
+
+    /// Starts the next attempt to a host, if there is one that may start.
+    private func grant(_ host: HostName) -> Bool {
+        defer { tidy(host) }
+        guard let taken = lines[host]?.taken, taken < limitPerHost,
+            let next = popWaiting(host)
+        else { return false }
+        guard budget.take(for: self) else {
+            lines[host]?.waiting.insert(next)
+            waitForBudget(host)
+            return false
         }
+        stamps[ObjectIdentifier(next.holder)] = nil
+        lines[host]?.taken += 1
+        takenCount += 1
+        next.holder.slotGranted()
+        return true
+    }
+
+    private func tidy(_ host: HostName) {
         if let line = lines[host], line.taken == 0, line.waiting.isEmpty, !line.waitsForBudget {
             lines[host] = nil
         }
@@ -133,10 +151,21 @@ final class SlotQueue {
     private func waitForBudget(_ host: HostName) {
         guard lines[host]?.waitsForBudget == false else { return }
         lines[host]?.waitsForBudget = true
-        budget.wait { [weak self] in
-            self?.lines[host]?.waitsForBudget = false
-            self?.pump(host)
+        starved.append(host)
+        if starved.count == 1 { budget.wait(self) }
+    }
+
+    /// The budget has something for this session: one attempt starts, if any host still wants it.
+    fileprivate func takeTurn() {
+        while let host = starved.popFirst() {
+            lines[host]?.waitsForBudget = false
+            guard grant(host) else { continue }
+            if let line = lines[host], !line.waiting.isEmpty, line.taken < limitPerHost {
+                waitForBudget(host)
+            }
+            break
         }
+        if !starved.isEmpty { budget.wait(self) }
     }
 
     private func popWaiting(_ host: HostName) -> Entry? {
@@ -150,10 +179,16 @@ final class SlotQueue {
 
 /// How many attempts the whole gateway runs at a time: each needs a descriptor for its socket and may need
 /// one for its file.
+///
+/// Sessions that wait have their turns. One that has many leaves some to others, who would wait as long as its slowest
+/// last: it takes no more than eight times what is left beside the last one.
 @LoopActor
 final class AttemptBudget {
+    private static let shareOfRest = 8
+
     private var left: Int
-    private var waiting = Deque<@LoopActor () -> Void>()
+    private var waiting = Deque<SlotQueue>()
+    private var isWaking = false
     /// While closed nothing is given, whatever is left.
     var isClosed = false {
         didSet { wakeWaiters() }
@@ -161,10 +196,16 @@ final class AttemptBudget {
 
     init(limit: Int) { left = limit }
 
-    func take() -> Bool {
-        guard left > 0, !isClosed else { return false }
+    func take(for queue: SlotQueue) -> Bool {
+        guard mayTake(queue) else { return false }
         left -= 1
         return true
+    }
+
+    private func mayTake(_ queue: SlotQueue) -> Bool {
+        guard left > 0, !isClosed else { return false }
+        return queue.takenCount == 0
+            || queue.takenCount < AttemptBudget.shareOfRest * (left - 1)
     }
 
     func giveBack() {
@@ -172,12 +213,26 @@ final class AttemptBudget {
         wakeWaiters()
     }
 
-    /// Goes on until nothing is left: a line may have emptied, or be full, since it began to wait.
+    /// Goes on until nothing is left, or nobody may have it: a line may have emptied, or be full, since it began to
+    /// wait.
     private func wakeWaiters() {
-        while left > 0, !isClosed, let action = waiting.popFirst() { action() }
+        guard !isWaking else { return }
+        isWaking = true
+        defer { isWaking = false }
+        var refusals = 0
+        while left > 0, !isClosed, refusals < waiting.count, let queue = waiting.popFirst() {
+            if mayTake(queue) {
+                refusals = 0
+                queue.takeTurn()
+            } else {
+                refusals += 1
+                waiting.append(queue)
+            }
+        }
     }
 
-    func wait(_ action: @escaping @LoopActor () -> Void) {
-        waiting.append(action)
+    /// A session waits for its turn; once at a time.
+    func wait(_ queue: SlotQueue) {
+        waiting.append(queue)
     }
 }

@@ -178,6 +178,7 @@ final class SegmentWorker {
 extension SegmentWorker: SlotHolder {
     var destination: WebURL.Origin { transfer.common.record.currentRequest.url.origin }
     var priority: Double { transfer.common.record.options.priority }
+    var age: TaskID { transfer.common.record.id }
 
     func slotGranted() {
         isInLine = false

@@ -21,12 +21,29 @@ extension TaskRunner {
         }
     }
 
-    func freeSlot() {
-        guard caching?.isServing != true else {
-            caching?.isServing = false
-            return
+    /// It is the task's turn. The cache is asked again, for what has come while it waited: that holds the slot, so that
+    /// of all who wait no more ask the disk, or hold what is stored, than have slots.
+    func slotGranted() {
+        slot = destination
+        if let caching, let forwarding = caching.forwarding {
+            takeUp(forwarding)
+        } else if let cache = session.cache, mayConsult {
+            consult(cache)
+        } else {
+            send(.slotGranted)
         }
-        session.queue.free(exchange.origin)
+    }
+
+    func freeSlot() {
+        caching?.isServing = false
+        guard let origin = slot else { return }
+        slot = nil
+        session.queue.free(origin)
+    }
+
+    func leaveQueue() {
+        session.queue.leave(self)
+        freeSlot()
     }
 
     /// What goes on from bytes that are here asks for the rest, which is no cache's business.
@@ -35,17 +52,39 @@ extension TaskRunner {
     }
 
     private func consult(_ cache: ResponseCache) {
+        // Behind a start the index is read first, and all who wait for it hold nothing yet.
+        guard cache.isOpen || slot != nil else { return lineUp(at: cache) }
         let request = CacheRequest(record, in: session)
         caching = TaskCaching(request, fetch: cache.beginFetch())
         if let found = cache.candidatesAtHand(for: request.key) {
             decide(by: cache, found)
-            return
+        } else if slot == nil {
+            lineUp(at: cache)
+        } else {
+            let lookUp = beginLookUp()
+            LoopActor.start { [self] in await finish(lookUp, for: request, in: cache) }
         }
+    }
+
+    private func lineUp(at cache: ResponseCache) {
+        caching = nil
         let lookUp = beginLookUp()
-        LoopActor.start { [self] in
-            let found = await cache.candidates(for: request.key)
-            if isLookingUp(lookUp) { decide(by: cache, found) }
-        }
+        cache.lineUp { [self] in await takeTurn(lookUp, at: cache) }
+    }
+
+    /// The look-up of a task that has no slot, one at a time.
+    private func takeTurn(_ lookUp: Int, at cache: ResponseCache) async {
+        guard isLookingUp(lookUp) else { return }
+        let request = CacheRequest(record, in: session)
+        caching = TaskCaching(request, fetch: cache.beginFetch())
+        await finish(lookUp, for: request, in: cache)
+    }
+
+    private func finish(
+        _ lookUp: Int, for request: CacheRequest, in cache: ResponseCache
+    ) async {
+        let found = await cache.candidates(for: request.key)
+        if isLookingUp(lookUp) { decide(by: cache, found) }
     }
 
     private func decide(by cache: ResponseCache, _ candidates: [CacheCandidate]) {
@@ -59,22 +98,28 @@ extension TaskRunner {
         case .serveWhileRevalidating(let answer, let forwarding):
             revalidate(forwarding, in: cache)
             plan(answer, from: cache)
-        case .forward(let forwarding): forward(forwarding, cache)
+        case .forward(let forwarding):
+            caching?.forwarding = forwarding
+            if slot == nil { waitForSlot() } else { takeUp(forwarding) }
         case .fail(let code): fail(.url(code))
         }
     }
 
+    /// Stands in line. Where that takes time, what was found is let go: many may wait.
+    private func waitForSlot() {
+        let found = caching
+        session.queue.enter(self)
+        if slot == nil, machine.phase == .waitingForSlot, caching === found { caching = nil }
+    }
+
     /// The request goes to the origin, and what it is about is held until the answer.
-    private func forward(_ forwarding: Forwarding, _ cache: ResponseCache) {
-        caching?.forwarding = forwarding
-        guard let selected = caching?.candidate(forwarding.selected?.id) else {
-            session.queue.enter(self)
-            return
-        }
+    private func takeUp(_ forwarding: Forwarding) {
+        guard caching?.held == nil, let cache = session.cache,
+            let selected = caching?.candidate(forwarding.selected?.id)
+        else { return send(.slotGranted) }
         if let content = selected.content {
             caching?.held = content
-            session.queue.enter(self)
-            return
+            return send(.slotGranted)
         }
         let lookUp = beginLookUp()
         LoopActor.start { [self] in
@@ -82,16 +127,17 @@ extension TaskRunner {
             guard isLookingUp(lookUp) else { return }
             caching?.held = content
             if content == nil { caching?.forwarding = forwarding.unconditional }
-            session.queue.enter(self)
+            send(.slotGranted)
         }
     }
 
-    /// The answer is the cache's: once its content is at hand.
+    /// The answer is the cache's: once its content is at hand, for which one that is a file needs a slot.
     private func plan(_ answer: CachedAnswer, from cache: ResponseCache) {
         guard let candidate = caching?.candidate(answer.entry) else {
             plan(answer, .bytes([]), httpVersion: "1.1", status: nil)
             return
         }
+        guard candidate.content != nil || slot != nil else { return waitForSlot() }
         cache.noteUse(of: candidate.entry.id)
         let status = CacheStatus(hit: candidate.entry.response, at: services.clock.now)
         let version = candidate.entry.response.httpVersion

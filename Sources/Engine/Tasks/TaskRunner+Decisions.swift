@@ -278,6 +278,7 @@ extension TaskRunner {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
             heir.caching = caching
+            (heir.slot, slot) = (slot, nil)
             heir.inheritedResponse = heir.exchange.heldResponse == nil ? record.response : nil
             send(.handedOver)
             heir.deliverDecided()

@@ -81,6 +81,8 @@ final class TaskRunner {
 
     /// How the cache deals with the current request; nil where it does not.
     var caching: TaskCaching?
+    /// The host whose slot the task has.
+    var slot: WebURL.Origin?
     /// Counts the look-ups in the cache.
     var lookUpCount = 0
     /// What the delegate is asked about: a response that the cache would store.
@@ -290,7 +292,7 @@ final class TaskRunner {
         case .waitForConnectivity: waitForConnectivity()
         case .stopWaitingForConnectivity: stopWaitingForConnectivity()
         case .enterQueue: enterQueue()
-        case .leaveQueue: session.queue.leave(self)
+        case .leaveQueue: leaveQueue()
         case .startAttempt: startAttempt()
         case .holdAttempt: holdAttempt()
         case .releaseAttempt: releaseAttempt()
@@ -346,5 +348,5 @@ final class TaskRunner {
 extension TaskRunner: SlotHolder {
     var destination: WebURL.Origin { record.currentRequest.url.origin }
     var priority: Double { record.options.priority }
-    func slotGranted() { send(.slotGranted) }
+    var age: TaskID { record.id }
 }
