@@ -38,6 +38,11 @@ static inline long cevent_pread_nowait(int descriptor, void *buffer, size_t coun
         (unsigned long)((unsigned long long)offset >> 32), 8);
 }
 
+/* fallocate(2) with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, which the C library declares under _GNU_SOURCE only. */
+static inline int cevent_punch_hole(int descriptor, long long start, long long count) {
+    return (int)syscall(SYS_fallocate, descriptor, 3, start, count);
+}
+
 /* A socket that gets a message for each change of an interface, an address or a route; -1 where there is none. */
 static inline int cevent_route_socket(void) {
     int descriptor = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);

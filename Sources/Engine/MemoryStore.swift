@@ -12,9 +12,17 @@ public final class MemoryStore: Store {
     public static let eventLimit = 100_000
 
     private let state = Mutex(MemoryState())
+    private let byteLimit: Int
 
-    /// An empty store.
-    public init() {}
+    /// An empty store. With more than `byteLimit` bytes, about, it is full, and drops the oldest events of the session
+    /// that has the most.
+    public init(byteLimit: Int = .max) { self.byteLimit = byteLimit }
+
+    /// Whether nothing should be added to it but what belongs to tasks that it has.
+    var isFull: Bool { state.withLock { $0.byteCount > byteLimit / 4 * 3 } }
+
+    /// Bytes that tasks, events and contents take, about.
+    var byteCount: Int { state.withLock(\.byteCount) }
 
     /// The sessions and tasks as they are now.
     public func load() async throws(StoreError) -> StoreContents {
@@ -23,7 +31,10 @@ public final class MemoryStore: Store {
 
     /// Takes the batch whole, at about a microsecond a record.
     public func commit(_ batch: StoreBatch) async throws(StoreError) {
-        state.withLock { $0.apply(batch) }
+        state.withLock {
+            $0.apply(batch)
+            $0.dropEvents(beyond: byteLimit)
+        }
     }
 
     /// One look-up.
@@ -137,6 +148,8 @@ struct MemoryState {
     var memories = SessionMemories()
     var gatewayLimit: Int64?
     var lastIdentifier: Int64 = 0
+    /// Bytes that sessions, tasks, events and contents take, about.
+    private(set) var byteCount = 0
 
     var contents: StoreContents {
         var contents = StoreContents()
@@ -166,20 +179,22 @@ extension MemoryState {
     mutating func apply(_ batch: StoreBatch) {
         for (tenant, sequence) in batch.tenantSequences { note(sequence, of: tenant) }
         for session in batch.sessions {
+            if sessions[session.id]?.record == nil { byteCount += MemoryState.sessionCost }
             sessions[session.id, default: Kept()].record = session
             note(0, of: session.tenant)
             lastIdentifier = max(lastIdentifier, session.id.rawValue)
         }
         for task in batch.createdTasks {
+            byteCount += task.memoryCost
             tasks[task.id] = task
             sessions[task.session, default: Kept()].tasks.append(task.id)
             sessions[task.session]?.counts[task.state, default: 0] += 1
             lastIdentifier = max(lastIdentifier, task.id.rawValue)
         }
         for task in batch.changedTasks { change(task) }
-        for task in batch.removedContents { stored[task] = nil }
+        for task in batch.removedContents { keep(nil, of: task) }
         for content in batch.contents where tasks[content.task] != nil {
-            stored[content.task] = content.bytes
+            keep(content.bytes, of: content.task)
         }
         for decision in batch.decisions where tasks[decision.task] != nil { save(decision) }
         for event in batch.events { append(event) }
@@ -196,10 +211,15 @@ extension MemoryState {
         for session in batch.removedSessions { remove(session) }
     }
 
+    private mutating func keep(_ bytes: [UInt8]?, of task: TaskID) {
+        byteCount += (bytes?.count ?? 0) - (stored[task]?.count ?? 0)
+        stored[task] = bytes
+    }
+
     private mutating func change(_ task: TaskRecord) {
-        guard let old = tasks.updateValue(task, forKey: task.id), old.state != task.state else {
-            return
-        }
+        let old = tasks.updateValue(task, forKey: task.id)
+        byteCount += task.memoryCost - (old?.memoryCost ?? 0)
+        guard let old, old.state != task.state else { return }
         sessions[task.session]?.counts[old.state, default: 0] -= 1
         sessions[task.session]?.counts[task.state, default: 0] += 1
     }
@@ -232,6 +252,7 @@ extension MemoryState {
         if let decision = event.body.decision { lastIdentifier.raise(to: decision.id.rawValue) }
         if let task = event.task, firstEvents[task] == nil { firstEvents[task] = event.sequence }
         note(event.tenantSequence, of: event.tenant)
+        byteCount += MemoryState.eventCost
         sessions[event.session, default: Kept()].events.append(event)
         dropEvents(of: event.session, beyond: MemoryStore.eventLimit)
     }
@@ -242,8 +263,20 @@ extension MemoryState {
         }
     }
 
+    /// A quarter at a time, so that it is seldom done; who reads is told, as of all events that are gone.
+    fileprivate mutating func dropEvents(beyond limit: Int) {
+        while byteCount > limit,
+            let (longest, kept) = sessions.max(by: { $0.value.events.count < $1.value.events.count }
+            ),
+            !kept.events.isEmpty
+        {
+            dropEvents(of: longest, beyond: kept.events.count * 3 / 4)
+        }
+    }
+
     private mutating func dropOldestEvent(of session: SessionID) {
         guard let event = sessions[session]?.events.popFirst() else { return }
+        byteCount -= MemoryState.eventCost
         sessions[session]?.forgotten = event.sequence
         tenants[event.tenant, default: Tenant()].forgotten.raise(to: event.tenantSequence)
         if let task = event.task, event.body.isTerminal, tasks[task] == nil {
@@ -253,7 +286,8 @@ extension MemoryState {
 
     private mutating func remove(_ id: TaskID) {
         guard let task = tasks.removeValue(forKey: id) else { return }
-        stored[id] = nil
+        byteCount -= task.memoryCost
+        keep(nil, of: id)
         removeDecisions(of: id)
         if let first = firstEvents[id], first <= sessions[task.session]?.forgotten ?? 0 {
             firstEvents[id] = nil
@@ -270,16 +304,31 @@ extension MemoryState {
     private mutating func remove(_ session: SessionID) {
         memories.remove(session)
         guard let kept = sessions.removeValue(forKey: session) else { return }
+        byteCount -= MemoryState.sessionCost + kept.events.count * MemoryState.eventCost
         for task in kept.tasks {
-            tasks[task] = nil
-            stored[task] = nil
+            byteCount -= tasks.removeValue(forKey: task)?.memoryCost ?? 0
+            keep(nil, of: task)
             removeDecisions(of: task)
         }
+        defer { if tasks.isEmpty { letGo() } }
         for event in kept.events {
             if let task = event.task { firstEvents[task] = nil }
             tenants[event.tenant, default: Tenant()].forgotten.raise(to: event.tenantSequence)
         }
     }
+
+    /// What is empty keeps the room that it once had.
+    private mutating func letGo() {
+        tasks = [:]
+        stored = [:]
+        decisions = [:]
+        decisionsOfTask = [:]
+        if firstEvents.isEmpty { firstEvents = [:] }
+        if sessions.isEmpty { sessions = [:] }
+    }
+
+    private static let sessionCost = 4096
+    private static let eventCost = 1024
 
     mutating func purge(_ limits: RetentionLimits) -> [TaskID] {
         for id in Array(sessions.keys) {
@@ -302,6 +351,11 @@ extension MemoryState {
         creations = creations.filter { $0.value.at >= limits.creationsBefore }
         return expired.filter { $0.content?.place == .file }.map(\.id).sorted()
     }
+}
+
+extension TaskRecord {
+    /// Bytes that the record takes in memory, about.
+    fileprivate var memoryCost: Int { 2048 + bulk }
 }
 
 extension Int64 {

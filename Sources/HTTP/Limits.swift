@@ -14,9 +14,9 @@ public struct Limits: Sendable {
     public var bodyPace = BodyPace.rate(bytesPerSecond: 1000, over: .seconds(20))
     /// Connections at once; one more is answered 503 and closed.
     public var connections = 16_384
-    /// The first descriptor that no connection gets. The system gives out the lowest that is free, so
-    /// those from here on are left to files and to transfers, which must not fail for visitors.
-    public var descriptors = Int32.max
+    /// Connections at once for want of descriptors: at so many the listeners rest. The others are left to
+    /// files and to transfers, which must not fail for visitors.
+    public var descriptors = Int.max
     /// Bytes of a streamed answer that wait in memory before its source is asked for no more.
     public var answerAhead = 512 << 10
     /// How long a client may take nothing of an answer that is held in memory, or of events.

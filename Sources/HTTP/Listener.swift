@@ -11,7 +11,7 @@ final class Listener {
     private static let log = Log("http")
 
     let socket: ListeningSocket
-    private let descriptorLimit: CInt
+    private let hasRoom: @LoopActor () -> Bool
     private let accept: @LoopActor (CInt, sockaddr_storage) -> Void
     private var raw: OpaquePointer?
     private lazy var timer = LoopTimer { [unowned self] in resume() }
@@ -21,15 +21,15 @@ final class Listener {
     ///
     /// - Parameters:
     ///   - socket: Where to listen.
-    ///   - descriptorLimit: The first descriptor that is not for connections (`Limits.descriptors`).
+    ///   - hasRoom: Whether there is a descriptor for one more connection (`Limits.descriptors`).
     ///   - accept: Gets each connected, non-blocking socket, to keep.
     /// - Throws: `ListenError`.
     init(
-        _ socket: ListeningSocket, descriptorLimit: CInt,
+        _ socket: ListeningSocket, hasRoom: @escaping @LoopActor () -> Bool,
         accept: @escaping @LoopActor (CInt, sockaddr_storage) -> Void
     ) throws(ListenError) {
         self.socket = socket
-        self.descriptorLimit = descriptorLimit
+        self.hasRoom = hasRoom
         self.accept = accept
         let flags = UInt32(LEV_OPT_CLOSE_ON_FREE) | UInt32(LEV_OPT_CLOSE_ON_EXEC)
         raw = evconnlistener_new(
@@ -74,7 +74,7 @@ final class Listener {
     }
 
     private func accepted(_ connection: CInt, _ address: sockaddr_storage) {
-        guard connection < descriptorLimit else {
+        guard hasRoom() else {
             close(connection)
             return acceptHasFailed(EMFILE)
         }

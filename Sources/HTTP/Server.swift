@@ -37,6 +37,9 @@ public final class Server {
         self.failure = failure
     }
 
+    /// Where it listens at the moment.
+    public var addresses: [ListenAddress] { listeners.map(\.socket.address) }
+
     /// Open connections at this moment.
     public var connectionCount: Int { connections.count }
 
@@ -50,7 +53,8 @@ public final class Server {
     @discardableResult
     public func listen(on address: ListenAddress) throws(ListenError) -> ListenAddress {
         let listener = try Listener(
-            ListeningSocket(address), descriptorLimit: limits.descriptors
+            ListeningSocket(address),
+            hasRoom: { [unowned self] in connections.count < limits.descriptors }
         ) { [unowned self] socket, address in
             accept(socket, address)
         }

@@ -19,6 +19,9 @@ public struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     /// No room: the disk is full, or the quota is used up.
     public var isOutOfSpace: Bool { code == ENOSPC || code == EDQUOT }
 
+    /// No descriptor at the moment: others will come free.
+    public var isOutOfDescriptors: Bool { code == EMFILE || code == ENFILE }
+
     /// The operation and the system's words.
     public var description: String { "\(operation): \(words)" }
 }

@@ -185,6 +185,12 @@ extension Problem {
             case .diskFull:
                 ProblemCode.insufficientStorage.problem(
                     "New work is taken when there is room again.")
+            case .memoryFull:
+                ProblemCode.quotaExceeded.problem(
+                    """
+                    Ephemeral sessions have all the memory that they may: delete tasks that are not \
+                    needed, or end such sessions.
+                    """)
             case .store: ProblemCode.internal.problem()
             }
     }

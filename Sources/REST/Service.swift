@@ -10,7 +10,7 @@ internal import Semantics
 public final class Service {
     /// What differs from one installation to another.
     public struct Options: Sendable {
-        /// Who may call; fixed when the service is made.
+        /// Who may call, to begin with.
         public var tokens: TokenTable
         /// The names that requests over TCP may be for: any other gets 421.
         public var hosts: HostRule
@@ -31,7 +31,7 @@ public final class Service {
     let gateway: Gateway
     let transport: any Transport
     let options: Options
-    let authenticator: Authenticator
+    private(set) var authenticator: Authenticator
     let streams: EventStreams
     let clock: any Clock
     let startedAt: Timestamp
@@ -60,10 +60,25 @@ public final class Service {
         self.options = options
         self.clock = clock
         startedAt = clock.now
-        let browsers = BrowserSessions(
-            clock: clock, isSecure: options.isBehindTLSProxy, digest: options.tokens.digest)
-        authenticator = Authenticator(tokens: options.tokens, browsers: browsers, clock: clock)
+        tokens = options.tokens
+        authenticator = Service.authenticator(options.tokens, options, clock)
         streams = EventStreams(gateway: gateway)
+    }
+
+    /// Who may call. Others than before end the sessions of browsers, and what connections are remembered by.
+    public var tokens: TokenTable {
+        didSet {
+            guard !tokens.isSame(as: oldValue) else { return }
+            authenticator = Service.authenticator(tokens, options, clock)
+        }
+    }
+
+    private static func authenticator(
+        _ tokens: TokenTable, _ options: Options, _ clock: any Clock
+    ) -> Authenticator {
+        let browsers = BrowserSessions(
+            clock: clock, isSecure: options.isBehindTLSProxy, digest: tokens.digest)
+        return Authenticator(tokens: tokens, browsers: browsers, clock: clock)
     }
 
     /// Refuses what is for another host, before anything else is looked at.

@@ -32,7 +32,8 @@ struct ContentSpoolTests {
             folder = ContentFolder(path: path ?? directory.path)
             try folder.prepare()
             spool = ContentSpool(
-                at: unnamed ? .unnamed(folder) : .named(folder, task),
+                at: unnamed
+                    ? .unnamed(UnnamedFile(in: folder, files: files)) : .named(folder, task),
                 digest: digest.map(SumDigests().start), files: files, clock: clock)
             spool.onRoom = { [unowned self] in roomCount += 1 }
             spool.onFailure = { [unowned self] in failures.append($0) }

@@ -1,8 +1,8 @@
 internal import Diagnostics
 internal import Loop
 
-/// Blocks on their way to one file, in the order of sending. A block for which the disk has no room is tried again
-/// until there is some.
+/// Blocks on their way to one file, in the order of sending. A block for which the disk has no room, or the process no
+/// descriptor, is tried again until there is some.
 @LoopActor
 final class BlockQueue {
     /// More blocks than this are not on their way, but for one of each writer.
@@ -105,7 +105,7 @@ final class BlockQueue {
     private func written(_ block: FileBlock, at offset: Int64, _ result: Result<Void, any Error>) {
         if case .failure(let error) = result {
             let error = error as? FileError ?? FileError("write", code: 0)
-            if error.isOutOfSpace, !isClosed {
+            if error.isOutOfSpace || error.isOutOfDescriptors, !isClosed {
                 if flying.last(where: { $0.offset == offset })?.block === block {
                     retry(block, at: offset, error)
                 } else {
@@ -135,7 +135,13 @@ final class BlockQueue {
     }
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
-        if !isWaitingForRoom { log.write(.warning, "the disk is full: a transfer waits for room") }
+        if !isWaitingForRoom {
+            log.write(
+                .warning,
+                reason.isOutOfSpace
+                    ? "the disk is full: a transfer waits for room"
+                    : "there is no descriptor: a transfer waits for one")
+        }
         isWaitingForRoom = true
         let name = ObjectIdentifier(block)
         let timer = LoopTimer { [weak self] in

@@ -12,8 +12,8 @@ final class ContentFile: Sendable {
     enum Place: Sendable {
         /// A file that is found again by what it belongs to.
         case named(ContentFolder, any Identifier)
-        /// A file without a name, gone with its last descriptor (S-2).
-        case unnamed(ContentFolder)
+        /// A part of a file without a name, gone when nobody has the content any more (S-2).
+        case unnamed(UnnamedFile)
     }
 
     private struct State {
@@ -26,17 +26,25 @@ final class ContentFile: Sendable {
     }
 
     private let place: Place
+    /// The content, where it has no file of its own.
+    private let unnamed: UnnamedContent?
     private let state: Mutex<State>
 
     /// A file that is to be written. Nothing is opened yet.
     init(at place: Place, digest: (any RunningDigest)?) {
         self.place = place
+        if case .unnamed(let shared) = place {
+            unnamed = UnnamedContent(in: shared)
+        } else {
+            unnamed = nil
+        }
         self.state = Mutex(State(digest: digest))
     }
 
     /// A part that is there already and goes on growing; `digest` is taken of the whole at the end.
     init(continuing id: any Identifier, in folder: ContentFolder, digest: (any RunningDigest)?) {
         place = .named(folder, id)
+        unnamed = nil
         state = Mutex(State(digest: digest, goesOn: true))
     }
 
@@ -45,6 +53,7 @@ final class ContentFile: Sendable {
         let descriptor = Glibc.open(folder.path(of: id), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
         place = .named(folder, id)
+        unnamed = nil
         state = Mutex(State(reading: descriptor))
     }
 
@@ -79,6 +88,7 @@ final class ContentFile: Sendable {
     /// Writes a block at its place, which is a multiple of `FileBlock.alignment`. Up to the next multiple, what lies
     /// behind a block that is not full is lost.
     func write(_ block: FileBlock, at offset: Int64) throws {
+        if let unnamed { return try unnamed.write(block, at: offset) }
         let (descriptor, isDirect) = try openForWriting()
         if isDirect {
             try block.withPaddedBytes { try ContentFile.write($0, to: descriptor, at: offset) }
@@ -87,8 +97,9 @@ final class ContentFile: Sendable {
         }
     }
 
-    /// Returns when everything that was written is there for good.
+    /// Returns when everything that was written is there for good, if anything of it shall be.
     func sync() throws {
+        guard unnamed == nil else { return }
         let (descriptor, _) = try openForWriting()
         guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
     }
@@ -103,8 +114,12 @@ final class ContentFile: Sendable {
     /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error.
     /// - Returns: the digest, if one was asked for.
     func finish(length: Int64) throws -> [UInt8]? {
-        let (descriptor, _) = try openForWriting()
         let digest = state.withLock { $0.digest?.value() }
+        if let unnamed {
+            unnamed.finish(length: length)
+            return digest
+        }
+        let (descriptor, _) = try openForWriting()
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw FileError("ftruncate", code: errno)
         }
@@ -130,6 +145,7 @@ final class ContentFile: Sendable {
     /// Fills the buffer from `offset` on.
     /// - Returns: how many bytes there were; fewer than fit only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
+        if let unnamed { return try unnamed.read(into: buffer, at: offset) }
         let descriptor = try openForReading()
         var filled = 0
         while filled < buffer.count {
@@ -147,6 +163,7 @@ final class ContentFile: Sendable {
     /// As `read(into:at:)`, but from memory alone, and so on the loop too.
     /// - Returns: nil where the disk would have to be asked, also for the first time.
     func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
+        if let unnamed { return unnamed.readFromMemory(into: buffer, at: offset) }
         let descriptor = state.withLock(\.reading)
         return descriptor < 0 ? nil : PageCache.read(descriptor, into: buffer, at: offset)
     }
@@ -166,25 +183,20 @@ final class ContentFile: Sendable {
     // MARK: Calls
 
     private static func open(_ place: Place, into state: inout State) throws {
-        switch place {
-        case .named(let folder, let id):
-            let flags = O_RDWR | O_CLOEXEC | (state.goesOn ? 0 : O_CREAT | O_TRUNC)
-            state.writing = open(folder.partPath(of: id), flags, &state.isDirect)
-        case .unnamed(let folder):
-            let flags = O_RDWR | temporaryFlag | O_CLOEXEC
-            state.writing = open(folder.path, flags, &state.isDirect)
-        }
+        guard case .named(let folder, let id) = place else { throw FileError("open", code: EBADF) }
+        let flags = O_RDWR | O_CLOEXEC | (state.goesOn ? 0 : O_CREAT | O_TRUNC)
+        state.writing = open(folder.partPath(of: id), flags, &state.isDirect)
         guard state.writing >= 0 else { throw FileError("open", code: errno) }
     }
 
     /// Past the page cache where the file system can: it is dear for bytes that are read much later.
-    private static func open(_ path: String, _ flags: CInt, _ isDirect: inout Bool) -> CInt {
+    static func open(_ path: String, _ flags: CInt, _ isDirect: inout Bool) -> CInt {
         let direct = Glibc.open(path, flags | directFlag, 0o600)
         isDirect = direct >= 0
         return direct >= 0 || errno != EINVAL ? direct : Glibc.open(path, flags, 0o600)
     }
 
-    private static func write(
+    static func write(
         _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, at offset: Int64
     ) throws {
         var done = 0
@@ -214,4 +226,4 @@ final class ContentFile: Sendable {
     private let directFlag: CInt = 0o40_000
 #endif
 /// O_TMPFILE.
-private let temporaryFlag: CInt = 0o20_000_000 | O_DIRECTORY
+let temporaryFlag: CInt = 0o20_000_000 | O_DIRECTORY

@@ -13,7 +13,7 @@ extension Gateway {
         let task = try await task(id, of: tenant)
         if let runner = runners[id] {
             guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
-            await runner.contentBegun()
+            if !isStopping { await runner.contentBegun() }
             if runner.record.state != .completed { return try follow(runner) }
             return try whole(runner.record)
         }

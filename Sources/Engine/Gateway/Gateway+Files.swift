@@ -30,7 +30,7 @@ extension Gateway {
         _ order: FileAppend, to id: FileID, of tenant: TenantID, from feed: ByteFeed
     ) async throws(UploadInterruption) -> StagedFile {
         do {
-            try refuseWhenFull()
+            try refuseWhenFull(isPersistent: true)
             let upload = try await beginUpload(order, id, tenant, feed)
             try await upload.run(completes: order.completes)
             return upload.file
@@ -125,7 +125,7 @@ extension Gateway {
     private func admit(
         _ spec: StagedFileSpec, _ tenant: TenantID
     ) throws(GatewayError) -> StagedFile {
-        try refuseWhenFull()
+        try refuseWhenFull(isPersistent: true)
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,

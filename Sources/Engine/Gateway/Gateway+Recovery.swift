@@ -23,7 +23,12 @@ extension Gateway {
         await recall(recalledDecisions)
         recalledDecisions = []
         var ending: [TaskRunner] = []
-        for runner in runners.values.sorted(by: { $0.record.id < $1.record.id }) {
+        // The most urgent first, among equals the oldest: the first ones get their slots at once (S-43).
+        let inOrder = runners.values.sorted { left, right in
+            left.priority != right.priority
+                ? left.priority > right.priority : left.age < right.age
+        }
+        for runner in inOrder {
             if !runner.record.hasLiveAttempt {
                 // A suspended one is here for its decision, and is kept as it is.
                 if runner.record.state != .suspended { runner.resume() }
@@ -42,6 +47,13 @@ extension Gateway {
         await durable.durable()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
+    }
+
+    /// The gateway is about to stop: who waits for the end of a task, or for its content to begin, is answered now, with
+    /// the task as it is.
+    public func endWaits() {
+        isStopping = true
+        for runner in runners.values { runner.endWaits() }
     }
 
     /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12, S-56).
@@ -113,6 +125,7 @@ extension Gateway {
     func forget(_ session: LiveSession) {
         forgetting += 1
         sessions[session.record.id] = nil
+        session.dropContents()
         hub.forget(session.record.id)
         session.journal.remove(session.record.id)
         cache.removeAll { $0.session == session.record.id }

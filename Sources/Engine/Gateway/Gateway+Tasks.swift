@@ -10,7 +10,7 @@ extension Gateway {
     ) async throws(GatewayError) -> [TaskView] {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        try refuseWhenFull()
+        try refuseWhenFull(isPersistent: session.record.isPersistent)
         let created = specs.map { create($0, in: session) }
         ticket?.record(created.map(\.id.rawValue), in: session.journal)
         await session.journal.durable()
@@ -62,7 +62,7 @@ extension Gateway {
         guard current.record.state != .completed, let session = sessions[current.record.session]
         else { return current }
         let runner = runner(for: current.record, in: session)
-        await runner.completion(within: limit)
+        if !isStopping { await runner.completion(within: limit) }
         await session.journal.caughtUp()
         let view = view(runner)
         settle(runner)

@@ -29,6 +29,9 @@ public final class Gateway {
         public var ephemeralGrace = Duration.seconds(60)
         /// How long the part of a download that ended early is kept for resume data (S-34).
         public var partRetention = Duration.seconds(7 * 86_400)
+        /// Bytes of memory that the tasks, events and small contents of all ephemeral sessions may
+        /// take together, about.
+        public var ephemeralBytes = 256 << 20
         /// Bytes of all staged files of a tenant together, and so of the largest one.
         public var stagedBytes: Int64 = 100 << 30
         /// Staged files of a tenant.
@@ -98,6 +101,7 @@ public final class Gateway {
     let parts: Parts
     let durable: Journal
     let volatile: Journal
+    private let memoryStore: MemoryStore
     let services: TaskServices
     let budget: AttemptBudget
     /// The limit of the whole gateway; those of sessions and tasks are within it.
@@ -118,6 +122,8 @@ public final class Gateway {
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
     var housekeeping: LoopTimer?
+    /// Whether the process is about to end: nobody waits for a task any more.
+    var isStopping = false
     var counters = Figures()
     /// When the content folder was last looked through; nil before the first time.
     var sweptFilesAt: Duration?
@@ -131,7 +137,8 @@ public final class Gateway {
         self.parts = parts
         self.limits = limits
         durable = Journal(store: parts.store)
-        volatile = Journal(store: MemoryStore())
+        memoryStore = MemoryStore(byteLimit: limits.ephemeralBytes)
+        volatile = Journal(store: memoryStore)
         hub = EventHub(
             clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
         services = TaskServices(
@@ -169,7 +176,7 @@ public final class Gateway {
     public func createSession(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
-        try refuseWhenFull()
+        try refuseWhenFull(isPersistent: spec.type != .ephemeral)
         let session = makeSession(spec, tenant)
         ticket?.record([session.record.id.rawValue], in: session.journal)
         await session.journal.durable()
@@ -179,7 +186,7 @@ public final class Gateway {
     /// The tenant's shared session, made at its first use (S-4).
     public func sharedSession(of tenant: TenantID) async throws(GatewayError) -> SessionID {
         if let id = sharedSessions[tenant] { return id }
-        try refuseWhenFull()
+        try refuseWhenFull(isPersistent: true)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
         let session = makeSession(spec, tenant)
@@ -281,8 +288,9 @@ public final class Gateway {
         record.isPersistent ? durable : volatile
     }
 
-    func refuseWhenFull() throws(GatewayError) {
+    func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
         if durable.isStalled { throw .diskFull }
+        if !isPersistent, memoryStore.isFull { throw .memoryFull }
     }
 
     func reading<T>(
@@ -332,7 +340,7 @@ public final class Gateway {
 
 extension TaskRecord {
     /// The bytes that strangers decide about: the request's headers and body, the response's headers.
-    fileprivate var bulk: Int {
+    var bulk: Int {
         let request = originalRequest
         return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
             + (response?.headers.byteCount ?? 0)

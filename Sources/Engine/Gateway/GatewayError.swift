@@ -59,6 +59,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case keyReused
     /// No new work is taken until there is room again.
     case diskFull
+    /// Ephemeral sessions have all the memory that they may.
+    case memoryFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.
     case store(StoreError)
 }

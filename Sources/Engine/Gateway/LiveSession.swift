@@ -9,11 +9,11 @@ final class LiveSession {
     let queue: SlotQueue
     /// The tasks that are neither at rest nor completed, and those that somebody holds.
     var runners: [TaskID: TaskRunner] = [:]
-    /// Contents of an ephemeral session that are too large for memory: open files without a name.
+    /// Contents of an ephemeral session that are too large for memory: parts of a file without a name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
     /// The parts of an ephemeral session's downloads that ended early, for resume data (S-34).
     private var keptParts: [(task: TaskID, file: ContentFile)] = []
-    /// Each is an open file.
+    /// Each takes room on the disk.
     private static let keptPartLimit = 64
     /// The limit that all its tasks share.
     let bandwidth: Bandwidth
@@ -151,6 +151,13 @@ final class LiveSession {
     func takePart(of task: TaskID) -> ContentFile? {
         guard let index = keptParts.firstIndex(where: { $0.task == task }) else { return nil }
         return keptParts.remove(at: index).file
+    }
+
+    /// Nobody can ask for its results any more: whoever still holds the session holds none of them.
+    func dropContents() {
+        unnamedFiles = [:]
+        keptParts = []
+        farewell = nil
     }
 
     /// What is started from now on has sockets of its own; what is on its way keeps those that it has (S-12, S-13).

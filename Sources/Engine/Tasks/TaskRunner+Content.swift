@@ -23,7 +23,7 @@ extension TaskRunner {
         }
         let place: ContentFile.Place =
             session.record.isPersistent
-            ? .named(services.folder, record.id) : .unnamed(services.folder)
+            ? .named(services.folder, record.id) : .unnamed(services.unnamed)
         attach(
             ContentSpool(
                 at: place, digest: makeDigest(), files: services.files, clock: services.clock,

@@ -8,6 +8,8 @@ final class TaskServices {
     let clock: any Clock
     let files: FileThreads
     let folder: ContentFolder
+    /// What ephemeral sessions have on the disk.
+    let unnamed: UnnamedFile
     let digests: any Digests
     let sealer: any Sealer
     let transport: any Transport
@@ -44,6 +46,7 @@ final class TaskServices {
         self.clock = clock
         self.files = files
         self.folder = folder
+        self.unnamed = UnnamedFile(in: folder, files: files)
         self.digests = digests
         self.sealer = sealer
         self.transport = transport

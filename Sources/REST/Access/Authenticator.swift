@@ -10,8 +10,11 @@ final class Authenticator {
     private final class Remembered {
         let header: [UInt8]
         let principal: Principal
+        /// Tokens may have been changed since.
+        private(set) weak var authenticator: Authenticator?
 
-        init(header: [UInt8], principal: Principal) {
+        init(header: [UInt8], principal: Principal, by authenticator: Authenticator) {
+            self.authenticator = authenticator
             self.header = header
             self.principal = principal
         }
@@ -32,6 +35,7 @@ final class Authenticator {
     ///   403 for a cookie that comes from another origin's page.
     func principal(of request: Request) throws(Problem) -> Principal {
         if let remembered = request.connection.attachment as? Remembered,
+            remembered.authenticator === self,
             request.withHeaderBytes(
                 "authorization", { Authenticator.isSame($0, remembered.header) })
         {
@@ -53,7 +57,7 @@ final class Authenticator {
             let principal = tokens.principal(of: Array(token.utf8))
         {
             request.connection.attachment = Remembered(
-                header: Array(header.utf8), principal: principal)
+                header: Array(header.utf8), principal: principal, by: self)
             return principal
         }
         if let wait = failures.note(request.peer.address) {

@@ -44,6 +44,9 @@ public struct TokenTable: Sendable {
         principals[digest(token)]
     }
 
+    /// Whether both let the same tokens in, for the same.
+    func isSame(as other: TokenTable) -> Bool { principals == other.principals }
+
     func digest(_ bytes: [UInt8]) -> [UInt8] {
         var digest = digests.start(.sha256)
         bytes.withUnsafeBytes { digest.update($0) }

@@ -24,6 +24,7 @@ extension Service {
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
         let view = try await gateway.task(
             id, of: call.tenant, completedWithin: .seconds(31_536_000))
+        guard view.record.state == .completed else { throw Service.stops }
         var response: Response
         if let error = view.record.error {
             response = Response(ProblemCode.transferFailed.problem(error.message).with(error))
@@ -36,6 +37,11 @@ extension Service {
         response.headers.add("Ferry-Task", id.description)
         return response
     }
+
+    /// Nobody is waited for any more.
+    private static let stops = Problem(
+        status: 503, code: "unavailable", title: "The service is not available",
+        detail: "The gateway stops before the task has ended.")
 
     private func content(_ access: ContentAccess, for request: Request) async throws -> Response {
         let headers = Service.contentHeaders(access.record)

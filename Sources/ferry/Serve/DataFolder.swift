@@ -52,6 +52,45 @@ struct DataFolder {
 
     func path(_ name: String) -> String { root + "/" + name }
 
+    /// The folder of the contents; made after the database, so that where it is there was one.
+    static let contentName = "content"
+
+    /// Refuses a folder that has lost its database: a new one would know nothing of what is here, and
+    /// housekeeping would remove it all.
+    func refuseWithoutDatabase() throws(Refusal) {
+        var status = stat()
+        let database = path(DurableStore.fileName)
+        if stat(database, &status) == 0, status.st_size > 0 { return }
+        guard [DataFolder.contentName, DurableStore.fileName + "-wal"].contains(where: hasItem)
+        else { return }
+        throw Refusal(
+            description: """
+                \(database) is missing or empty, though a gateway has worked here: put the database \
+                back. To begin anew, without the sessions and results of before, move \
+                \(path(DataFolder.contentName)) and what there is of \(DurableStore.fileName)* away. \
+                Nothing has been changed.
+                """, code: 65)
+    }
+
+    /// Refuses a database of tasks whose contents are not there.
+    func refuseWithoutContents() throws(Refusal) {
+        guard !hasItem(DataFolder.contentName) else { return }
+        let contents = path(DataFolder.contentName)
+        throw Refusal(
+            description: """
+                \(contents) is missing, and with it the results that \(path(DurableStore.fileName)) \
+                tells of: put it back, or mount it. To go on without these results, make an empty \
+                folder of that name. Nothing has been changed.
+                """, code: 65)
+    }
+
+    /// Whether there is anything of a name, but for an empty file.
+    private func hasItem(_ name: String) -> Bool {
+        var status = stat()
+        guard stat(path(name), &status) == 0 else { return false }
+        return status.st_mode & S_IFMT == S_IFDIR || status.st_size > 0
+    }
+
     /// The operator's token: of the environment, else the one of an earlier start, else a new one.
     func token(environment: [String: String]) throws -> AccessToken {
         if let text = environment["FERRY_TOKEN"] {

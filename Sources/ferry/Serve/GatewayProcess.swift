@@ -21,10 +21,12 @@ struct GatewayProcess {
     private let service: Service
     private let server: Server
     private let store: DurableStore
-    private let token: AccessToken
+    private let folder: DataFolder
+    private let digests: SHADigests
     /// Held to the end of the process: their release gives back the defaults, and a second signal
     /// would then kill a gateway that is still ending.
     private static var signals: Signals?
+    private static let log = Log("serve")
 
     /// Runs a gateway until a signal ends it.
     /// - Returns: the exit code: 0, or one of <sysexits.h> with the reason on standard error.
@@ -54,25 +56,29 @@ struct GatewayProcess {
                 userAgent: "ferry/\(Ferry.version)",
                 trustedCertificates: settings.trustedCertificates))
         let digests = SHADigests()
+        let content = ContentFolder(path: folder.path(DataFolder.contentName))
+        try folder.refuseWithoutDatabase()
         let sealer = AESGCMSealer(key: try StoreKey.find(settings.key, in: folder).key)
-        token = try folder.token(environment: environment)
+        self.folder = folder
+        self.digests = digests
+        let token = try folder.token(environment: environment)
         let store = try DurableStore(folder: folder.root, sealer: sealer)
-        let contents = ContentFolder(path: folder.path("content"))
-        try contents.prepare()
+        let contents = try await store.load()
+        if contents.lastIdentifier > 0 { try folder.refuseWithoutContents() }
+        try content.prepare()
         self.store = store
         var parts = Engine.Gateway.Parts(
             store: store, transport: transport, digests: digests, sealer: sealer,
-            publicSuffixes: try LibPSL(), files: FileThreads(count: 4), folder: contents)
+            publicSuffixes: try LibPSL(), files: FileThreads(count: 4), folder: content)
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
-            parts, contents: try await store.load(), limits: GatewayProcess.limits())
-        var tokens = TokenTable(digests: digests)
-        tokens.add(token, for: .operator)
+            parts, contents: contents, limits: GatewayProcess.limits())
         let service = Service(
             gateway: gateway, transport: transport,
             options: Service.Options(
-                tokens: tokens, hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
+                tokens: GatewayProcess.tokens(token, digests),
+                hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
                 isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.version))
         self.service = service
         server = Server(
@@ -82,7 +88,9 @@ struct GatewayProcess {
 
     private func serve() async throws -> Int32 {
         let ending = Ending()
-        GatewayProcess.signals = Signals { _ in ending.end(with: 0) }
+        GatewayProcess.signals = Signals(Signals.ending + [SIGHUP]) { signal in
+            if signal == SIGHUP { reload() } else { ending.end(with: 0) }
+        }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
         var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
         if let path = settings.unixSocket {
@@ -90,12 +98,13 @@ struct GatewayProcess {
         }
         await gateway.start()
         service.isReady = true
-        announce(addresses)
+        try announce(addresses)
 
         let code = await ending.code()
         service.isReady = false
         DiscoveryFile.remove(environment: environment)
         if code != 0 { return code }  // the store is broken: nothing more may be promised
+        gateway.endWaits()
         await server.drain(within: .seconds(10))
         await gateway.stop()
         try store.close()
@@ -103,19 +112,42 @@ struct GatewayProcess {
     }
 
     /// Says where the gateway is, for people and for the commands on this machine.
-    private func announce(_ addresses: [ListenAddress]) {
-        let local = addresses[0]
+    private func announce(_ addresses: [ListenAddress]) throws {
         for address in addresses {
             Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))")
         }
         if environment["FERRY_TOKEN"] == nil {
             Serve.tell("The token is in \(settings.dataDirectory)/token")
         }
+        tellCommands(of: addresses[0], try folder.token(environment: environment))
+    }
+
+    private func tellCommands(of address: ListenAddress, _ token: AccessToken) {
         do {
-            _ = try DiscoveryFile(gateway: GatewayProcess.url(of: local), token: token.text)
+            _ = try DiscoveryFile(gateway: GatewayProcess.url(of: address), token: token.text)
                 .write(environment: environment)
         } catch {
             Serve.tell("Commands on this machine need --gateway and --token-file: \(error)")
+        }
+    }
+
+    private static func tokens(_ token: AccessToken, _ digests: SHADigests) -> TokenTable {
+        var tokens = TokenTable(digests: digests)
+        tokens.add(token, for: .operator)
+        return tokens
+    }
+
+    /// SIGHUP: the token's file is read again, and made again where it has been removed. What else a gateway was started
+    /// with stays as it is to its end.
+    private func reload() {
+        do {
+            let token = try folder.token(environment: environment)
+            service.tokens = GatewayProcess.tokens(token, digests)
+            if let address = server.addresses.first { tellCommands(of: address, token) }
+            GatewayProcess.log.write(.notice, "SIGHUP: the token was read again")
+        } catch {
+            GatewayProcess.log.write(
+                .error, "SIGHUP: the token stays as it was", ["error": .words("\(error)")])
         }
     }
 
@@ -134,16 +166,13 @@ struct GatewayProcess {
 
     private static func limits() -> Engine.Gateway.Limits {
         var limits = Engine.Gateway.Limits()
-        // A transfer takes a socket and may take a file; a quarter is left for clients and the store.
-        limits.attempts = max(16, min(16_384, descriptorCount() * 3 / 8))
+        limits.attempts = DescriptorShares(of: descriptorCount()).attempts
         return limits
     }
 
-    /// Clients never get the last descriptors: files and transfers fail without them.
     private static func doorLimits() -> HTTP.Limits {
         var limits = HTTP.Limits()
-        let count = descriptorCount()
-        limits.descriptors = Int32(clamping: count - max(16, count / 8))
+        limits.descriptors = DescriptorShares(of: descriptorCount()).connections
         return limits
     }
 

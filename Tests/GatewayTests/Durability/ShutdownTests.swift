@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -39,11 +40,12 @@ struct ShutdownTests {
             await #expect(throws: (any Error).self) {
                 try await TestClient(gateway.endpoint).get("/readyz")
             }
+            // Who waits for an end is answered at once, with the task as it is.
+            let answer = try await waiting.response()
+            #expect(answer.status == 201 && answer.json["state"].string == "running")
+            #expect(answer.headers["Connection"] == "close")
             // What runs may end within its time.
             gate.open()
-            let answer = try await waiting.response()
-            #expect(answer.status == 201 && answer.json["state"].string == "completed")
-            #expect(answer.headers["Connection"] == "close")
             _ = try await follower.rest()
             #expect(try await gateway.process.waitForExit(within: .seconds(10)) == .status(0))
             #expect(gateway.process.errorText.isEmpty)
@@ -57,6 +59,32 @@ struct ShutdownTests {
             }
             #expect(!replay.names.contains("task.didReceiveResponse"))
             try await again.kill9()
+        }
+    }
+
+    @Test func `SIGHUP reads the token again, and ends nothing`() async throws {
+        try await RunningGateway.alone { gateway in
+            let path = gateway.dataDirectory + "/token"
+            let open = try await gateway.client.connect()
+            try await open.send(Array(gateway.client.requestHead("GET", "/v1/tasks").utf8))
+            #expect(try await open.response().status == 200)
+            try FileManager.default.removeItem(atPath: path)
+            kill(gateway.process.identifier, SIGHUP)
+            try await eventually("a new token") {
+                FileManager.default.fileExists(atPath: path)
+            }
+            let token = try #require(gateway.directory.token(in: "data"))
+            #expect(token != gateway.token)
+            let client = gateway.client.with(token: token)
+            try await eventually("the new token to be let in") {
+                try await client.get("/v1/tasks").status == 200
+            }
+            // Also on a connection that has shown the old one before.
+            try await open.send(Array(gateway.client.requestHead("GET", "/v1/tasks").utf8))
+            #expect(try await open.response().status == 401)
+            #expect(try await gateway.client.get("/v1/tasks").status == 401)
+            gateway.process.terminate()
+            #expect(try await gateway.process.waitForExit(within: .seconds(10)) == .status(0))
         }
     }
 

@@ -48,6 +48,49 @@ struct LimitTests {
         }
     }
 
+    @Test func `with few descriptors neither idle connections nor downloads fail downloads (X-12)`()
+        async throws
+    {
+        try await Permits.gateways.use {
+            let home = try TemporaryDirectory()
+            let origin = try ScriptedOrigin()
+            origin.on("/file", .fixed(200, [:], String(repeating: "x", count: 200_000)))
+            let ferry = RunningGateway.executable
+            let command = """
+                ulimit -n 256; exec '\(ferry)' serve --port 0 --data-directory '\(home.file("data"))' \
+                --allow-destination 127.0.0.0/8
+                """
+            let shell = try ChildProcess(
+                "/bin/sh", ["-c", command],
+                environment: ["HOME": home.path, "XDG_RUNTIME_DIR": home.path])
+            let line = try await shell.waitForLine { $0.hasPrefix("Ferry listens on http") }
+            let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) })
+            let client = TestClient(
+                .tcp(host: "127.0.0.1", port: port), token: home.token(in: "data"))
+            try await eventually { try await client.get("/readyz").status == 200 }
+            let session = try await client.createSession(
+                "default", ["configuration": ["httpMaximumConnectionsPerHost": 300]])
+            var crowd: [TestConnection] = []
+            for _ in 0..<400 { crowd.append(try await client.connect()) }
+            let other = Task { try await session.now() }
+            crowd[300...].forEach { $0.close() }
+            crowd[..<60].forEach { $0.close() }
+            _ = try await other.value
+            let spec = TestSession.spec("download", origin.url("/file"), ["resume": true])
+            _ = try await client.post(
+                session.path + "/tasks", .array(Array(repeating: spec, count: 300)))
+            try await eventually(within: .seconds(60), "the downloads to end") {
+                try await session.now()["taskCounts"]["completed"].int == 300
+            }
+            let tasks = try await client.get(session.path + "/tasks?state=completed&limit=500")
+                .json["tasks"].array
+            #expect(tasks?.count == 300)
+            #expect(tasks?.allSatisfy { $0["error"].isNull } == true)
+            crowd.forEach { $0.close() }
+            try await shell.killNow()
+        }
+    }
+
     @Test func `tasks at rest take little memory, whatever is in them`() async throws {
         var headers = HeaderLines()
         for number in 0..<60 {
