@@ -36,6 +36,8 @@ public enum RedirectDisposition: Equatable, Sendable {
     case follow(RequestRecord?)
     /// The redirect's own response is the result.
     case stop
+    /// Nobody has answered: what would have happened if nobody had been asked.
+    case byDefault
 }
 
 /// S-70.

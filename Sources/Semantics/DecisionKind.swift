@@ -9,6 +9,15 @@ public enum DecisionKind: String, CaseIterable, Sendable {
     case bodyStream
 }
 
+extension SessionRecord {
+    /// Whether the delegate decides this about a task: what is declared, but for what a completion handler takes the place
+    /// of (S-7, S-78).
+    public func decides(_ kind: DecisionKind, about task: TaskOptions) -> Bool {
+        guard let delegate, delegate.handles.contains(kind) else { return false }
+        return !task.hasCompletionHandler || (kind != .response && kind != .cache)
+    }
+}
+
 /// What an event tells of the decision that it asks for.
 public struct DecisionNotice: Hashable, Sendable {
     /// Names the decision.

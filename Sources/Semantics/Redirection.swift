@@ -2,24 +2,14 @@
 public enum Redirection: Equatable, Sendable {
     /// The response itself is the result.
     case result
-    /// This request would be sent next.
-    case follow(RedirectedRequest)
-    /// The task fails.
+    /// This request would be sent next, if the obstacle does not forbid it; a delegate may allow what can be fetched, and
+    /// stop or change everything (S-81).
+    case follow(RedirectedRequest, obstacle: URLErrorCode?)
+    /// The task fails, and nobody is asked.
     case refuse(TransferError)
 
     /// The most redirects of one task (S-62).
     public static let limit = 20
-
-    /// Where the response points to: its `Location`, read by the one parser against the URL that was fetched.
-    public enum Target: Equatable, Sendable {
-        /// No `Location`.
-        case absent
-        /// Not a URL, or one that X-4 refuses.
-        case malformed
-        /// A URL of another scheme than http and https.
-        case unsupportedScheme
-        case url(WebURL)
-    }
 
     /// The request that was answered.
     public struct Source: Equatable, Sendable {
@@ -47,26 +37,27 @@ public enum Redirection: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - status: the response's; one other than 301, 302, 303, 307 and 308 is always a result.
-    ///   - target: where it points to.
+    ///   - target: where its `Location` points to, read by the one parser against the URL that was fetched; nil without one.
     ///   - source: the request that it answers.
     ///   - count: how many redirects the task has followed before.
-    ///   - allowsInsecure: whether https may lead to http.
     /// - Returns: what the response leads to by the default rule; a decision may still stop or change it.
     public static func decide(
-        status: Int, target: Target, source: Source, count: Int, allowsInsecure: Bool = false
+        status: Int, target: WebURL?, source: Source, count: Int
     ) -> Redirection {
-        guard isRedirect(status), target != .absent else { return .result }
-        guard count < limit else { return .refuse(failure(.httpTooManyRedirects, source)) }
-        switch target {
-        case .absent: return .result
-        case .malformed: return .refuse(failure(.badURL, source))
-        case .unsupportedScheme: return .refuse(failure(.unsupportedURL, source))
-        case .url(let url):
-            guard allowsInsecure || !source.url.isSecure || url.isSecure else {
-                return .refuse(failure(.appTransportSecurityRequiresSecureConnection, source))
-            }
-            return .follow(request(to: url, from: source, status: status))
+        guard isRedirect(status), let target else { return .result }
+        guard count < limit else {
+            return .refuse(.url(.httpTooManyRedirects, at: source.url.string))
         }
+        return .follow(
+            request(to: target, from: source, status: status),
+            obstacle: obstacle(from: source.url, to: target))
+    }
+
+    /// Why a redirect is not followed unasked: its target cannot be fetched, or is less secure (S-69).
+    public static func obstacle(from source: WebURL, to target: WebURL) -> URLErrorCode? {
+        if let obstacle = target.obstacle { return obstacle }
+        return source.isSecure && !target.isSecure
+            ? .appTransportSecurityRequiresSecureConnection : nil
     }
 
     /// Whether a status asks to go elsewhere; 300 and 304 do not.
@@ -75,10 +66,6 @@ public enum Redirection: Equatable, Sendable {
         case 301, 302, 303, 307, 308: true
         default: false
         }
-    }
-
-    private static func failure(_ code: URLErrorCode, _ source: Source) -> TransferError {
-        .url(code, at: source.url.string)
     }
 
     private static func request(

@@ -174,6 +174,8 @@ public struct TaskOptions: Equatable, Sendable {
     public var mirrors: [WebURL] = []
     /// Whether, when and how often an attempt that failed is made again; nil for never.
     public var retry: RetryPolicy?
+    /// S-78: whether the creation is answered with the content, which stands for the delegate's say about the response.
+    public var hasCompletionHandler = false
 
     /// The defaults.
     public init() {}

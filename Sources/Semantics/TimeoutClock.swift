@@ -19,7 +19,7 @@ public struct TimeoutClock: Equatable, Sendable {
         public let instant: Duration
     }
 
-    private let requestInterval: Duration
+    private var requestInterval: Duration
     private var request: Countdown
     private var resource: Countdown
     private var isResumed = false
@@ -45,8 +45,13 @@ public struct TimeoutClock: Equatable, Sendable {
     public mutating func suspend(at now: Duration) { change(at: now) { $0.isResumed = false } }
 
     /// An attempt began: the idle timer starts from its full length.
-    public mutating func attemptBegan(at now: Duration) {
+    ///
+    /// - Parameters:
+    ///   - now: the instant, on the caller's clock.
+    ///   - interval: its length from now on; nil leaves it as it was.
+    public mutating func attemptBegan(at now: Duration, allowing interval: Duration? = nil) {
         change(at: now) {
+            $0.requestInterval = interval ?? $0.requestInterval
             $0.hasAttempt = true
             $0.isHeld = false
             $0.request = Countdown(remaining: $0.requestInterval)

@@ -32,6 +32,23 @@ public struct WebURL: Hashable, Sendable {
         self.query = query
     }
 
+    /// What a redirect points to that cannot be fetched: it is shown, and nothing else (S-81).
+    ///
+    /// - Parameters:
+    ///   - text: as the redirect has it.
+    ///   - isURL: whether it is a URL, of another scheme.
+    public init(unfetchable text: String, isURL: Bool) {
+        self.init(
+            string: text, scheme: isURL ? String(text.prefix { $0 != ":" }) : "", host: "", port: 0,
+            path: "")
+    }
+
+    /// Why it cannot be fetched; nil for what the one parser has read.
+    public var obstacle: URLErrorCode? {
+        guard host.isEmpty else { return nil }
+        return scheme.isEmpty ? .badURL : .unsupportedURL
+    }
+
     /// The origin: what credentials belong to, and what a connection may be shared within.
     public var origin: Origin {
         Origin(scheme: scheme.asciiLowercased, host: host.asciiLowercased, zone: zone, port: port)

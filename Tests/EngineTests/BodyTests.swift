@@ -222,6 +222,33 @@ struct BodyTests {
         #expect(try await house.finished(task).error == nil)
     }
 
+    @Test(arguments: [2, 6, nil] as [Int64?]) @LoopActor
+    func `the length of a body is its own, and not the next one's (S-39)`(
+        next: Int64?
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: Self.streaming())
+        let task = try await house.create(
+            try house.spec(.upload, method: "PUT", body: .stream(length: unknownSize)), in: session)
+        _ = try await house.gateway.openBody(
+            of: task, of: house.tenant, generation: 1, length: 4)
+        let first = try await house.network.attempt(0)
+        #expect(first.bodyLength == 4)
+        #expect(try await house.task(task).countOfBytesExpectedToSend == 4)
+        #expect(try await house.task(task).currentRequest.body == .stream(length: unknownSize))
+        first.answer(307, ["Location": "/elsewhere"])
+        try await eventually("another body to be wanted") {
+            try await house.task(task).bodyGeneration == 2
+        }
+        #expect(try await house.task(task).countOfBytesExpectedToSend == unknownSize)
+        _ = try await house.gateway.openBody(
+            of: task, of: house.tenant, generation: 2, length: next)
+        let second = try await house.network.attempt(1)
+        #expect(second.bodyLength == next)
+        second.answer()
+        #expect(try await house.finished(task).error == nil)
+    }
+
     @Test @LoopActor
     func `a body of another length than announced is refused`() async throws {
         let house = try await House.open()

@@ -49,6 +49,39 @@ struct CacheDecisionTests {
         #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a redirect is stored only where no delegate decides about the cache (S-84)`(
+        decides: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.cachingSession(
+            delegate: decides ? .deciding(.cache) : .deciding(.taskChallenge))
+        let task = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(0).answer(
+            301, ["Location": "/b", "Cache-Control": "max-age=100"])
+        try await house.network.attempt(1).answer(200, ["Cache-Control": "no-store"])
+        _ = try await house.finished(task)
+        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        #expect(usage.entryCount == (decides ? 0 : 1))
+    }
+
+    @Test @LoopActor
+    func `a download is answered by the cache, but neither stored nor asked about (S-84)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.cachingSession(delegate: .deciding(.cache))
+        let first = try await house.fetch(
+            try house.spec(.download), in: session, answering: Self.fresh)
+        #expect(first.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200")
+        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        let data = try await house.create(try house.spec(), in: session)
+        try await house.network.attempt(1).answer(200, Self.fresh, Array("content".utf8))
+        try await house.answer(data, .cache(.store(storagePolicy: nil, userInfo: nil)))
+        _ = try await house.finished(data)
+        #expect(try await house.recall(try house.spec(.download), in: session).requests == 0)
+    }
+
     @Test @LoopActor
     func `without an answer in time the response is stored (S-71)`() async throws {
         let house = try await House.open()
@@ -103,14 +136,15 @@ struct CacheDecisionTests {
         let session = try await house.cachingSession()
         let body = [UInt8](repeating: 3, count: 3_000_000)
         _ = try await house.fetch(
-            try house.spec(.download), in: session, answering: Self.fresh, body)
-        let task = try await house.create(try house.spec(.download), in: session)
+            try house.spec(), in: session, answering: Self.fresh, body)
+        // It waits for its reader.
+        let task = try await house.create(try house.spec { $0.delivery = .stream }, in: session)
         _ = try await house.gateway.suspend(task, of: house.tenant)
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
         _ = try await house.gateway.resume(task, of: house.tenant)
-        #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == body)
+        #expect(try await house.finished(task).error == nil)
         #expect(house.network.attempts.count == 1)
     }
 

@@ -20,7 +20,7 @@ struct CacheStorageTests {
         let house = try await House.open()
         let session = try await house.cachingSession()
         _ = try await house.fetch(
-            try house.spec(.download), in: session, answering: Self.fresh, body)
+            try house.spec(), in: session, answering: Self.fresh, body)
         let next = try await house.crash()
         await next.gateway.start()
         let again = try await next.recall(try next.spec(), in: session)
@@ -78,7 +78,7 @@ struct CacheStorageTests {
             let house = try await House.open()
             let session = try await house.cachingSession { $0.urlCache.memoryCapacity = 0 }
             let first = try await house.fetch(
-                try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+                try house.spec(), in: session, answering: Self.fresh, Self.large)
             try await house.gateway.delete(first.id, of: house.tenant)
             try await eventually("one file") { try house.files().count == 1 }
             let name = try #require(try house.files().first)
@@ -88,7 +88,7 @@ struct CacheStorageTests {
                 try FileManager.default.removeItem(atPath: house.directory.file(name))
             }
             let again = try await house.fetch(
-                try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+                try house.spec(), in: session, answering: Self.fresh, Self.large)
             #expect(again.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
         }
     }
@@ -100,7 +100,7 @@ struct CacheStorageTests {
         let house = try await House.open()
         let session = try await house.cachingSession()
         let first = try await house.fetch(
-            try house.spec(.download), in: session, answering: Self.fresh, Self.large)
+            try house.spec(), in: session, answering: Self.fresh, Self.large)
         try await house.gateway.delete(first.id, of: house.tenant)
         let second = try await house.recall(try house.spec(.download), in: session)
         #expect(second.requests == 0)
@@ -172,7 +172,7 @@ struct CacheStorageTests {
         let session = try await house.cachingSession()
         let tasks = try await [
             house.create(try house.spec(), in: session),
-            house.create(try house.spec(.download), in: session),
+            house.create(try house.spec(), in: session),
         ]
         let attempts = try await [house.network.attempt(0), house.network.attempt(1)]
         let bodies = [Self.large, Self.large.map { $0 &+ 1 }]
@@ -237,14 +237,14 @@ struct CacheCookieTests {
     }
 
     @Test @LoopActor
-    func `a session without a disk tier stores what is small, whatever it came by (S-24)`()
+    func `a session without a disk tier stores what is small, also by way of a file (S-24)`()
         async throws
     {
         let house = try await House.open()
         let session = try await house.cachingSession { $0.urlCache.diskCapacity = 0 }
         let body = [UInt8](repeating: 5, count: 100_000)
         _ = try await house.fetch(
-            try house.spec(.download), in: session, answering: CacheTests.fresh, body)
+            try house.spec(), in: session, answering: CacheTests.fresh, body)
         let again = try await house.recall(try house.spec(), in: session)
         #expect(again.requests == 0)
         #expect(try await house.read(again.record.id) == body)

@@ -189,13 +189,12 @@ struct ChallengeTests {
         let session = try await house.session(delegate: .deciding(.taskChallenge, within: 0.1))
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(401, ChallengeTests.basic, Array("no".utf8))
-        let decision = try await house.asked(task)
+        let decision = try await house.recorder.question(of: task)
         let record = try await house.finished(task)
         #expect(record.response?.status == 401 && record.error == nil)
         #expect(try await house.read(task) == Array("no".utf8))
-        #expect(try await house.decisionState(decision.id) == .expired)
-        #expect(
-            await house.refusal(of: decision.id, .password("a", "b")) == .decisionOver(.expired))
+        #expect(try await house.decisionState(decision) == .expired)
+        #expect(await house.refusal(of: decision, .password("a", "b")) == .decisionOver(.expired))
     }
 
     @Test @LoopActor

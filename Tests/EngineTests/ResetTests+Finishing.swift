@@ -5,16 +5,16 @@ import Testing
 
 @testable import Engine
 
-// Downloads that are whole, and wait for their delegate, while their session is reset or flushed.
+// Contents that are whole, and wait for their delegate, while their session is reset or flushed.
 extension ResetTests {
     @Test(arguments: Call.allCases, [1000, 100_000]) @LoopActor
-    func `a whole download that waits for its last decision is left alone (S-12, S-13, S-71)`(
+    func `a whole content that waits for its last decision is left alone (S-12, S-13, S-71)`(
         call: Call, length: Int
     ) async throws {
         let house = try await House.open()
         let session = try await house.cachingSession(delegate: .deciding(.cache))
         let bytes = Pattern.bytes(count: length)
-        let task = try await house.create(try house.spec(.download), in: session)
+        let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(
             200, ["Cache-Control": "max-age=60", "ETag": "\"one\""], bytes)
         let decision = try await house.asked(task)

@@ -127,6 +127,7 @@ extension World {
             KeptAnswer(.redirect(.follow(nil)), to: redirect),
             KeptAnswer(.redirect(.follow(.rich)), to: redirect),
             KeptAnswer(.redirect(.stop), to: redirect),
+            KeptAnswer(.redirect(.byDefault), to: redirect),
             KeptAnswer(.response(.allow), to: response),
             KeptAnswer(.response(.cancel), to: response),
             KeptAnswer(.response(.becomeDownload), to: response),

@@ -60,15 +60,17 @@ class Crowd:
         self.known += new
         targets = new + old
         self.chance.shuffle(targets)
-        session.start_all(self.specs(session, targets, "reloadIgnoringLocalCacheData"))
+        # Of data tasks, for downloads are not stored (S-84).
+        policy = "reloadIgnoringLocalCacheData"
+        session.start_all([session.spec(self.origin.url(at), policy=policy) for at in targets])
         return targets
 
-    def specs(self, session, targets, policy):
+    def specs(self, session, targets):
         return [
             session.spec(
                 self.origin.url(target),
                 type=self.chance.choice(["data", "download"]),
-                policy=policy,
+                policy="returnCacheDataDontLoad",
             )
             for target in targets
         ]
@@ -76,7 +78,7 @@ class Crowd:
     def check(self, session, targets):
         """Nothing but the stored, and that as it was sent; never asks the origin."""
         before = len(self.origin.requests)
-        tasks = session.start_all(self.specs(session, targets, "returnCacheDataDontLoad"))
+        tasks = session.start_all(self.specs(session, targets))
         for target, task in zip(targets, tasks):
             outcome = session.finish(task)
             if outcome.error:

@@ -176,7 +176,7 @@ def test_a_cancelled_task_stores_nothing(origin, session):
         yield b"half"
 
     origin.on("/slow", lambda request: Answer(pieces=slow(request), length=8, headers=FRESH))
-    task = session.start(origin.url("/slow"), type="download")
+    task = session.start(origin.url("/slow"))
     origin.wait("/slow", 1)
     session.gateway.post(f"/v1/tasks/{task}/cancel", 200)
     assert session.finish(task).error == -999

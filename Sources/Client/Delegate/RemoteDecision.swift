@@ -26,6 +26,8 @@ public struct RemoteDecision: Equatable, Sendable {
     public let deadline: Int64?
     /// What is asked.
     public let question: Question
+    /// Whether a redirect leads from https to something else: to follow it is a permission (S-81).
+    public let leavesHTTPS: Bool
 
     /// The question that an event's data carries; nil for data that only inform.
     public init?(eventData data: JSONValue) {
@@ -49,12 +51,15 @@ public struct RemoteDecision: Equatable, Sendable {
         session = data["session"]?.string ?? ""
         task = data["task"]?.string ?? ""
         deadline = notice["deadline"]?.string.flatMap(RFC3339.milliseconds)
+        let from = data["response"]?["url"]?.string ?? ""
+        let target = data["request"]?["url"]?.string ?? ""
+        leavesHTTPS = kind == "redirect" && from.hasPrefix("https:") && !target.hasPrefix("https:")
         let status = data["response"]?["status"]?.int64.map { Int(clamping: $0) }
         question =
             if let challenge = data["challenge"] {
                 .challenge(RemoteChallenge(challenge))
             } else if kind == "redirect" {
-                .redirect(status: status, url: data["request"]?["url"]?.string ?? "")
+                .redirect(status: status, url: target)
             } else if kind == "response" {
                 .response(status: status)
             } else {

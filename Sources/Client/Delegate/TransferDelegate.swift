@@ -101,7 +101,8 @@ final class TransferDelegate {
             // On to what the server offers beside it.
             case .other: .rejectProtectionSpace
             }
-        case .redirect(_, let url): try redirect(to: url, isAsked)
+        case .redirect(_, let url):
+            try redirect(to: url, isPermission: decision.leavesHTTPS, isAsked)
         case .response, .other: nil
         }
     }
@@ -206,10 +207,15 @@ final class TransferDelegate {
     }
 
     private func redirect(
-        to url: String, _ isAsked: IsAsked
+        to url: String, isPermission: Bool, _ isAsked: IsAsked
     ) throws(ClientError) -> DecisionReply? {
-        guard let prompt else { return DecisionReply("follow") }
-        let answer = try prompt.confirms("Follow to \(url)?", preset: true, isAsked: isAsked)
+        guard let prompt else {
+            // Nobody is here who could permit it.
+            hasStoppedRedirect = isPermission
+            return DecisionReply(isPermission ? "stop" : "follow")
+        }
+        let answer = try prompt.confirms(
+            "Follow to \(url)?", preset: !isPermission, isAsked: isAsked)
         if answer == nil, try !isAsked() { return nil }
         // At the end of input there is nobody who wants it.
         hasStoppedRedirect = answer != true

@@ -35,11 +35,13 @@ public final class BodyPipe {
     /// Whether an attempt has begun to read it: it cannot be read again.
     private(set) var isUsed = false
 
+    /// Bytes that will be written, or `unknownSize`.
+    let length: Int64
     private var chunks = Deque<ArraySlice<UInt8>>()
     private var refusal: BodyRefusal?
     private var writer: CheckedContinuation<Void, Never>?
 
-    init() {}
+    init(length: Int64 = unknownSize) { self.length = length }
 
     // MARK: The client's end
 

@@ -32,6 +32,8 @@ final class PendingDecision {
     private let clock: any Clock
     private let timer: LoopTimer
     private var countdown: Countdown
+    /// Since when the clock stands, while it does.
+    private var standsSince: Duration?
 
     /// Stands, until it is told to run.
     init(
@@ -41,36 +43,34 @@ final class PendingDecision {
         self.record = record
         self.clock = clock
         countdown = Countdown(remaining: limit)
+        standsSince = clock.uptime
         timer = LoopTimer(action: onExpiry)
     }
 
     /// The clock runs from now on, or stands.
     /// - Returns: whether the deadline has moved, since the clock has stood.
     func run(_ shouldRun: Bool) -> Bool {
-        let ran = countdown.end != nil
+        guard shouldRun == (standsSince != nil) else { return false }
         countdown.run(shouldRun, at: clock.uptime)
-        guard shouldRun != ran else { return false }
         guard shouldRun else {
+            standsSince = clock.uptime
             timer.cancel()
             return false
         }
+        let moved = shown.deadline
+        standsSince = nil
         timer.arm(after: countdown.remaining(at: clock.uptime))
-        let deadline = earliestDeadline
-        defer { record.deadline = deadline }
-        return record.deadline != deadline
+        defer { record.deadline = moved }
+        return record.deadline != moved
     }
 
     /// The decision as it stands: the deadline of a clock that stands moves on.
     var shown: DecisionRecord {
-        guard countdown.end == nil else { return record }
+        guard let standsSince else { return record }
+        let stood = Int64((clock.uptime - standsSince).seconds * 1000)
         var record = record
-        record.deadline = earliestDeadline
+        record.deadline = Timestamp(milliseconds: record.deadline.milliseconds + stood)
         return record
-    }
-
-    private var earliestDeadline: Timestamp {
-        let left = countdown.remaining(at: clock.uptime)
-        return Timestamp(milliseconds: clock.now.milliseconds + Int64(left.seconds * 1000))
     }
 
     /// Nothing will expire any more.

@@ -36,16 +36,18 @@ extension TaskRunner: AttemptObserver {
         let head = shown(head)
         switch redirection(for: head) {
         case .result: break
-        case .follow(let next):
+        case .follow(let next, let obstacle):
             let request = record.currentRequest.redirected(to: next)
-            exchange.sequel =
-                handles(.redirect)
-                ? .ask(.redirect(request), ResponseRecord(head, to: record, in: session.record))
-                : .follow(request)
+            if handles(.redirect) {
+                exchange.sequel = .ask(
+                    .redirect(request), ResponseRecord(head, to: record, in: session.record))
+            } else if let obstacle {
+                return refuse(.url(obstacle, at: record.currentRequest.url.string), head)
+            } else {
+                exchange.sequel = .follow(request)
+            }
             return .proceed
-        case .refuse(let error):
-            exchange.sequel = .fail(error)
-            return .stop
+        case .refuse(let error): return refuse(error, head)
         }
         if caching?.isServing != true, let sequel = challenge(by: head) ?? sequel(to: head) {
             exchange.sequel = sequel
@@ -54,6 +56,12 @@ extension TaskRunner: AttemptObserver {
         bodyPipe?.end(.answered(status: head.status))
         if let rangeRequest { return goOn(with: rangeRequest, head) }
         return begin(ResponseRecord(head, to: record, in: session.record))
+    }
+
+    private func refuse(_ error: TransferError, _ head: ResponseHead) -> FlowVerdict {
+        keepRedirect(ResponseRecord(head, to: record, in: session.record))
+        exchange.sequel = .fail(error)
+        return .stop
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
@@ -81,9 +89,16 @@ extension TaskRunner: AttemptObserver {
         // Limits are the network's.
         let isFree = !isLimited || caching?.isServing == true
         let allowed = isFree ? bytes.count : meter.take(bytes.count)
+        let hadParts = replacedParts != nil
         if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
+        if hadParts, replacedParts == nil { return .stop }
+        if undelivered != nil { exchange.notePause(.decision) }
         guard allowed == bytes.count else {
             exchange.notePause(.rate)
+            updateIdleTimer()
+            return .take(allowed)
+        }
+        guard undelivered == nil else {
             updateIdleTimer()
             return .take(allowed)
         }
@@ -192,14 +207,14 @@ extension TaskRunner: AttemptObserver {
             source: source(of: request), count: record.metrics.redirectCount - redirectsBefore)
     }
 
-    private func target(of head: ResponseHead, from url: WebURL) -> Redirection.Target {
-        guard let location = head.headers.first("Location") else { return .absent }
+    private func target(of head: ResponseHead, from url: WebURL) -> WebURL? {
+        guard let location = head.headers.first("Location") else { return nil }
         do {
-            return .url(try services.transport.resolve(location, against: url))
+            return try services.transport.resolve(location, against: url)
         } catch {
             return switch error {
-            case .malformed: .malformed
-            case .unsupportedScheme: .unsupportedScheme
+            case .malformed: WebURL(unfetchable: location, isURL: false)
+            case .unsupportedScheme: WebURL(unfetchable: location, isURL: true)
             }
         }
     }
@@ -225,7 +240,7 @@ extension TaskRunner: AttemptObserver {
         if record.type == .download, !record.headers(in: session.record).contains("Range") {
             judgedResponse = response
         }
-        if record.type == .data, let type = response.headers.first("Content-Type") {
+        if record.type != .download, let type = response.headers.first("Content-Type") {
             replacedParts = MixedReplaceReader(contentType: type)
         }
         openSink(expecting: response)

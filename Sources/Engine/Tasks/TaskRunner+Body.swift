@@ -39,7 +39,8 @@ extension TaskRunner {
         }
         upload.isHeld = exchange.isPaused(for: .client)
         self.upload = upload
-        return .source(upload, length: body.length == unknownSize ? nil : body.length)
+        let length = body.isStream ? bodyPipe?.length ?? unknownSize : body.length
+        return .source(upload, length: length == unknownSize ? nil : length)
     }
 
     /// The attempt takes nothing more of its body.
@@ -64,6 +65,7 @@ extension TaskRunner {
         guard !isBodyOwed else { return }
         isBodyOwed = true
         record.bodyGeneration += 1
+        record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
         ask(.bodyStream) {
             .needNewBodyStream(generation: record.bodyGeneration, decision: $0)
         }
@@ -83,11 +85,9 @@ extension TaskRunner {
         }
         isBodyOwed = false
         closeDecision(as: .answered)
-        if announced == unknownSize, let length {
-            record.currentRequest.body = .stream(length: length)
-            record.countOfBytesExpectedToSend = length
-        }
-        let pipe = BodyPipe()
+        // Of this body alone: the next one may be of another length.
+        let pipe = BodyPipe(length: length ?? announced)
+        record.countOfBytesExpectedToSend = pipe.length
         bodyPipe = pipe
         send(.bodyGiven)
         return pipe

@@ -288,7 +288,8 @@ extension TaskRunner {
     func storable(_ length: Int64) -> NewResponse? {
         guard let caching, let answered = caching.answered, !caching.isServing,
             answered.update.delivery == .origin, answered.update.storability == .storable,
-            !caching.isPatched, rangeRequest == nil, lengthVerified, mayShare(answered.head),
+            record.type != .download, !caching.isPatched, rangeRequest == nil, lengthVerified,
+            mayShare(answered.head),
             session.record.state != .invalid
         else { return nil }
         return NewResponse(
@@ -298,7 +299,7 @@ extension TaskRunner {
 
     /// Whether the body of a redirect that is followed is kept, to be stored with it.
     var keepsRedirect: Bool {
-        guard case .follow = exchange.sequel else { return false }
+        guard case .follow = exchange.sequel, !handles(.cache) else { return false }
         return storable(0) != nil
     }
 
@@ -306,7 +307,8 @@ extension TaskRunner {
     func storeRedirect(_ end: AttemptEnd) {
         guard let status = caching?.answered?.head.status, Redirection.isRedirect(status),
             exchange.discardedBytes == 0, end.error == nil, end.lengthVerified,
-            let cache = session.cache
+            // S-84: a delegate that decides about the cache is not asked about what it does not see.
+            !handles(.cache), let cache = session.cache
         else { return }
         let body = exchange.heldBody
         guard let new = storable(Int64(body.count)), cache.storeAtOnce(new, .bytes(body)) == nil

@@ -5,7 +5,7 @@ internal import Semantics
 extension TaskRunner {
     /// Whether the session's delegate makes decisions of this kind.
     func handles(_ kind: DecisionKind) -> Bool {
-        session.record.delegate?.handles.contains(kind) ?? false
+        session.record.decides(kind, about: record.options)
     }
 
     private var decisionTime: Duration {
@@ -88,7 +88,7 @@ extension TaskRunner {
         closeDecision(as: .expired)
         switch question {
         case .didReceiveChallenge: decide(.challenge(.performDefaultHandling), question)
-        case .willPerformHTTPRedirection: decide(.redirect(.follow(nil)), question)
+        case .willPerformHTTPRedirection: decide(.redirect(.byDefault), question)
         case .didReceiveResponse: decide(.response(.allow), question)
         case .willBeginDelayedRequest: decide(.delayedRequest(.continue), question)
         case .willCacheResponse:
@@ -150,8 +150,11 @@ extension TaskRunner {
         switch (answer, question) {
         case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
             apply(disposition, to: challenge)
-        case (.redirect(let disposition), .willPerformHTTPRedirection(_, let proposed, _)):
-            apply(disposition, to: proposed)
+        case (
+            .redirect(let disposition),
+            .willPerformHTTPRedirection(let response, let proposed, _)
+        ):
+            apply(disposition, to: proposed, response)
         case (.response(let disposition), .didReceiveResponse): apply(disposition)
         case (.delayedRequest(let disposition), .willBeginDelayedRequest): apply(disposition)
         case (.cache(let disposition), .willCacheResponse): apply(disposition)
@@ -212,14 +215,56 @@ extension TaskRunner {
 
     // MARK: Redirects (S-68)
 
-    private func apply(_ disposition: RedirectDisposition, to proposed: RequestRecord) {
+    private func apply(
+        _ disposition: RedirectDisposition, to proposed: RequestRecord,
+        _ response: ResponseRecord
+    ) {
         switch disposition {
         case .stop: letThrough()
-        case .follow(let other):
-            dropHeld()
-            follow(other.map { $0.carrying(proposed) } ?? proposed)
-            goOnAsDecided()
+        case .byDefault:
+            if let obstacle = Redirection.obstacle(
+                from: record.currentRequest.url, to: proposed.url)
+            {
+                refuse(obstacle, after: response)
+            } else {
+                follow(after: response, proposed)
+            }
+        case .follow(nil): follow(after: response, proposed)
+        case .follow(let other?): follow(after: response, own(other.carrying(proposed)))
         }
+    }
+
+    /// The delegate has allowed what would not be followed unasked; what cannot be fetched, it cannot (S-81).
+    private func follow(after response: ResponseRecord, _ request: RequestRecord) {
+        if let obstacle = request.url.obstacle { return refuse(obstacle, after: response) }
+        dropHeld()
+        follow(request)
+        goOnAsDecided()
+    }
+
+    /// The redirect leads nowhere: it is the last that the task has seen.
+    private func refuse(_ code: URLErrorCode, after response: ResponseRecord) {
+        // The event's has no cookies.
+        keepRedirect(record.dialogue.held?.response ?? exchange.heldResponse ?? response)
+        fail(.url(code, at: record.currentRequest.url.string))
+    }
+
+    /// S-81: a redirect that is not followed stays with the task that it has failed.
+    func keepRedirect(_ response: ResponseRecord) {
+        if record.response == nil { record.response = response }
+    }
+
+    /// A client's own request with the fields of the session (S-20, S-79); what of them is sensitive is for the origin that
+    /// the task began with (S-69).
+    private func own(_ request: RequestRecord) -> RequestRecord {
+        var fields = session.record.configuration.httpAdditionalHeaders
+        let first = record.dialogue.replacementRequest ?? record.originalRequest
+        if request.url.origin != first.url.origin {
+            fields = fields.removing(HeaderRules.alwaysSensitive + request.sensitiveHeaders)
+        }
+        var request = request
+        request.headers = request.headers.merging(additional: fields)
+        return request
     }
 
     /// The next attempt is the redirect's.
@@ -256,11 +301,13 @@ extension TaskRunner {
 
     /// The delegate has allowed the response, wherever it waits.
     func deliverDecided() {
-        if record.dialogue.held != nil {
+        if undelivered != nil {
+            deliverUndelivered()
+        } else if record.dialogue.held != nil {
             deliverHeld()
         } else if let response = exchange.heldResponse {
             deliver(response, exchange.releaseHeld())
-            releaseResponse()
+            if undelivered == nil { releaseResponse() }
         } else {
             releaseResponse()
         }
@@ -274,6 +321,7 @@ extension TaskRunner {
     }
 
     private func becomeDownload() {
+        guard undelivered == nil else { return handOverPart() }
         guard let held = record.dialogue.held else {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
@@ -293,7 +341,7 @@ extension TaskRunner {
         }
     }
 
-    private func makeHeir() -> TaskRunner? {
+    func makeHeir() -> TaskRunner? {
         guard let heir = services.makeDownload(of: self) else { return nil }
         record.dialogue.becameTask = heir.record.id
         heir.isResponseDecided = true
@@ -303,11 +351,11 @@ extension TaskRunner {
 }
 
 extension RequestRecord {
-    /// A client's own request in place of a proposed one: what it does not describe is the proposed one's.
+    /// A client's own request in place of a proposed one: a whole request, but for what stays secret, and the policies that
+    /// it does not name (S-79).
     fileprivate func carrying(_ proposed: RequestRecord) -> RequestRecord {
         var request = self
         request.sensitiveHeaders = Array(Set(sensitiveHeaders + proposed.sensitiveHeaders)).sorted()
-        request.body = method == "GET" || method == "HEAD" ? nil : proposed.body
         request.timeoutInterval = timeoutInterval ?? proposed.timeoutInterval
         request.cachePolicy = cachePolicy ?? proposed.cachePolicy
         return request

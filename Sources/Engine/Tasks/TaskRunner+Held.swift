@@ -62,7 +62,7 @@ extension TaskRunner {
             }
             lengthVerified = held.lengthVerified
             deliver(held.response, bytes)
-            send(.answered)
+            if undelivered == nil { send(.answered) }
         }
     }
 

@@ -64,7 +64,9 @@ extension TaskRunner {
         planAttempt()
         isResponseDecided = false
         restartSending()
-        timeouts.attemptBegan(at: services.clock.uptime)
+        timeouts.attemptBegan(
+            at: services.clock.uptime, allowing: record.currentRequest.idleLimit(in: session.record)
+        )
         armTimeouts()
     }
 

@@ -8,8 +8,16 @@ extension TaskRunner {
     func deliverParts(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while let (piece, consumed) = replacedParts?.next(rest) {
-            if let piece { deliver(piece, of: rest) } else if consumed == rest.count { return }
-            rest = UnsafeRawBufferPointer(rebasing: rest[consumed...])
+            let following = UnsafeRawBufferPointer(rebasing: rest[consumed...])
+            if let piece {
+                guard !deliver(piece, of: rest) else {
+                    undelivered = Array(following)
+                    return
+                }
+            } else if consumed == rest.count {
+                return
+            }
+            rest = following
         }
     }
 
@@ -19,13 +27,21 @@ extension TaskRunner {
         guard let piece = replacedParts?.finish() else { return nil }
         replacedParts = nil
         if case .malformed(let words) = piece { return .badServerResponse(words) }
-        deliver(piece, of: UnsafeRawBufferPointer(start: nil, count: 0))
+        _ = deliver(piece, of: UnsafeRawBufferPointer(start: nil, count: 0))
         return nil
     }
 
-    private func deliver(_ piece: MixedReplaceReader.Piece, of bytes: UnsafeRawBufferPointer) {
+    /// - Returns: whether the delegate has yet to say what becomes of a part that has just begun.
+    private func deliver(
+        _ piece: MixedReplaceReader.Piece, of bytes: UnsafeRawBufferPointer
+    ) -> Bool {
         switch piece {
-        case .head(let headers): show(ResponseRecord(part: headers, of: record))
+        case .head where isOnePart:
+            replacedParts = nil
+            exchange.sequel = .finish
+        case .head(let headers):
+            isResponseDecided = false
+            return showAsking(ResponseRecord(part: headers, of: record))
         case .body(let range): deliverPlain(UnsafeRawBufferPointer(rebasing: bytes[range]))
         case .heldBody(let held): held.withUnsafeBytes { deliverPlain($0) }
         case .end: break
@@ -33,6 +49,39 @@ extension TaskRunner {
             replacedParts = nil
             exchange.sequel = .fail(.badServerResponse(words))
         }
+        return false
+    }
+
+    // MARK: Decisions (S-82)
+
+    /// The delegate has allowed a part: what has come of it, and of those behind it, is delivered.
+    func deliverUndelivered() {
+        guard let bytes = undelivered else { return }
+        undelivered = nil
+        bytes.withUnsafeBytes { deliverParts($0) }
+        guard undelivered == nil else { return }
+        if replacedParts == nil, let metrics = exchange.stop() {
+            attemptDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
+        } else if machine.phase == .waitingForDecision {
+            send(.answered)  // the body was held, and is here
+        } else {
+            releaseResponse()
+        }
+    }
+
+    /// The part becomes a download of its own: its content is that part alone.
+    func handOverPart() {
+        guard let heir = makeHeir(), let response = record.response else { return }
+        heir.exchange.takeOver(&exchange, for: heir)
+        heir.caching = caching
+        heir.undelivered = undelivered
+        heir.isOnePart = true
+        heir.take(response)
+        // It is no entity of its own that could be asked for once more.
+        heir.judgedResponse = nil
+        heir.replacedParts = replacedParts
+        send(.handedOver)
+        heir.deliverUndelivered()
     }
 }
 

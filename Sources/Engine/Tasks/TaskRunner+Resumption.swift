@@ -207,6 +207,7 @@ extension TaskRunner {
         firstWriter = nil
         entity = nil
         replacedParts = nil
+        undelivered = nil
         rangeRequest = nil
         record.response = nil
         record.checkpoint = nil

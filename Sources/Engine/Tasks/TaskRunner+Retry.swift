@@ -85,9 +85,8 @@ extension TaskRunner {
         redirectsBefore = record.metrics.redirectCount
         let original = record.dialogue.replacementRequest ?? record.originalRequest
         let decision = Redirection.decide(
-            status: 307, target: .url(mirror), source: source(of: firstRequest), count: 0,
-            allowsInsecure: true)
-        guard case .follow(let next) = decision else { return nil }
+            status: 307, target: mirror, source: source(of: firstRequest), count: 0)
+        guard case .follow(let next, _) = decision else { return nil }
         return original.redirected(to: next)
     }
 

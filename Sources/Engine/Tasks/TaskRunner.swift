@@ -61,6 +61,10 @@ final class TaskRunner {
     var redirectsBefore = 0
     /// The parts of a multipart/x-mixed-replace body (S-46).
     var replacedParts: MixedReplaceReader?
+    /// What has come behind the head of a part that the delegate has yet to decide about (S-82).
+    var undelivered: [UInt8]?
+    /// Whether the task is the download of one part, and ends where the next one begins (S-82).
+    var isOnePart = false
     /// How long the task waits before it is tried again.
     var retryDelay = Duration.zero
 
@@ -130,8 +134,7 @@ final class TaskRunner {
         self.exchange = Exchange(to: record.currentRequest.url.origin)
         let configuration = session.record.configuration
         self.timeouts = TimeoutClock(
-            request: .seconds(
-                record.originalRequest.timeoutInterval ?? configuration.timeoutIntervalForRequest),
+            request: record.currentRequest.idleLimit(in: session.record),
             resource: session.resourceTimeLeft[record.id]
                 ?? .seconds(configuration.timeoutIntervalForResource))
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }

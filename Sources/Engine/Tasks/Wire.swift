@@ -30,7 +30,7 @@ extension AttemptRequest {
             // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a connection of its own.
             mayPause: record.options.delivery == .stream || record.type == .download || isLimited
                 || request.body?.isStream == true
-                || session.delegate?.handles.contains(.response) == true)
+                || session.decides(.response, about: record.options))
         connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
         usesFreshConnection = request.body?.isStream == true
         proxy = session.configuration.connectionProxyDictionary?.proxy(for: request.url)
@@ -114,6 +114,11 @@ extension TaskRecord {
 extension RequestRecord {
     /// RFC 9110 §9.2.1: sent again after a crash, it does no harm.
     var isSafe: Bool { ["GET", "HEAD", "OPTIONS"].contains(method) }
+
+    /// S-16: the longest silence of an attempt.
+    func idleLimit(in session: SessionRecord) -> Duration {
+        .seconds(timeoutInterval ?? session.configuration.timeoutIntervalForRequest)
+    }
 
     /// The request that a redirect leads to.
     func redirected(to next: RedirectedRequest) -> RequestRecord {

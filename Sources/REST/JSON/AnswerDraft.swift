@@ -1,6 +1,7 @@
 internal import Engine
 internal import HTTP
 internal import JSON
+internal import Loop
 internal import Semantics
 
 /// What answers a decision (`DecisionAnswer` of openapi.yaml): its disposition, and what goes with that by the
@@ -39,20 +40,20 @@ struct AnswerDraft {
     /// - Parameters:
     ///   - decision: what is answered.
     ///   - session: whose decision it is.
-    ///   - parse: the one parser of URLs.
+    ///   - sources: what the request of an answer is made from.
     /// - Returns: an answer of the decision's kind, with every member checked.
     /// - Throws: 422 for a disposition that the kind does not have, and for a member that is wrong, missing, or does
     ///   not go with the disposition.
+    @LoopActor
     func answer(
-        to decision: DecisionRecord, in session: SessionRecord,
-        parse: (String) throws(URLRejection) -> WebURL
-    ) throws(Problem) -> DecisionAnswer {
+        to decision: DecisionRecord, in session: SessionRecord, from sources: RequestSources
+    ) async throws(Problem) -> DecisionAnswer {
         switch decision.kind {
         case .sessionChallenge, .taskChallenge: .challenge(try challenge(decision, session))
-        case .redirect: .redirect(try redirect(decision, session, parse))
+        case .redirect: .redirect(try await redirect(decision, session, sources))
         case .response: .response(try response())
         case .cache: .cache(try cache())
-        case .delayedRequest: .delayedRequest(try delayedRequest(decision, session, parse))
+        case .delayedRequest: .delayedRequest(try await delayedRequest(decision, session, sources))
         case .bodyStream:
             throw ProblemCode.unknownDisposition.problem(
                 "The body itself is the answer: PUT /v1/tasks/\(decision.task)/body?generation=n.",
@@ -89,12 +90,12 @@ struct AnswerDraft {
         }
     }
 
+    @LoopActor
     private func redirect(
-        _ decision: DecisionRecord, _ session: SessionRecord,
-        _ parse: (String) throws(URLRejection) -> WebURL
-    ) throws(Problem) -> RedirectDisposition {
+        _ decision: DecisionRecord, _ session: SessionRecord, _ sources: RequestSources
+    ) async throws(Problem) -> RedirectDisposition {
         switch disposition {
-        case "follow": .follow(try request(in: decision, session, parse))
+        case "follow": .follow(try await request(in: decision, session, sources))
         case "stop": try alone(.stop)
         default: throw unknown("follow", "stop")
         }
@@ -126,14 +127,14 @@ struct AnswerDraft {
         }
     }
 
+    @LoopActor
     private func delayedRequest(
-        _ decision: DecisionRecord, _ session: SessionRecord,
-        _ parse: (String) throws(URLRejection) -> WebURL
-    ) throws(Problem) -> DelayedRequestDisposition {
+        _ decision: DecisionRecord, _ session: SessionRecord, _ sources: RequestSources
+    ) async throws(Problem) -> DelayedRequestDisposition {
         switch disposition {
         case "continue": return try alone(.continue)
         case "useNewRequest":
-            let request = try request(in: decision, session, parse)
+            let request = try await request(in: decision, session, sources)
             return .useNewRequest(try Self.required(request, at: "/request"))
         case "cancel": return try alone(.cancel)
         default: throw unknown("continue", "useNewRequest", "cancel")
@@ -142,27 +143,20 @@ struct AnswerDraft {
 
     // MARK: Members
 
-    /// The member `request`; its method is the proposed one's where it names none.
+    /// The member `request`: a whole request, which may be the proposed one as the event shows it (S-79, S-80).
+    @LoopActor
     private func request(
-        in decision: DecisionRecord, _ session: SessionRecord,
-        _ parse: (String) throws(URLRejection) -> WebURL
-    ) throws(Problem) -> RequestRecord? {
-        var draft: RequestDraft?
+        in decision: DecisionRecord, _ session: SessionRecord, _ sources: RequestSources
+    ) async throws(Problem) -> RequestRecord? {
+        var draft: NewRequestDraft?
         try members { reader, name throws(JSONError) in
             guard name == "request" else { return false }
-            draft = try RequestDraft(&reader)
+            draft = try NewRequestDraft(&reader)
             return true
         }
-        guard let draft else { return nil }
-        let proposed = decision.question.proposedRequest
-        let joining =
-            session.configuration.httpAdditionalHeaders.fields.map(\.name)
-            + (proposed?.headers.fields.map(\.name) ?? []) + (proposed?.sensitiveHeaders ?? [])
-        let record = try draft.record(
-            at: "/request", method: proposed?.method ?? "GET", joining: joining, parse: parse)
-        let hasBody = record.method != "GET" && record.method != "HEAD"
-        _ = try draft.body(hasBody ? proposed?.body : nil, at: "/request")
-        return record
+        guard let draft, let proposed = decision.question.proposedRequest else { return nil }
+        return try await draft.record(
+            at: "/request", inPlaceOf: proposed, in: session, from: sources)
     }
 
     /// A disposition that nothing goes with.

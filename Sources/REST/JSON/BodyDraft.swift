@@ -16,8 +16,17 @@ enum BodyDraft {
 
     /// Reads an object with one member.
     init(_ reader: inout JSONReader) throws(JSONError) {
+        guard let draft = try BodyDraft(&reader, orShown: false) else {
+            throw reader.fail("must have exactly one member")
+        }
+        self = draft
+    }
+
+    /// Reads an object with one member, or the body of a request as it is shown, which is none of its own: nil.
+    init?(_ reader: inout JSONReader, orShown: Bool) throws(JSONError) {
         var draft: BodyDraft?
         var count = 0
+        var isShown = false
         try reader.object { reader, name throws(JSONError) in
             count += 1
             switch name {
@@ -29,9 +38,13 @@ enum BodyDraft {
             case "file": draft = .file(try reader.string())
             case "task": draft = .task(try reader.string())
             case "stream": draft = .stream(length: try BodyDraft.length(&reader))
+            case "kind" where orShown:
+                _ = try reader.string()
+                isShown = true
             default: throw reader.unknownMember(name)
             }
         }
+        if isShown { return nil }
         guard let draft, count == 1 else { throw reader.fail("must have exactly one member") }
         self = draft
     }

@@ -5,14 +5,18 @@ internal import Semantics
 
 /// The request of a task as a client describes it (`RequestSpec` of openapi.yaml), read but not judged.
 struct RequestDraft {
-    private var url = ""
+    private(set) var url = ""
     private var method: String?
-    private var headers = HeaderList()
-    private var sensitiveHeaders: [String] = []
+    var headers = HeaderList()
+    var sensitiveHeaders: [String] = []
     private var cachePolicy: RequestCachePolicy?
     private var timeoutInterval: Double?
 
-    init(_ reader: inout JSONReader) throws(JSONError) {
+    /// Reads the members; `readMore` answers whether it knows, and has read, one that is none of a task's request.
+    init(
+        _ reader: inout JSONReader,
+        and readMore: (inout JSONReader, String) throws(JSONError) -> Bool = { _, _ in false }
+    ) throws(JSONError) {
         var hasURL = false
         try reader.object { reader, name throws(JSONError) in
             switch name {
@@ -33,7 +37,8 @@ struct RequestDraft {
                 cachePolicy = try reader.optional { r throws(JSONError) in try r.choice() }
             case "timeoutInterval":
                 timeoutInterval = try reader.optional { r throws(JSONError) in try r.interval() }
-            default: throw reader.unknownMember(name)
+            default:
+                guard try readMore(&reader, name) else { throw reader.unknownMember(name) }
             }
         }
         if !hasURL { throw reader.fail("is missing", at: "url") }

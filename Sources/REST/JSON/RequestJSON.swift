@@ -40,6 +40,7 @@ extension BodyRecord {
 extension TaskRecord {
     /// S-39: which body was asked for last, 0 before the first; nil for a task that streams none.
     var shownBodyGeneration: Int? {
-        originalRequest.body?.isStream == true ? bodyGeneration : nil
+        let streams = originalRequest.body?.isStream == true || bodyGeneration > 0
+        return streams ? bodyGeneration : nil
     }
 }

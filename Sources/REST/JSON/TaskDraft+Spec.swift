@@ -81,11 +81,7 @@ extension TaskDraft {
         }
         let (content, mediaType) = try await body.record(at: prefix + "/body", in: context)
         record.body = try request.body(content, at: prefix + "/request")
-        if let mediaType, !record.headers.contains("Content-Type"),
-            !additional.contains("Content-Type")
-        {
-            record.headers.append("Content-Type", mediaType)
-        }
+        record.describeBody(mediaType, in: context.session)
         return record
     }
 

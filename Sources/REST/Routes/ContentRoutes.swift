@@ -16,10 +16,13 @@ extension Service {
     func answerWithContent(
         _ spec: TaskSpec, _ session: SessionID, _ call: Call
     ) async throws -> Response {
-        guard spec.type == .data, spec.resume, spec.options.delivery == .collect else {
+        guard spec.type != .download, spec.resume, spec.options.delivery == .collect else {
             throw Call.invalid(
-                "answer", "needs type \"data\", delivery \"collect\" and resume true")
+                "answer",
+                "needs type \"data\" or \"upload\", delivery \"collect\" and resume true")
         }
+        var spec = spec
+        spec.options.hasCompletionHandler = true
         let id = try await gateway.createTasks([spec], in: session, of: call.tenant)[0].record.id
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
         let view = try await gateway.task(

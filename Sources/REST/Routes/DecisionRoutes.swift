@@ -30,11 +30,11 @@ extension Service {
         let draft = try await Call.offLoop(call.jsonBytes() ?? []) { bytes throws(Problem) in
             try AnswerDraft(parsing: bytes)
         }
-        let transport = transport
-        let session = try gateway.sessionRecord(record.session, of: call.tenant)
-        let answer = try draft.answer(to: record, in: session) { text throws(URLRejection) in
-            try transport.parse(text)
-        }
+        let context = TaskContext(
+            session: try gateway.sessionRecord(record.session, of: call.tenant),
+            tenant: call.tenant, gateway: gateway, transport: transport)
+        let answer = try await draft.answer(
+            to: record, in: context.session, from: RequestSources(of: record.task, in: context))
         try await gateway.answer(id, of: call.tenant, with: answer)
         return Response(status: 204)
     }

@@ -29,6 +29,7 @@ extension KeptAnswer {
         case continueDelayed = 12
         case useNewRequest = 13
         case cancelDelayed = 14
+        case redirectByDefault = 15
     }
 
     /// Writes the question and its answer. A credential, and what a client keeps beside a response, is secret.
@@ -64,6 +65,7 @@ extension KeptAnswer {
         case .challenge(.rejectProtectionSpace): .rejectProtectionSpace
         case .redirect(.follow): .follow
         case .redirect(.stop): .stop
+        case .redirect(.byDefault): .redirectByDefault
         case .response(.allow): .allowResponse
         case .response(.cancel): .cancelResponse
         case .response(.becomeDownload): .becomeDownload
@@ -118,6 +120,7 @@ extension KeptAnswer {
         case .rejectProtectionSpace: answer = .challenge(.rejectProtectionSpace)
         case .follow: answer = .redirect(.follow(other))
         case .stop: answer = .redirect(.stop)
+        case .redirectByDefault: answer = .redirect(.byDefault)
         case .allowResponse: answer = .response(.allow)
         case .cancelResponse: answer = .response(.cancel)
         case .becomeDownload: answer = .response(.becomeDownload)

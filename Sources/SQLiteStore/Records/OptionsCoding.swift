@@ -16,6 +16,7 @@ extension TaskOptions {
         static let connections: UInt8 = 11
         static let mirror: UInt8 = 12
         static let retry: UInt8 = 13
+        static let hasCompletionHandler: UInt8 = 14
     }
 
     /// Writes the options.
@@ -35,6 +36,7 @@ extension TaskOptions {
             writer.put(Field.mirror, record: { mirror.write(to: &$0) })
         }
         if let retry { writer.put(Field.retry, record: { retry.write(to: &$0) }) }
+        writer.put(Field.hasCompletionHandler, hasCompletionHandler)
     }
 
     /// Reads what `write` has written.
@@ -58,6 +60,7 @@ extension TaskOptions {
             case Field.connections: connections = try reader.int()
             case Field.mirror: mirrors.append(try WebURL(try reader.record()))
             case Field.retry: retry = try RetryPolicy(try reader.record())
+            case Field.hasCompletionHandler: hasCompletionHandler = try reader.bool()
             default: try reader.skip()
             }
         }

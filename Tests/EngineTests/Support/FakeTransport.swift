@@ -120,6 +120,10 @@ final class FakeAttempt: Attempt {
     var sentBytes: [UInt8]? {
         if case .bytes(let bytes)? = request.body { bytes } else { nil }
     }
+    /// What is announced of a body that is pulled.
+    var bodyLength: Int64? {
+        if case .source(_, let length)? = request.body { length } else { nil }
+    }
     private(set) var isPaused = false
     private(set) var isCancelled = false
     private(set) var isOver = false

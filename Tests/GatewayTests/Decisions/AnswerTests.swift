@@ -1,5 +1,6 @@
 import Engine
 import HTTP
+import Loop
 import Semantics
 import TestSupport
 import Testing
@@ -42,16 +43,24 @@ struct AnswerTests {
             deadline: notice.deadline, question: question)
     }
 
+    @LoopActor
     private static func answer(
         _ words: TestJSON, to decision: DecisionRecord
-    ) throws -> DecisionAnswer {
+    ) async throws -> DecisionAnswer {
         let session = SessionRecord(
             id: decision.session, tenant: decision.tenant, type: .default, description: nil,
             configuration: SessionConfiguration(), delegate: nil,
             createdAt: Timestamp(milliseconds: 0))
-        return try AnswerDraft(parsing: try words.text()).answer(to: decision, in: session) {
-            _ throws(URLRejection) in url("/another")
-        }
+        let sources = RequestSources(
+            parse: { _ throws(URLRejection) in url("/another") },
+            current: { () throws(Problem) in
+                RequestRecord(
+                    url: url("/first"), method: "POST", headers: ["Content-Type": "a/b"],
+                    body: .bytes([1]))
+            },
+            body: { _, _ throws(Problem) in (.bytes([2]), "c/d") })
+        return try await AnswerDraft(parsing: try words.text()).answer(
+            to: decision, in: session, from: sources)
     }
 
     private static func use(_ credential: Credential?) -> DecisionAnswer {
@@ -123,8 +132,8 @@ struct AnswerTests {
         ] as [(DecisionKind, TestJSON, DecisionAnswer)])
     func `each disposition is read with what goes with it`(
         kind: DecisionKind, words: TestJSON, meaning: DecisionAnswer
-    ) throws {
-        #expect(try Self.answer(words, to: Self.decision(kind)) == meaning)
+    ) async throws {
+        #expect(try await Self.answer(words, to: Self.decision(kind)) == meaning)
         #expect(meaning.answers(kind))
     }
 
@@ -208,9 +217,9 @@ struct AnswerTests {
         ] as [(DecisionKind, TestJSON, String, String)])
     func `what does not belong is refused where it stands`(
         kind: DecisionKind, words: TestJSON, code: String, pointer: String
-    ) throws {
-        let problem = try #require(throws: Problem.self) {
-            try Self.answer(words, to: Self.decision(kind))
+    ) async throws {
+        let problem = try await #require(throws: Problem.self) {
+            try await Self.answer(words, to: Self.decision(kind))
         }
         #expect(problem.status == 422 && problem.code == code && problem.pointer == pointer)
     }
@@ -218,28 +227,28 @@ struct AnswerTests {
     @Test(arguments: DecisionKind.allCases)
     func `a disposition of another kind is none, whatever stands beside it`(
         kind: DecisionKind
-    ) throws {
+    ) async throws {
         for word in ["", "Allow", "default", "useCredentials"] {
             let words: TestJSON = ["disposition": .string(word), "request": 1, "credential": 2]
-            let problem = try #require(throws: Problem.self) {
-                try Self.answer(words, to: Self.decision(kind))
+            let problem = try await #require(throws: Problem.self) {
+                try await Self.answer(words, to: Self.decision(kind))
             }
             #expect(problem.code == "unknown-disposition" && problem.pointer == "/disposition")
         }
     }
 
-    @Test func `a body stream is answered by the body itself (S-73)`() throws {
+    @Test func `a body stream is answered by the body itself (S-73)`() async throws {
         let decision = Self.decision(.bodyStream)
-        let problem = try #require(throws: Problem.self) {
-            try Self.answer(.disposition("continue"), to: decision)
+        let problem = try await #require(throws: Problem.self) {
+            try await Self.answer(.disposition("continue"), to: decision)
         }
         #expect(problem.code == "unknown-disposition")
         #expect(problem.detail?.contains("PUT /v1/tasks/\(decision.task)/body?gen") == true)
     }
 
-    @Test func `a user name of Digest may have a colon (RFC 7617)`() throws {
+    @Test func `a user name of Digest may have a colon (RFC 7617)`() async throws {
         let words = TestJSON.password("a:b", "c")
-        let answer = try Self.answer(words, to: Self.decision(.taskChallenge, .digest))
+        let answer = try await Self.answer(words, to: Self.decision(.taskChallenge, .digest))
         #expect(answer == Self.use(Credential(.password(user: "a:b", password: "c"))))
     }
 }

@@ -90,15 +90,13 @@ struct RedirectTests {
             ])
         let shown = question.event.json["request"]
         #expect(shown["headers"] == ["X-Key": "<redacted>", "X-Free": "shown"])
-        // What was shown is not what can be sent.
+        // What is hidden was meant for that origin (S-69).
+        let elsewhere = try Decoy()
         let copied = try await client.answer(
             question,
             [
                 "disposition": "follow",
-                "request": [
-                    "url": .string(origin.url("/other")), "headers": shown["headers"],
-                    "sensitiveHeaders": shown["sensitiveHeaders"],
-                ],
+                "request": ["url": .string(elsewhere.url()), "headers": shown["headers"]],
             ])
         #expect(copied.status == 422 && copied.problem == "invalid-header")
         #expect(copied.json["pointer"].string == "/request/headers/X-Key")
@@ -111,6 +109,93 @@ struct RedirectTests {
         let task = try await client.completedTask(id)
         #expect(task["currentRequest"]["headers"] == ["X-Key": "<redacted>"])
         #expect(origin.requests(for: "/other").first?.headers["X-Key"] == "other")
+    }
+
+    @Test func `the event's own request is an answer, changed or not (S-80)`() async throws {
+        let (id, question) = try await ask(
+            "upload", ["body": ["text": "cargo"]],
+            request: [
+                "headers": ["X-Key": "secret", "X-Free": "a", "Authorization": "Basic eA=="],
+                "sensitiveHeaders": ["X-Key"],
+            ])
+        guard case .object(var request) = question.event.json["request"],
+            case .object(var headers)? = request["headers"]
+        else {
+            Issue.record("\(question.event.json)")
+            return
+        }
+        headers["X-Free"] = "b"
+        request["headers"] = .object(headers)
+        try await client.decide(
+            question, ["disposition": "follow", "request": .object(request)])
+        #expect(try await client.completedTask(id)["error"].isNull)
+        let sent = try #require(origin.requests(for: "/new").first)
+        #expect(sent.method == "PUT" && sent.body == Array("cargo".utf8))
+        #expect(sent.headers["X-Key"] == "secret" && sent.headers["X-Free"] == "b")
+        #expect(sent.headers["Authorization"] == "Basic eA==")
+        #expect(sent.headers["Content-Type"] == "text/plain; charset=utf-8")
+    }
+
+    @Test(
+        arguments: [
+            ("original", "cargo", "text/plain; charset=utf-8"),
+            (["json": [1]], "[1]", "application/json"),
+            (nil, "", nil),
+        ] as [(TestJSON, String, String?)])
+    func `another request may keep the first one's body, or have one of its own (S-79)`(
+        body: TestJSON, sends: String, type: String?
+    ) async throws {
+        origin.on("/see") { exchange in
+            try exchange.readWholeBody()
+            try exchange.answer(303, ["Location": "/new"], "moved")
+        }
+        let (session, events) = try await client.createAskingSession("redirect")
+        let id = try await session.start(
+            "upload", origin.url("/see"), ["body": ["text": "cargo"]],
+            request: ["method": "POST"])
+        let question = try await events.question()
+        #expect(question.event.json["request"]["method"].string == "GET")
+        try await client.decide(
+            question,
+            [
+                "disposition": "follow",
+                "request": [
+                    "url": .string(origin.url("/new")), "method": "POST", "body": body,
+                ],
+            ])
+        #expect(try await client.completedTask(id)["error"].isNull)
+        let sent = try #require(origin.requests(for: "/new").first)
+        #expect(sent.method == "POST" && String(decoding: sent.body, as: UTF8.self) == sends)
+        #expect(sent.headers["Content-Type"] == type)
+    }
+
+    @Test(
+        arguments: [
+            ("myapp://callback?code=1", -1002), ("http:///host", -1000),
+            ("http://a:b@127.0.0.1/", -1000), ("http:\\\\127.0.0.1\\", -1000),
+        ])
+    func `what cannot be fetched is asked about, and may be given back (S-81)`(
+        location: String, code: Int
+    ) async throws {
+        origin.on("/odd", .fixed(302, ["Location": location], "moved"))
+        for disposition in ["stop", "follow", "same"] {
+            let (session, events) = try await client.createAskingSession("redirect")
+            let id = try await session.start("data", origin.url("/odd"))
+            let question = try await events.question()
+            #expect(question.event.json["request"]["url"].string == location)
+            try await client.decide(
+                question,
+                disposition == "same"
+                    ? ["disposition": "follow", "request": question.event.json["request"]]
+                    : .disposition(disposition))
+            let task = try await client.completedTask(id)
+            #expect(task["response"]["status"].int == 302)
+            #expect(disposition == "stop" ? task["error"].isNull : task.errorCode == code)
+        }
+        let session = try await client.createSession()
+        let id = try await session.start("data", origin.url("/odd"))
+        let task = try await client.completedTask(id)
+        #expect(task.errorCode == code && task["response"]["status"].int == 302)
     }
 
     @Test func `an answer that is wrong is refused where it is wrong (X-4, X-7)`() async throws {
@@ -128,7 +213,21 @@ struct RedirectTests {
             (following(["url": "http://a@127.0.0.1/"]), "invalid-url", "/request/url"),
             (following(["method": "G\r\n"]), "invalid-header", "/request/method"),
             (following(["headers": ["Host": "x"]]), "invalid-header", "/request/headers/Host"),
-            (following(["body": ["text": "a"]]), "unknown-member", "/request/body"),
+            (following(["body": ["text": "a"]]), "invalid-value", "/request/body"),
+            (following(["body": "original"]), "invalid-value", "/request/body"),
+            (
+                following(["method": "PUT", "body": "proposed"]), "invalid-value",
+                "/request/body"
+            ),
+            (
+                following(["method": "PUT", "body": ["file": "fil_x"]]), "invalid-value",
+                "/request/body/file"
+            ),
+            (
+                following(["method": "PUT", "body": ["stream": [:]]]), "delegate-required",
+                "/request/body/stream"
+            ),
+            (following(["bodyLength": "a"]), "invalid-value", "/request/bodyLength"),
             (
                 ["disposition": "stop", "request": ["url": .string(decoy.url())]],
                 "unknown-member", "/request"

@@ -67,6 +67,30 @@ struct WaitingTests {
         #expect(try await client.content(id) == Array("done".utf8))
     }
 
+    @Test(arguments: ["data", "upload"])
+    func `whose answer is the content, is not asked about the response (S-78)`(
+        type: String
+    ) async throws {
+        origin.on(
+            "/kept", .fixed(200, ["Cache-Control": "max-age=60", "X-Seen": "1"], "done"))
+        let (session, _) = try await client.createAskingSession("response", "cache")
+        let spec = TestSession.spec(
+            type, origin.url("/kept"),
+            ["resume": true].merging(type == "upload" ? ["body": ["text": "a"]] : [:]) { $1 })
+        let answer = try await client.post(session.path + "/tasks?answer=content", spec)
+        #expect(answer.status == 200 && answer.text == "done")
+        let decisions = try await client.get(session.path + "/decisions")
+        #expect(decisions.json["decisions"] == [])
+    }
+
+    @Test func `a wait silences nothing (S-78)`() async throws {
+        let (session, _) = try await client.createAskingSession("response")
+        let spec = TestSession.spec("data", origin.url("/quick"), ["resume": true])
+        let created = try await client.post(session.path + "/tasks", spec, ["Prefer": "wait=1"])
+        #expect(created.json["state"].string == "running")
+        #expect(created.json["waitingFor"].string == "decision")
+    }
+
     @Test func `an answer without a body is an empty answer`() async throws {
         origin.on("/nothing", .fixed(204))
         let spec = TestSession.spec("data", origin.url("/nothing"), ["resume": true])
@@ -92,7 +116,7 @@ struct WaitingTests {
             ("download", ["resume": true]), ("data", ["resume": false]),
             ("data", ["resume": true, "delivery": "stream"]),
         ] as [(String, [String: TestJSON])])
-    func `only a data task that is collected and resumed can be the answer`(
+    func `only a task that is collected and resumed, and no download, can be the answer`(
         type: String, members: [String: TestJSON]
     ) async throws {
         let session = try await client.createSession()
