@@ -107,6 +107,10 @@ struct GatheredBatch {
         creations[key].map { batch.creations[$0] }
     }
 
+    func has(_ session: SessionID) -> Bool { sessions[session] != nil }
+
+    func has(_ task: TaskID) -> Bool { tasks[task] != nil }
+
     func task(_ id: TaskID) -> TaskRecord? {
         switch tasks[id] {
         case .created(let index): batch.createdTasks[index]

@@ -6,7 +6,8 @@ internal import Semantics
 /// go to it as one batch when it is not (group commit).
 ///
 /// The engine's memory is ahead of the store; whoever promises something to a client, or shows it an event,
-/// first waits until the store has it: `durable()` and `committedGeneration`.
+/// first waits until the store has it: `acknowledged()` and `committedGeneration`. What may be shown meanwhile of a
+/// task or a session is what the store has: `owes` tells whether that is less than the memory has.
 @LoopActor
 final class Journal {
     let store: any Store
@@ -27,6 +28,10 @@ final class Journal {
     private var inFlight: GatheredBatch?
     private var isScheduled = false
     private var waiters: [Waiter] = []
+    /// Of tasks that changed again while a commit of theirs was on its way: what that commit has brought.
+    private var acknowledgedTasks: [TaskID: TaskRecord] = [:]
+    /// Sessions as the store has them, of those that have changed since; new ones are not among them.
+    private var acknowledgedSessions: [SessionID: SessionRecord] = [:]
     /// Contents that the store was given lately: who waits for a task to end mostly reads its content next.
     private var recentContents = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { 64 + $0.count }
     private lazy var retry = LoopTimer { [unowned self] in commit() }
@@ -35,14 +40,16 @@ final class Journal {
     private struct Waiter {
         let generation: Int64
         let waitsWhileStalled: Bool
-        let continuation: CheckedContinuation<Void, Never>
+        let resume: @LoopActor () -> Void
     }
 
     init(store: any Store) { self.store = store }
 
     // MARK: Changes
 
-    func save(_ session: SessionRecord) {
+    /// - Parameter old: the form that the session had before; nil for a new one.
+    func save(_ session: SessionRecord, was old: SessionRecord? = nil) {
+        if let old, !owes(session.id) { acknowledgedSessions[session.id] = old }
         gathered.save(session)
         schedule()
     }
@@ -151,6 +158,23 @@ final class Journal {
 
     // MARK: What the store does not have yet
 
+    /// Whether a change of a task is on its way to the store.
+    func owes(_ task: TaskID) -> Bool {
+        gathered.has(task) || inFlight?.has(task) == true
+    }
+
+    /// A task as the store has it, where that is known here: one that was changed after its last commit is not.
+    func acknowledged(_ task: TaskID) -> TaskRecord? { acknowledgedTasks[task] }
+
+    /// A session as the store has it; nil where it has not heard of it.
+    func acknowledged(_ session: SessionRecord) -> SessionRecord? {
+        owes(session.id) ? acknowledgedSessions[session.id] : session
+    }
+
+    private func owes(_ session: SessionID) -> Bool {
+        gathered.has(session) || inFlight?.has(session) == true
+    }
+
     /// The newest form of a task that is on its way to the store.
     func pendingTask(_ id: TaskID) -> TaskRecord? {
         gathered.task(id) ?? inFlight?.task(id)
@@ -190,23 +214,42 @@ final class Journal {
 
     // MARK: Commit
 
-    /// Returns once everything that has been recorded by now is durable.
-    func durable() async { await wait(whileStalled: true) }
+    /// Returns once everything that has been recorded by now is durable, however long the disk is full.
+    func durable() async { _ = await wait(whileStalled: true, within: nil) }
 
-    /// As `durable`, but does not wait for room on a full disk: for reading and deleting, which go on meanwhile.
-    func caughtUp() async {
-        if !isStalled { await wait(whileStalled: false) }
+    /// As `durable`, but for so long at most.
+    func durable(within limit: Duration) async { _ = await wait(whileStalled: true, within: limit) }
+
+    /// Returns once everything that has been recorded by now is durable, or the disk is full: for reading, which goes on
+    /// then.
+    ///
+    /// - Returns: whether it is durable.
+    @discardableResult
+    func caughtUp() async -> Bool { await wait(whileStalled: false, within: nil) }
+
+    /// Returns once everything that has been recorded by now is durable: before a client is told that it is done.
+    ///
+    /// - Throws: `diskFull` where there is no room for it.
+    func acknowledged() async throws(GatewayError) {
+        guard await caughtUp() else { throw .diskFull }
     }
 
-    private func wait(whileStalled: Bool) async {
-        guard !gathered.batch.isEmpty || inFlight != nil else { return }
+    private func wait(whileStalled: Bool, within limit: Duration?) async -> Bool {
+        guard !gathered.batch.isEmpty || inFlight != nil else { return true }
+        guard whileStalled || !isStalled else { return false }
         let target = gathered.batch.isEmpty ? generation - 1 : generation
         await withCheckedContinuation { continuation in
+            let resume: @LoopActor () -> Void
+            if let limit {
+                let waiter = CompletionWaiter(continuation, limit: limit)
+                resume = { waiter.end() }
+            } else {
+                resume = { continuation.resume() }
+            }
             waiters.append(
-                Waiter(
-                    generation: target, waitsWhileStalled: whileStalled, continuation: continuation)
-            )
+                Waiter(generation: target, waitsWhileStalled: whileStalled, resume: resume))
         }
+        return committedGeneration >= target
     }
 
     private func schedule() {
@@ -243,6 +286,7 @@ final class Journal {
 
     private func committed() {
         rememberContents()
+        rememberRecords()
         inFlight = nil
         committedGeneration = generation - 1
         let hadStalled = isStalled
@@ -263,11 +307,22 @@ final class Journal {
         }
     }
 
+    /// What the store has of those that the next batch will change.
+    private func rememberRecords() {
+        guard let batch = inFlight?.batch else { return }
+        for tasks in [batch.createdTasks, batch.changedTasks] {
+            for task in tasks { acknowledgedTasks[task.id] = gathered.has(task.id) ? task : nil }
+        }
+        for session in batch.sessions {
+            acknowledgedSessions[session.id] = gathered.has(session.id) ? session : nil
+        }
+    }
+
     private func wake(_ isOver: (Waiter) -> Bool) {
         let waiting = waiters
         waiters = []
         for waiter in waiting {
-            if isOver(waiter) { waiter.continuation.resume() } else { waiters.append(waiter) }
+            if isOver(waiter) { waiter.resume() } else { waiters.append(waiter) }
         }
     }
 

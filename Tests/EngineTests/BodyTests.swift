@@ -403,12 +403,12 @@ struct BodyTests {
         _ = try await house.gateway.change(task, of: house.tenant, change)
         await house.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount < 11_000)
-        await house.gateway.setLimit(2)
+        try await house.gateway.setLimit(2)
         _ = try await house.gateway.change(
             session, of: house.tenant, description: nil, limit: .some(nil))
         await house.quiet()
         #expect(attempt.isPaused && house.gateway.limit == 2)
-        await house.gateway.setLimit(nil)
+        try await house.gateway.setLimit(nil)
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == Pattern.bytes(count: 1_000_000))
     }

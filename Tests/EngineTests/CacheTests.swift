@@ -280,6 +280,6 @@ struct CacheTests {
         let again = try await house.recall(try house.spec(), in: session)
         #expect(again.requests == 0 && again.record.metrics.redirectCount == 1)
         #expect(again.record.currentRequest.url.path == "/b")
-        #expect(try house.gateway.cookies(in: session, of: house.tenant).isEmpty)
+        #expect(try await house.gateway.cookies(in: session, of: house.tenant).isEmpty)
     }
 }

@@ -21,7 +21,7 @@ extension CookieStorageTests {
         first.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "7000123"])
         _ = try await house.network.attempt(2)
-        try await eventually("a range's cookie") { try house.jar(session) == ["part=1"] }
+        try await eventually("a range's cookie") { try await house.jar(session) == ["part=1"] }
         first.body(server.bytes)
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == server.bytes)

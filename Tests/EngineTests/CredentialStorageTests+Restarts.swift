@@ -58,7 +58,7 @@ extension CredentialStorageTests {
             #expect(
                 await house.credentialChanges(of: session) == told + (model == before ? 0 : 1),
                 "seed \(seed), step \(step)")
-            let found = try house.gateway.credentials(in: session, of: house.tenant)
+            let found = try await house.gateway.credentials(in: session, of: house.tenant)
             #expect(found.compactMap(Entry.init) == model, "seed \(seed), step \(step)")
             let kept = try await house.store.disk.load().credentials[session, default: [:]]
             #expect(
@@ -98,7 +98,7 @@ extension CredentialStorageTests {
         #expect(third.request.credential?.user == "alice")
         third.answer()
         #expect(try await house.finished(task).response?.status == 200)
-        #expect(try house.remembered(session) == [])
+        #expect(try await house.remembered(session) == [])
     }
 }
 

@@ -26,8 +26,8 @@ extension House {
     }
 
     /// The passwords that a session remembers, `user:password` each, in their order.
-    func remembered(_ session: SessionID) throws -> [String] {
-        try gateway.credentials(in: session, of: tenant).map(\.text)
+    func remembered(_ session: SessionID) async throws -> [String] {
+        try await gateway.credentials(in: session, of: tenant).map(\.text)
     }
 
     /// The passwords that the disk has for a session.
@@ -111,7 +111,7 @@ struct CredentialStorageTests {
         let task = try await house.create(try house.spec(), in: session)
         #expect(try await house.callers(of: task, from: 0) { _ in false } == [nil])
         #expect(try await house.task(task).response?.status == 401)
-        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(try await house.remembered(session) == ["alice:secret"])
     }
 
     @Test @LoopActor
@@ -198,7 +198,7 @@ struct CredentialStorageTests {
         #expect(
             try await house.callers(of: task, from: 0) { $0 == "bob:right" }
                 == [nil, "alice:wrong", "bob:right"])
-        #expect(try house.remembered(session) == ["bob:right", "carol:elsewhere"])
+        #expect(try await house.remembered(session) == ["bob:right", "carol:elsewhere"])
         #expect(try await house.storedCredentials(session) == ["bob:right"])
         #expect(await house.credentialChanges(of: session) == before + 1)
     }
@@ -214,7 +214,7 @@ struct CredentialStorageTests {
         #expect(
             try await house.callers(of: task, from: 0) { _ in false } == [nil, "alice:wrong"])
         #expect(try await house.task(task).response?.status == 401)
-        #expect(try house.remembered(session) == [])
+        #expect(try await house.remembered(session) == [])
         #expect(await house.credentialChanges(of: session) == 2)
     }
 
@@ -231,7 +231,7 @@ struct CredentialStorageTests {
         #expect(second.request.credential?.user == "alice")
         if status == 0 { second.end(.url(.networkConnectionLost)) } else { second.answer(status) }
         _ = try await house.finished(task)
-        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(try await house.remembered(session) == ["alice:secret"])
         #expect(await house.credentialChanges(of: session) == 1)
     }
 
@@ -244,7 +244,7 @@ struct CredentialStorageTests {
         try await house.network.attempt(0).answer(401, Self.basic)
         try await house.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=z"])
         #expect(try await house.finished(task).response?.status == 401)
-        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(try await house.remembered(session) == ["alice:secret"])
     }
 
     @Test @LoopActor
@@ -261,7 +261,7 @@ struct CredentialStorageTests {
         #expect(third.request.credential?.password == "new")
         third.answer()
         #expect(try await house.finished(task).response?.status == 200)
-        #expect(try house.remembered(session) == ["alice:new"])
+        #expect(try await house.remembered(session) == ["alice:new"])
     }
 
     // MARK: Several of one space
@@ -290,9 +290,9 @@ struct CredentialStorageTests {
         #expect(try await proposal() == "alice")
         try await house.remember("bob", "2", in: session)
         #expect(try await proposal() == "bob")
-        let all = try house.gateway.credentials(in: session, of: house.tenant)
+        let all = try await house.gateway.credentials(in: session, of: house.tenant)
         #expect(all.map(\.isDefault) == [false, true, false])
-        #expect(try house.remembered(session) == ["alice:1", "bob:2", "carol:3"])
+        #expect(try await house.remembered(session) == ["alice:1", "bob:2", "carol:3"])
         _ = try await house.gateway.deleteCredentials(in: session, of: house.tenant) {
             $0.user == "bob"
         }
@@ -309,15 +309,15 @@ struct CredentialStorageTests {
         ]
         try await house.remember("alice", "secret", .permanent, in: owner)
         for other in others {
-            #expect(try house.remembered(other) == [])
+            #expect(try await house.remembered(other) == [])
             let count = house.network.attempts.count
             let task = try await house.create(try house.spec(), in: other)
             #expect(try await house.callers(of: task, from: count) { _ in false } == [nil])
             #expect(await house.credentialChanges(of: other) == 0)
         }
         let stranger = TenantID(rawValue: 2)
-        #expect(throws: GatewayError.noSuchSession) {
-            _ = try house.gateway.credentials(in: owner, of: stranger)
+        await #expect(throws: GatewayError.noSuchSession) {
+            _ = try await house.gateway.credentials(in: owner, of: stranger)
         }
         await #expect(throws: GatewayError.noSuchSession) {
             try await house.gateway.deleteCredentials(in: owner, of: stranger) { _ in true }

@@ -272,13 +272,15 @@ struct DecisionTests {
         try await house.network.attempt(0).answer(302, ["Location": "/x"])
         let decision = try await house.asked(task)
         #expect(
-            try house.gateway.decisions(of: session, of: house.tenant).map(\.id) == [decision.id])
+            try await house.gateway.decisions(of: session, of: house.tenant).map(\.id) == [
+                decision.id
+            ])
         async let first = house.refusal(of: decision.id, .redirect(.follow(nil)))
         async let second = house.refusal(of: decision.id, .redirect(.stop))
         let refusals = await [first, second]
         #expect(refusals.count { $0 == nil } == 1)
         #expect(refusals.count { $0 == .decisionAnswered } == 1)
-        #expect(try house.gateway.decisions(of: session, of: house.tenant).isEmpty)
+        #expect(try await house.gateway.decisions(of: session, of: house.tenant).isEmpty)
         #expect(try await house.decisionState(decision.id) == .answered)
     }
 
@@ -316,7 +318,7 @@ struct DecisionTests {
         let next = try await house.crash()
         next.clock.advance(by: .seconds(3600))
         await next.gateway.start()
-        let waiting = try next.gateway.decisions(of: session, of: next.tenant)
+        let waiting = try await next.gateway.decisions(of: session, of: next.tenant)
         #expect(waiting.map(\.id) == [decision.id])
         // The whole time counts from the new start.
         #expect(

@@ -127,7 +127,7 @@ struct HandshakeTests {
                 house.gateway.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try house.gateway.decisions(of: session, of: house.tenant)
+        let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
         #expect(waiting.map(\.task) == [tasks[0]])
         // The one that has asked leaves: another one of them asks.
         _ = try await house.gateway.cancel(tasks[0], of: house.tenant)
@@ -136,7 +136,7 @@ struct HandshakeTests {
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
         }
         await house.quiet()
-        let again = try house.gateway.decisions(of: session, of: house.tenant)
+        let again = try await house.gateway.decisions(of: session, of: house.tenant)
         #expect(again.count == 1)
         try await house.answer(try #require(again.first), HandshakeTests.accept(1))
         for number in 7..<10 { try await house.network.attempt(number).answer() }
@@ -160,7 +160,7 @@ struct HandshakeTests {
                 house.gateway.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try house.gateway.decisions(of: session, of: house.tenant)
+        let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
         #expect(waiting.map(\.task) == [tasks[0], tasks[2]])
         for (decision, leaf) in zip(waiting, [UInt8(1), 2]) {
             try await house.answer(decision, HandshakeTests.accept(leaf))

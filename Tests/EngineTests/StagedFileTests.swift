@@ -218,7 +218,7 @@ struct StagedFileTests {
                 order, to: id, of: stranger, from: ScriptedFeed.of([9]))
         }
         #expect(answer.interruption?.file == nil)
-        #expect(house.gateway.files(of: stranger, after: nil, limit: 10).isEmpty)
+        #expect(await house.gateway.files(of: stranger, after: nil, limit: 10).isEmpty)
         feed.send([2])
         feed.finish()
         #expect(try await append.value.length == 2)
@@ -231,11 +231,11 @@ struct StagedFileTests {
         for _ in 0..<5 { ids.append(try await house.file()) }
         _ = try await house.gateway.createFile(StagedFileSpec(), of: Self.stranger)
         try await house.append([1, 2, 3], to: ids[1])
-        let all = house.gateway.files(of: house.tenant, after: nil, limit: 100)
+        let all = await house.gateway.files(of: house.tenant, after: nil, limit: 100)
         #expect(all.map(\.id) == ids && all.map(\.length) == [0, 3, 0, 0, 0])
-        let page = house.gateway.files(of: house.tenant, after: ids[1], limit: 2)
+        let page = await house.gateway.files(of: house.tenant, after: ids[1], limit: 2)
         #expect(page.map(\.id) == Array(ids[2...3]))
-        #expect(house.gateway.files(of: house.tenant, after: ids[4], limit: 2).isEmpty)
+        #expect(await house.gateway.files(of: house.tenant, after: ids[4], limit: 2).isEmpty)
     }
 
     // MARK: One request at a time

@@ -115,21 +115,44 @@ struct StoreTroubleTests {
             try await house.gateway.tasks(TaskQuery(tenant: house.tenant, session: session)).count
                 == 1)
         #expect(try await house.read(finished) == Pattern.bytes(count: 100_000))
-        // … and deleting, which makes room.
-        try await house.gateway.delete(finished, of: house.tenant)
-        await #expect(throws: GatewayError.noSuchTask) { try await house.task(finished) }
-        var all = TaskQuery(tenant: house.tenant, session: session)
-        all.states = Set(TaskState.allCases)
-        #expect(try await house.gateway.tasks(all).map(\.record.id) == [running])
-        try await eventually("the file to go") {
-            try !house.files().contains { !$0.hasSuffix(".part") }
+        // … and what the store cannot note is not done, so that no row is ever without its file.
+        let calls: [@LoopActor @Sendable () async throws -> Void] = [
+            { try await house.gateway.delete(finished, of: house.tenant) },
+            { _ = try await house.gateway.cancel(running, of: house.tenant) },
+            { _ = try await house.gateway.suspend(running, of: house.tenant) },
+            { _ = try await house.gateway.resume(running, of: house.tenant) },
+            { try await house.gateway.setLimit(1000) },
+            { try await house.gateway.reset(session, of: house.tenant) },
+            { try await house.gateway.flush(session, of: house.tenant) },
+            { try await house.gateway.emptyCache(in: session, of: house.tenant) },
+            { try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks) },
+            { try await house.store("a=1", in: session) },
+            { try await house.remember("alice", "1", .permanent, in: session) },
+            {
+                _ = try await house.gateway.change(
+                    session, of: house.tenant, description: "new", limit: nil)
+            },
+            {
+                var change = TaskChange()
+                change.description = .some("new")
+                _ = try await house.gateway.change(finished, of: house.tenant, change)
+            },
+        ]
+        for call in calls {
+            await #expect(throws: GatewayError.diskFull) { try await call() }
         }
+        #expect(try await house.read(finished) == Pattern.bytes(count: 100_000))
+        #expect(try await house.task(finished).options.description == nil)
+        #expect(try await house.state(running) == .running)
         attempt.body(Pattern.bytes(count: 50_000))
         attempt.end()
         house.store.refuse(with: nil)
         try await eventually("room") { house.gateway.takesWork }
         #expect(try await house.recorder.end(of: running) == nil)
-        #expect(try await house.store.disk.task(finished, of: house.tenant) == nil)
+        #expect(try await house.jar(session) == [] && house.gateway.limit == nil)
+        try await house.gateway.delete(finished, of: house.tenant)
+        await #expect(throws: GatewayError.noSuchTask) { try await house.task(finished) }
+        try await eventually("the file to go") { try house.files().count == 1 }
         let later = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(2).answer()
         #expect(try await house.recorder.end(of: later) == nil)

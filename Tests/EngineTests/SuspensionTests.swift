@@ -171,11 +171,15 @@ struct SuspensionTests {
         let resume = Task { @LoopActor in
             try await house.gateway.resume(task, of: house.tenant)
         }
-        try await eventually("the task to run") { try await house.state(task) == .running }
+        try await eventually("the task to run") {
+            house.gateway.knownTask(task)?.state == .running
+        }
         let suspend = Task { @LoopActor in
             try await house.gateway.suspend(task, of: house.tenant)
         }
-        try await eventually("the task to stop") { try await house.state(task) == .suspended }
+        try await eventually("the task to stop") {
+            house.gateway.knownTask(task)?.state == .suspended
+        }
         house.store.release()
         _ = try await resume.value
         _ = try await suspend.value

@@ -10,14 +10,16 @@ extension Gateway {
     public func content(
         of id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> ContentAccess {
-        let task = try await task(id, of: tenant)
+        _ = try await newestTask(id, tenant)
         if let runner = runners[id] {
             guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
             if !isStopping { await runner.contentBegun() }
             if runner.record.state != .completed { return try follow(runner) }
-            return try whole(runner.record)
         }
-        return try whole(task.record)
+        let task = try await task(id, of: tenant).record
+        // It is whole, but that is not durable, and a crash would undo it.
+        if task.state != .completed, knownTask(id)?.state == .completed { throw .diskFull }
+        return try whole(task)
     }
 
     private func follow(_ runner: TaskRunner) throws(GatewayError) -> ContentAccess {

@@ -103,7 +103,7 @@ extension Gateway {
     ) async throws(GatewayError) -> IdempotencyRecord? {
         for journal in [durable, volatile] {
             if let pending = journal.pendingCreation(of: key, tenant: tenant) {
-                await journal.durable()
+                try await journal.acknowledged()
                 return pending
             }
             let stored = try await reading { () throws(StoreError) in

@@ -8,19 +8,19 @@ extension Gateway {
     public func decision(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(GatewayError) -> DecisionRecord {
-        if let record = services.decisions.runner(of: id)?.decision?.shown {
-            guard record.tenant == tenant else { throw .noSuchDecision }
-            return record
-        }
         for journal in [durable, volatile] {
-            let pending = journal.pendingDecision(id)
+            if journal.pendingDecision(id) != nil { await journal.caughtUp() }
+            // One that waits is at hand, unless the store has an older form of it.
+            if journal.pendingDecision(id) == nil,
+                let record = services.decisions.runner(of: id)?.decision?.shown,
+                record.tenant == tenant
+            {
+                return record
+            }
             let stored = try await reading { () throws(StoreError) in
                 try await journal.store.decision(id, of: tenant)
             }
-            guard let record = pending ?? stored, record.tenant == tenant,
-                deleted[record.task] == nil
-            else { continue }
-            return record
+            if let stored, deleted[stored.task] == nil { return stored }
         }
         throw .noSuchDecision
     }
@@ -28,8 +28,11 @@ extension Gateway {
     /// The decisions of a session that wait for their answers, oldest first.
     public func decisions(
         of session: SessionID, of tenant: TenantID
-    ) throws(GatewayError) -> [DecisionRecord] {
-        services.decisions.pending(of: try live(session, tenant).record.id)
+    ) async throws(GatewayError) -> [DecisionRecord] {
+        let session = try live(session, tenant)
+        let decisions = services.decisions.pending(of: session.record.id)
+        if await session.journal.caughtUp() { return decisions }
+        return decisions.filter { session.journal.pendingDecision($0.id) == nil }
     }
 
     /// Answers a decision; durable when it returns.
@@ -47,10 +50,11 @@ extension Gateway {
     ) async throws(GatewayError) {
         let answer = try await prepared(answer)
         if let runner = services.decisions.runner(of: id), runner.record.tenant == tenant {
+            try requireRoom(in: runner.session)
             try runner.answer(id, with: answer)
             let journal = runner.session.journal
             settle(runner)
-            await journal.durable()
+            try await journal.acknowledged()
             return
         }
         switch try await decision(id, of: tenant).state {

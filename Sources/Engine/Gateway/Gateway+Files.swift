@@ -11,7 +11,7 @@ extension Gateway {
     ) async throws(GatewayError) -> StagedFile {
         let file = try admit(spec, tenant)
         ticket?.record([file.id.rawValue], in: durable)
-        await durable.durable()
+        try await durable.acknowledged()
         return file
     }
 
@@ -56,9 +56,10 @@ extension Gateway {
     }
 
     /// The tenant's files in the order of creation, with what of them is there for good.
-    public func files(of tenant: TenantID, after: FileID?, limit: Int) -> [StagedFile] {
+    public func files(of tenant: TenantID, after: FileID?, limit: Int) async -> [StagedFile] {
         let first = after?.rawValue ?? -1
         let files = stagedFiles.values.filter { $0.tenant == tenant && $0.id.rawValue > first }
+        await durable.caughtUp()
         return Array(files.sorted { $0.id < $1.id }.prefix(limit))
     }
 

@@ -11,10 +11,11 @@ extension Gateway {
     ) async throws(GatewayError) {
         let session = try live(id, tenant)
         guard session.record.type != .shared, session.record.state != .invalid else { return }
+        try requireRoom(in: session)
         if session.record.state == .active { session.change { $0.state = .invalidating } }
+        defer { endIfDrained(session) }
         if mode == .cancelTasks { try await cancelAll(of: session) }
-        await session.journal.durable()
-        endIfDrained(session)
+        try await session.journal.acknowledged()
     }
 
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
@@ -24,13 +25,13 @@ extension Gateway {
         for runner in runners { runner.cancel() }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
         while true {
-            await session.journal.durable()
+            try await session.journal.acknowledged()
             let page = try await reading { [query] () throws(StoreError) in
                 try await session.store.tasks(query)
             }
             for record in page {
                 // It may have moved on, even to its end, while the page was read.
-                let record = knownTask(record.id)?.record ?? record
+                let record = knownTask(record.id) ?? record
                 if record.state != .completed { runner(for: record, in: session).cancel() }
             }
             guard let last = page.last else { return }

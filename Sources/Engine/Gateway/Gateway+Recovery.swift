@@ -29,7 +29,10 @@ extension Gateway {
                 ? left.priority > right.priority : left.age < right.age
         }
         for runner in inOrder {
-            if !runner.record.hasLiveAttempt {
+            if runner.record.state == .canceling {
+                runner.interrupt(.cancelled)
+                ending.append(runner)
+            } else if !runner.record.hasLiveAttempt {
                 // A suspended one is here for its decision, and is kept as it is.
                 if runner.record.state != .suspended { runner.resume() }
             } else if runner.record.checkpoint != nil {
@@ -69,7 +72,7 @@ extension Gateway {
         await durable.caughtUp()
     }
 
-    private func discardPart(of task: TaskID) {
+    func discardPart(of task: TaskID) {
         let folder = parts.folder
         parts.files.submit { try? folder.remove(task) }  // or housekeeping does
     }

@@ -8,8 +8,11 @@ extension Gateway {
     /// The cookies of a session that are not over, in the order of their creation; none where it has no jar.
     public func cookies(
         in id: SessionID, of tenant: TenantID
-    ) throws(GatewayError) -> [Cookie] {
-        try live(id, tenant).cookies?.all(at: parts.clock.now) ?? []
+    ) async throws(GatewayError) -> [Cookie] {
+        let session = try live(id, tenant)
+        let cookies = session.cookies?.all(at: parts.clock.now) ?? []
+        await session.journal.caughtUp()
+        return cookies
     }
 
     /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes the one of its identity.
@@ -24,7 +27,7 @@ extension Gateway {
         } catch {
             throw .cookieRefused(error)
         }
-        await session.journal.durable()
+        try await session.journal.acknowledged()
     }
 
     /// Puts the cookies of a file into a session's jar, as far as it takes them; durable when it returns.
@@ -36,7 +39,7 @@ extension Gateway {
     ) async throws(GatewayError) -> (stored: Int, faults: [NetscapeCookieFile.Fault]) {
         let (session, jar) = try jar(of: id, tenant)
         let faults = jar.store(file, at: parts.clock.now)
-        await session.journal.durable()
+        try await session.journal.acknowledged()
         return (file.entries.count + file.faults.count - faults.count, faults)
     }
 
@@ -49,7 +52,7 @@ extension Gateway {
     ) async throws(GatewayError) -> Int {
         let (session, jar) = try jar(of: id, tenant)
         let count = jar.remove(where: isUnwanted)
-        await session.journal.durable()
+        try await session.journal.acknowledged()
         return count
     }
 
@@ -66,8 +69,11 @@ extension Gateway {
     /// The credentials that a session remembers, with their secrets, in the order in which they came.
     public func credentials(
         in id: SessionID, of tenant: TenantID
-    ) throws(GatewayError) -> [StoredCredential] {
-        try live(id, tenant).credentials?.all ?? []
+    ) async throws(GatewayError) -> [StoredCredential] {
+        let session = try live(id, tenant)
+        let credentials = session.credentials?.all ?? []
+        await session.journal.caughtUp()
+        return credentials
     }
 
     /// Has a session remember a credential, in place of another one of its user in the same space; durable when it returns.
@@ -95,7 +101,7 @@ extension Gateway {
         let prepared = try await prepared(credential)
         (session, storage) = try credentialStorage(of: id, tenant)  // it may have ended meanwhile
         storage.put(prepared, in: space, asDefault: isDefault)
-        await session.journal.durable()
+        try await session.journal.acknowledged()
     }
 
     /// Has a session forget credentials; durable when it returns.
@@ -107,7 +113,7 @@ extension Gateway {
     ) async throws(GatewayError) -> Int {
         let (session, storage) = try credentialStorage(of: id, tenant)
         let count = storage.remove(where: isUnwanted)
-        await session.journal.durable()
+        try await session.journal.acknowledged()
         return count
     }
 
@@ -144,7 +150,7 @@ extension Gateway {
     ) async throws(GatewayError) {
         let session = try active(id, tenant)
         await session.cache?.removeAll()
-        await session.journal.durable()
+        try await session.journal.acknowledged()
     }
 
     // MARK: Reset and flush
@@ -157,7 +163,7 @@ extension Gateway {
         let session = try active(id, tenant)
         if !session.record.knownLeaves.isEmpty { session.change { $0.knownLeaves = [] } }
         await session.forgetEverything()
-        await flush(session)
+        try await flush(session)
     }
 
     /// S-13: brings what running downloads have received, and what the session remembers, to the disk; attempts that begin
@@ -165,25 +171,26 @@ extension Gateway {
     ///
     /// - Throws: `sessionInvalidated`, `noSuchSession`.
     public func flush(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
-        await flush(try active(id, tenant))
+        try await flush(try active(id, tenant))
     }
 
-    private func flush(_ session: LiveSession) async {
+    private func flush(_ session: LiveSession) async throws(GatewayError) {
         session.closeConnections()
         let flushing = session.runners.values.map { runner in
             LoopActor.start { await runner.flush() }
         }
         for task in flushing { await task.value }
         session.tidy(at: parts.clock.now)
-        await session.journal.durable()
+        try await session.journal.acknowledged()
     }
 
-    /// A session that takes changes (S-11).
+    /// A session that takes changes (S-11), and room to note them.
     private func active(
         _ id: SessionID, _ tenant: TenantID
     ) throws(GatewayError) -> LiveSession {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
+        try requireRoom(in: session)
         return session
     }
 

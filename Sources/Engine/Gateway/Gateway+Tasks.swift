@@ -13,10 +13,10 @@ extension Gateway {
         try refuseWhenFull(isPersistent: session.record.isPersistent)
         let created = specs.map { create($0, in: session) }
         ticket?.record(created.map(\.id.rawValue), in: session.journal)
-        await session.journal.durable()
-        return created.map { task in
-            runners[task.id].map(view) ?? view(cache[task.id] ?? task)
-        }
+        try await session.journal.acknowledged()
+        var views: [TaskView] = []
+        for task in created { views.append(try await shown(task.id, of: tenant)) }
+        return views
     }
 
     private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
@@ -39,34 +39,27 @@ extension Gateway {
     /// One task as it is now.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
         if let view = taskAtHand(id, of: tenant) { return view }
-        if let view = knownTask(id), view.record.tenant == tenant {
-            await journal(thatOwes: id)?.caughtUp()
-            if let view = knownTask(id) { return view }
-        }
-        return view(try await storedTask(id, tenant))
-    }
-
-    /// One task, if it is in memory and can be shown at once; otherwise `task(_:of:)` finds it, or waits.
-    public func taskAtHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
-        guard let view = knownTask(id), view.record.tenant == tenant else { return nil }
-        // An end is shown when nothing can undo it.
-        let isOwed = view.record.state == .completed && journal(thatOwes: id) != nil
-        return isOwed ? nil : view
+        await catchUp(with: id)
+        return try await shown(id, of: tenant)
     }
 
     /// One task, after it has completed or `limit` is over (S-45).
     public func task(
         _ id: TaskID, of tenant: TenantID, completedWithin limit: Duration
     ) async throws(GatewayError) -> TaskView {
-        let current = try await task(id, of: tenant)
-        guard current.record.state != .completed, let session = sessions[current.record.session]
-        else { return current }
-        let runner = runner(for: current.record, in: session)
-        if !isStopping { await runner.completion(within: limit) }
-        await session.journal.caughtUp()
-        let view = view(runner)
-        settle(runner)
-        return view
+        let begin = parts.clock.uptime
+        let newest = try await newestTask(id, tenant)
+        guard let session = sessions[newest.session] else { return try await task(id, of: tenant) }
+        var isOver = newest.state == .completed
+        if !isOver, !isStopping {
+            let runner = runner(for: newest, in: session)
+            await runner.completion(within: limit)
+            isOver = runner.record.state == .completed
+            settle(runner)
+        }
+        // On a full disk an end waits for room, as nobody is to hear of it before.
+        if isOver { await session.journal.durable(within: limit - (parts.clock.uptime - begin)) }
+        return try await task(id, of: tenant)
     }
 
     /// Tasks as they are now, in the order of creation.
@@ -82,9 +75,7 @@ extension Gateway {
         }
         records.removeAll { deleted[$0.id] != nil }
         if query.session == nil { records.sort { $0.id < $1.id } }
-        return records.prefix(query.limit).map { record in
-            runners[record.id].map(view) ?? view(record)
-        }
+        return records.prefix(query.limit).map { view(of: $0) }
     }
 
     /// Starts or goes on with a task; a completed one stays as it is (S-31).
@@ -115,14 +106,14 @@ extension Gateway {
     private func end(
         _ id: TaskID, _ tenant: TenantID, _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
-        let current = try await task(id, of: tenant)
-        guard current.record.state != .completed, let session = sessions[current.record.session]
-        else { return current }
-        let runner = runner(for: current.record, in: session)
-        action(runner)
-        await runner.completion(within: .seconds(86_400))
-        await session.journal.durable()
-        return view(runner)
+        let newest = try await newestTask(id, tenant)
+        if newest.state != .completed, let session = sessions[newest.session] {
+            try requireRoom(in: session)
+            let runner = runner(for: newest, in: session)
+            action(runner)
+            await runner.completion(within: .seconds(86_400))
+        }
+        return try await acknowledged(newest)
     }
 
     /// What resume data stands for: the request of the download, and what it goes on from (S-36).
@@ -151,9 +142,9 @@ extension Gateway {
     public func openBody(
         of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
     ) async throws(GatewayError) -> BodyPipe {
-        let current = try await task(id, of: tenant)
+        let newest = try await newestTask(id, tenant)
         guard let runner = runners[id] else {
-            throw .bodyNotWanted(generation: current.record.bodyGeneration)
+            throw .bodyNotWanted(generation: newest.bodyGeneration)
         }
         return try runner.takeBody(of: generation, length: length)
     }
@@ -183,24 +174,35 @@ extension Gateway {
         }
     }
 
-    /// Forgets a completed task and its content (S-60).
+    /// Forgets a completed task and its content (S-60); for good when it returns.
     ///
-    /// While the disk is full the content goes at once and the row when there is room, which it makes.
+    /// - Throws: `taskIsRunning`, `noSuchTask`; `diskFull` where there is no room to note it.
     public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
-        let task = try await task(id, of: tenant)
-        guard task.record.state == .completed else { throw .taskIsRunning }
-        let journal = sessions[task.record.session]?.journal ?? durable
+        let task = try await newestTask(id, tenant)
+        guard task.state == .completed else { throw .taskIsRunning }
+        let session = sessions[task.session]
+        if let session { try requireRoom(in: session) }
+        let journal = session?.journal ?? durable
         journal.remove(id)
-        deleted[id] = true
-        forgetting += 1
-        cache[id] = nil
-        sessions[task.record.session]?.unnamedFiles[id] = nil
-        await journal.caughtUp()
-        if task.record.content?.place == .file {
-            let folder = parts.folder
-            // What stays behind a failure is swept up by housekeeping.
-            parts.files.submit { try? folder.remove(id) }
+        deleting.insert(id)
+        guard await journal.caughtUp() else {
+            LoopActor.start { [self] in
+                await journal.durable()
+                forget(task)
+            }
+            throw .diskFull
         }
+        forget(task)
+    }
+
+    /// The store has forgotten a task: the file of its content goes after the row, so that no row is without its file.
+    private func forget(_ task: TaskRecord) {
+        deleting.remove(task.id)
+        deleted[task.id] = true
+        forgetting += 1
+        cache[task.id] = nil
+        sessions[task.session]?.unnamedFiles[task.id] = nil
+        if task.content?.place == .file { discardPart(of: task.id) }
     }
 
     // MARK: Runners
@@ -237,66 +239,25 @@ extension Gateway {
         _ id: TaskID, _ tenant: TenantID, evenCompleted: Bool = false,
         _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
-        let current = try await task(id, of: tenant)
-        guard let session = sessions[current.record.session],
-            evenCompleted || current.record.state != .completed
-        else { return current }
-        let runner = runner(for: current.record, in: session)
-        action(runner)
-        settle(runner)
-        await session.journal.durable()
-        return view(runner)
+        let newest = try await newestTask(id, tenant)
+        if let session = sessions[newest.session], evenCompleted || newest.state != .completed {
+            try requireRoom(in: session)
+            let runner = runner(for: newest, in: session)
+            action(runner)
+            settle(runner)
+        }
+        return try await acknowledged(newest)
+    }
+
+    /// What has become of a task, once that is durable.
+    private func acknowledged(_ task: TaskRecord) async throws(GatewayError) -> TaskView {
+        try await (sessions[task.session]?.journal ?? durable).acknowledged()
+        return try await shown(task.id, of: task.tenant)
     }
 
     func sessionOfTask(
         _ id: TaskID, _ tenant: TenantID
     ) async throws(GatewayError) -> LiveSession {
-        let task = try await task(id, of: tenant)
-        return try live(task.record.session, tenant)
-    }
-
-    // MARK: Records
-
-    /// A task that is in memory.
-    func knownTask(_ id: TaskID) -> TaskView? {
-        guard deleted[id] == nil else { return nil }
-        if let runner = runners[id] { return view(runner) }
-        if let record = cache[id] { return view(record) }
-        return (durable.pendingTask(id) ?? volatile.pendingTask(id)).map(view)
-    }
-
-    /// The journal that has a change of the task which the store has not.
-    private func journal(thatOwes id: TaskID) -> Journal? {
-        [durable, volatile].first { $0.pendingTask(id) != nil }
-    }
-
-    private func storedTask(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError)
-        -> TaskRecord
-    {
-        for journal in [durable, volatile] {
-            let record = try await reading { () throws(StoreError) in
-                try await journal.store.task(id, of: tenant)
-            }
-            if let record {
-                guard deleted[id] == nil else { throw .noSuchTask }
-                // What came to life during the look-up is newer than what was found.
-                if let known = knownTask(id) { return known.record }
-                cache[record.id] = record
-                return record
-            }
-        }
-        throw .noSuchTask
-    }
-
-    func view(_ runner: TaskRunner) -> TaskView {
-        // What a failed task had begun to keep is not shown.
-        let grows = runner.record.state != .completed && runner.sink != nil
-        return TaskView(
-            record: runner.record, waitingFor: runner.waitReason,
-            hasContent: grows || runner.record.content != nil)
-    }
-
-    func view(_ record: TaskRecord) -> TaskView {
-        TaskView(record: record, waitingFor: nil, hasContent: record.content != nil)
+        try live(try await newestTask(id, tenant).session, tenant)
     }
 }

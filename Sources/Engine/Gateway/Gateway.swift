@@ -127,6 +127,8 @@ public final class Gateway {
     var counters = Figures()
     /// When the content folder was last looked through; nil before the first time.
     var sweptFilesAt: Duration?
+    /// Tasks whose removal is on its way to the store: nothing is done with them.
+    var deleting: Set<TaskID> = []
     /// Tasks that were deleted lately: a look-up in the store that began before may still find
     /// them.
     var deleted = RecentCache<TaskID, Bool>(limit: 2048)
@@ -179,8 +181,8 @@ public final class Gateway {
         try refuseWhenFull(isPersistent: spec.type != .ephemeral)
         let session = makeSession(spec, tenant)
         ticket?.record([session.record.id.rawValue], in: session.journal)
-        await session.journal.durable()
-        return SessionView(record: session.record, taskCounts: [:])
+        try await session.journal.acknowledged()
+        return try await view(session)
     }
 
     /// The tenant's shared session, made at its first use (S-4).
@@ -191,7 +193,7 @@ public final class Gateway {
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
         let session = makeSession(spec, tenant)
         sharedSessions[tenant] = session.record.id
-        await session.journal.durable()
+        try await session.journal.acknowledged()
         return session.record.id
     }
 
@@ -218,7 +220,9 @@ public final class Gateway {
             .sorted { $0.id < $1.id }
         var views: [SessionView] = []
         for record in records.prefix(limit) {
-            if let session = sessions[record.id] { views.append(try await view(session)) }
+            // One that the store has not heard of is nobody's yet.
+            guard let session = sessions[record.id], session.shown != nil else { continue }
+            views.append(try await view(session))
         }
         return views
     }
@@ -242,23 +246,30 @@ public final class Gateway {
     ) async throws(GatewayError) -> SessionView {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
+        try requireRoom(in: session)
         session.change { record in
             if let description { record.description = description }
             if let limit { record.maximumBytesPerSecond = limit }
         }
         session.bandwidth.limit = session.record.maximumBytesPerSecond
-        await session.journal.durable()
+        try await session.journal.acknowledged()
         return try await view(session)
     }
 
     /// The limit of the whole gateway, in bytes of bodies a second; nil for none.
     public var limit: Int64? { bandwidth.limit }
 
-    /// Sets the limit of the whole gateway; it stays over restarts.
-    public func setLimit(_ limit: Int64?) async {
-        bandwidth.limit = limit
+    /// Sets the limit of the whole gateway, from when that is durable; it stays over restarts.
+    ///
+    /// - Throws: `diskFull`.
+    public func setLimit(_ limit: Int64?) async throws(GatewayError) {
+        try refuseWhenFull()
         durable.setGatewayLimit(limit)
-        await durable.durable()
+        LoopActor.start { [self] in
+            await durable.durable()
+            bandwidth.limit = limit
+        }
+        try await durable.acknowledged()
     }
 
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be wrong.
@@ -288,9 +299,15 @@ public final class Gateway {
         record.isPersistent ? durable : volatile
     }
 
+    /// New work is refused while the disk is full, and for ephemeral sessions when they have all their memory.
     func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
         if durable.isStalled { throw .diskFull }
         if !isPersistent, memoryStore.isFull { throw .memoryFull }
+    }
+
+    /// What the store has no room to note is not done: for each call that changes something, before it does.
+    func requireRoom(in session: LiveSession) throws(GatewayError) {
+        if session.journal.isStalled { throw .diskFull }
     }
 
     func reading<T>(
@@ -331,10 +348,11 @@ public final class Gateway {
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
         await session.journal.caughtUp()
+        guard let shown = session.shown else { throw .diskFull }  // not even its creation is durable
         let counts = try await reading { () throws(StoreError) in
             try await session.store.taskCounts(of: session.record.id)
         }
-        return SessionView(record: session.record, taskCounts: counts)
+        return SessionView(record: shown, taskCounts: counts)
     }
 }
 

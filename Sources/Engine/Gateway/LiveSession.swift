@@ -56,6 +56,9 @@ final class LiveSession {
 
     var store: any Store { journal.store }
 
+    /// The session as the store has it; nil where it has not heard of it.
+    var shown: SessionRecord? { journal.acknowledged(record) }
+
     /// Made at the first attempt, so that a session at rest costs no descriptor.
     var pool: any ConnectionPool {
         if let connections { return connections }
@@ -80,8 +83,9 @@ final class LiveSession {
     }
 
     func change(_ change: (inout SessionRecord) -> Void) {
+        let old = record
         change(&record)
-        journal.save(record)
+        journal.save(record, was: old)
     }
 
     /// The client has decided about a server's certificate (S-75).

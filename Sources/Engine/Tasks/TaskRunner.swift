@@ -209,7 +209,10 @@ final class TaskRunner {
             return
         }
         isParking = true
-        if error == .cancelled { record.state = .canceling }
+        if error == .cancelled {
+            record.state = .canceling
+            session.journal.save(record)
+        }
         stopAttempt()
         timeoutTimer.cancel()
         LoopActor.start { [self] in

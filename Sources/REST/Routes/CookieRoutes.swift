@@ -17,7 +17,7 @@ extension Service {
     func listCookies(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isWanted = try call.cookieFilter()
-        let cookies = try gateway.cookies(in: session, of: call.tenant).filter(isWanted)
+        let cookies = try await gateway.cookies(in: session, of: call.tenant).filter(isWanted)
         guard call.accept.prefers("text/plain", to: "application/json") else {
             return await .lists(
                 JSONList("cookies", cookies) { cookie, json in cookie.write(to: &json) },
@@ -56,7 +56,7 @@ extension Service {
             try Cookie(json: &reader, at: now)
         }
         try await gateway.setCookie(cookie, in: session, of: call.tenant)
-        let cookies = try gateway.cookies(in: session, of: call.tenant)
+        let cookies = try await gateway.cookies(in: session, of: call.tenant)
         guard !cookie.isExpired(at: now),
             let stored = cookies.first(where: { $0.hasIdentity(of: cookie) })
         else { return Response(status: 204) }

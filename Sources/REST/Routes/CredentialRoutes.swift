@@ -9,7 +9,8 @@ extension Service {
     func listCredentials(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isWanted = try call.credentialFilter()
-        let credentials = try gateway.credentials(in: session, of: call.tenant).filter(isWanted)
+        let credentials = try await gateway.credentials(in: session, of: call.tenant).filter(
+            isWanted)
         return await .lists(
             JSONList("credentials", credentials) { credential, json in
                 credential.write(to: &json)
@@ -26,7 +27,7 @@ extension Service {
         let (space, credential) = try draft.checked(in: session) { text throws(URLRejection) in
             try transport.parse(text)
         }
-        let stored = try gateway.credentials(in: session.id, of: call.tenant)
+        let stored = try await gateway.credentials(in: session.id, of: call.tenant)
         // The first of a space is its default, until another one is said to be.
         let hasDefault = stored.contains {
             $0.isDefault && $0.space == space && $0.user != draft.user

@@ -9,7 +9,7 @@ extension Service {
     /// Those that wait.
     func listDecisions(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        let records = try gateway.decisions(of: session, of: call.tenant)
+        let records = try await gateway.decisions(of: session, of: call.tenant)
         let isShared = gateway.isShared(session)
         return await .lists(
             JSONList("decisions", records) { record, json in

@@ -74,7 +74,7 @@ extension Service {
     /// The tenant's files, each with the length that is there for good.
     func listFiles(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
-        let files = gateway.files(
+        let files = await gateway.files(
             of: call.tenant, after: try call.cursor(FileID.self), limit: limit + 1)
         return await .lists(
             JSONList("files", files.prefix(limit)) { [gateway] file, json in

@@ -54,7 +54,7 @@ extension Service {
             }
             return limit
         }
-        if let limit { await gateway.setLimit(limit) }
+        if let limit { try await gateway.setLimit(limit) }
         return description
     }
 

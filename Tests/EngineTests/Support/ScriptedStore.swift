@@ -50,6 +50,18 @@ final class ScriptedStore: Store {
         for commit in waiting { commit.resume() }
     }
 
+    /// Lets the commits that wait through; later ones wait.
+    func step() {
+        let waiting = state.withLock { state in
+            defer { state.held = [] }
+            return state.held
+        }
+        for commit in waiting { commit.resume() }
+    }
+
+    /// How many commits wait.
+    var heldCount: Int { state.withLock { $0.held.count } }
+
     /// Every commit fails so, until it is nil.
     func refuse(with error: StoreError?) { state.withLock { $0.refusal = error } }
 
