@@ -265,11 +265,14 @@ public final class Gateway {
     public func setLimit(_ limit: Int64?) async throws(GatewayError) {
         try refuseWhenFull()
         durable.setGatewayLimit(limit)
-        LoopActor.start { [self] in
-            await durable.durable()
-            bandwidth.limit = limit
+        guard await durable.caughtUp() else {
+            LoopActor.start { [self] in
+                await durable.durable()
+                bandwidth.limit = limit
+            }
+            throw .diskFull
         }
-        try await durable.acknowledged()
+        bandwidth.limit = limit
     }
 
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be wrong.
