@@ -263,7 +263,7 @@ public final class Gateway {
     ///
     /// - Throws: `diskFull`.
     public func setLimit(_ limit: Int64?) async throws(GatewayError) {
-        try refuseWhenFull()
+        try refuseWhenFull(isPersistent: true)
         durable.setGatewayLimit(limit)
         guard await durable.caughtUp() else {
             LoopActor.start { [self] in
