@@ -109,7 +109,7 @@ public final class MemoryStore: Store {
     }
 
     /// Looks at every task and every key once.
-    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         state.withLock { $0.purge(limits) }
     }
 }
@@ -330,7 +330,8 @@ extension MemoryState {
     private static let sessionCost = 4096
     private static let eventCost = 1024
 
-    mutating func purge(_ limits: RetentionLimits) -> [TaskID] {
+    mutating func purge(_ limits: RetentionLimits) -> Forgotten {
+        var forgotten = Forgotten()
         for id in Array(sessions.keys) {
             dropEvents(of: id, beyond: limits.eventsPerSession)
             while let event = sessions[id]?.events.first, event.at < limits.eventsBefore {
@@ -347,9 +348,11 @@ extension MemoryState {
                 record.invalidatedAt.map({ $0 < limits.sessionsInvalidBefore }) ?? false
             else { continue }
             remove(id)
+            forgotten.sessions.append(id)
         }
         creations = creations.filter { $0.value.at >= limits.creationsBefore }
-        return expired.filter { $0.content?.place == .file }.map(\.id).sorted()
+        forgotten.files = expired.filter { $0.content?.place == .file }.map(\.id).sorted()
+        return forgotten
     }
 }
 

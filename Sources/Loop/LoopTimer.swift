@@ -46,3 +46,18 @@ public final class LoopTimer {
         LoopActor.enter(context, as: LoopTimer.self) { $0.action() }
     }
 }
+
+extension LoopActor {
+    /// Returns on a later turn of the loop: sockets that have something are served before.
+    @LoopActor
+    public static func nextTurn() async {
+        await withCheckedContinuation { continuation in
+            var timer: LoopTimer?
+            timer = LoopTimer {
+                timer = nil
+                continuation.resume()
+            }
+            timer?.arm(after: .zero)
+        }
+    }
+}

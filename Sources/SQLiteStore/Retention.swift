@@ -1,28 +1,50 @@
 public import Engine
 internal import GRDB
-public import Semantics
+internal import Semantics
 
 extension DurableStore {
-    /// How many tasks, packs or keys one transaction forgets: commits wait for it, so it is short (about
-    /// 20 ms).
-    private static let stepSize = 1000
+    /// How many tasks, packs, keys or sessions one transaction forgets: commits wait for it, so it is short (about
+    /// 10 ms).
+    private static let stepSize = 500
     /// The same for stored responses of emptied caches, which have contents.
     private static let remainsStepSize = 250
 
-    /// In steps of 1,000 tasks, packs or keys, between which commits go on.
+    /// In steps of 500 tasks, packs, keys or sessions, between which commits go on.
     ///
-    /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
-    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
-        for session in try await reading({ try Retention(database: $0).sessions() }) {
-            try await purgeEvents(of: session, limits)
-        }
-        let files = try await purgeTasks(limits)
-        let sealer = sealer
-        try await writing { try Retention(database: $0).removeSessions(limits, sealer: sealer) }
+    /// A removed task leaves a row that nobody sees for as long as stored events are told from it. A session goes when
+    /// nothing is left of its tasks and events. Sessions of which nothing has outlived its time cost two looks at an
+    /// index each.
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        var forgotten = Forgotten()
+        try await purgeEvents(limits)
+        forgotten.files = try await purgeTasks(limits)
+        // What the events had kept of tasks, and then the tasks, may have been the last of a session.
+        try await purgeEvents(limits)
+        forgotten.sessions = try await purgeSessions(limits)
         try await purgeCreations(limits)
         try await purgeCacheRemains()
         try await giveRoomBack()
-        return files
+        return forgotten
+    }
+
+    private func purgeEvents(_ limits: RetentionLimits) async throws(StoreError) {
+        let sessions = try await reading { try Retention(database: $0).crowdedSessions(limits) }
+        for session in sessions { try await purgeEvents(of: session, limits) }
+    }
+
+    private func purgeSessions(
+        _ limits: RetentionLimits
+    ) async throws(StoreError) -> [SessionID] {
+        let sealer = sealer
+        let sessions = try await reading { try Retention(database: $0).expiredSessions(limits) }
+        for start in stride(from: 0, to: sessions.count, by: Self.stepSize) {
+            let step = sessions[start..<min(sessions.count, start + Self.stepSize)]
+            try await writing { database in
+                let removal = try Removal(database, sealer: sealer)
+                for session in step { try removal.forget(session) }
+            }
+        }
+        return sessions
     }
 
     /// Free pages that stay in the database's file: what is written next takes them.
@@ -118,10 +140,21 @@ private struct Retention {
         let tenantThrough: Int64
     }
 
-    func sessions() throws -> [SessionID] {
-        try PreparedStatement(database, "SELECT id FROM session").all {
-            SessionID(rawValue: $0.int64(0))
-        }
+    /// Sessions with events that are too old or too many, or with removed tasks, which events may not be told from any
+    /// more.
+    func crowdedSessions(_ limits: RetentionLimits) throws -> [SessionID] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id FROM session WHERE lastSequence > ?1
+                OR (SELECT newestAt FROM event_pack WHERE event_pack.session = session.id
+                    ORDER BY event_pack.lastSequence LIMIT 1) < ?2
+                OR EXISTS (SELECT 1 FROM task WHERE task.session = session.id AND task.state = ?3)
+            """)
+        statement.bind(1, Int64(limits.eventsPerSession))
+        statement.bind(2, limits.eventsBefore.milliseconds)
+        statement.bind(3, StoredState.removed.rawValue)
+        return try statement.all { SessionID(rawValue: $0.int64(0)) }
     }
 
     /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the
@@ -209,7 +242,7 @@ private struct Retention {
         return try statement.all { TaskID(rawValue: $0.int64(0)) }
     }
 
-    func removeSessions(_ limits: RetentionLimits, sealer: any Sealer) throws {
+    func expiredSessions(_ limits: RetentionLimits) throws -> [SessionID] {
         let statement = try PreparedStatement(
             database,
             """
@@ -219,9 +252,6 @@ private struct Retention {
             """)
         statement.bind(1, SessionState.invalid.rawValue)
         statement.bind(2, limits.sessionsInvalidBefore.milliseconds)
-        let removal = try Removal(database, sealer: sealer)
-        for session in try statement.all({ SessionID(rawValue: $0.int64(0)) }) {
-            try removal.forget(session)
-        }
+        return try statement.all { SessionID(rawValue: $0.int64(0)) }
     }
 }

@@ -149,4 +149,49 @@ struct InvalidationTests {
         await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }
         #expect(try await house.store.load().sessions.isEmpty)
     }
+
+    @Test @LoopActor
+    func `contents of a session that ended with its tasks leave the disk with them (S-60)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session()
+        for number in 0..<3 {
+            let task = try await house.create(try house.spec(.download), in: session)
+            let attempt = try await house.network.attempt(number)
+            attempt.answer(200, [:], Pattern.bytes(count: 100_000))
+            try await house.recorder.end(of: task)
+        }
+        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.recorder.end(of: session)
+        #expect(try house.files().count == 3)
+        house.clock.advance(by: .seconds(7 * 86_400 + 300))
+        await house.gateway.keepHouse()
+        await house.quiet()
+        #expect(house.gateway.sessions.isEmpty)
+        #expect(try await house.store.load().sessions.isEmpty)
+        #expect(try house.files().isEmpty)
+        // It went step by step, and not with all that it had in one commit for which others wait.
+        #expect(house.store.batches.allSatisfy { $0.removedSessions.isEmpty })
+    }
+
+    @Test @LoopActor
+    func `however much housekeeping forgets, the loop serves others in between`() async throws {
+        let house = try await House.open()
+        for _ in 0..<2000 { _ = try await house.session() }
+        var forgotten = Forgotten()
+        forgotten.files = (1...4000).map { TaskID(rawValue: $0) }
+        house.store.forget(forgotten)
+        var turns = 0
+        var ticker: LoopTimer?
+        ticker = LoopTimer {
+            turns += 1
+            ticker?.arm(after: .zero)
+        }
+        ticker?.arm(after: .zero)
+        await house.gateway.keepHouse()
+        ticker = nil
+        // Sessions and files, 256 of each at a time.
+        #expect(turns >= 2000 / 256 + 4000 / 256)
+    }
 }

@@ -227,7 +227,7 @@ private final class GatedStore: Store {
         try await memory.oldestEvent(of: stream)
     }
 
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         try await memory.purge(limits)
     }
 }

@@ -23,7 +23,7 @@ import Testing
             try await store.commit(batch)
             var limits = RetentionLimits.none
             limits.tasksCompletedBefore = Timestamp(milliseconds: 20)
-            let files = try await store.purge(limits)
+            let files = try await store.purge(limits).files
             let isOld = { (task: TaskRecord) in (task.completedAt?.milliseconds ?? 20) < 20 }
             #expect(
                 Set(files)
@@ -32,7 +32,7 @@ import Testing
                             \.id)))
             let all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases), limit: 500)
             #expect(try await store.tasks(all) == batch.createdTasks.filter { !isOld($0) })
-            #expect(try await store.purge(limits).isEmpty)
+            #expect(try await store.purge(limits).files.isEmpty)
         }
     }
 
@@ -153,6 +153,40 @@ import Testing
         #expect(try await store.oldestEvent(of: .tenant(World.alice)) == 6)
         let query = EventQuery(stream: .session(session), after: 0, limit: .max)
         #expect(try await store.events(query).count == MemoryStore.eventLimit)
+    }
+
+    @Test(arguments: StoreKind.allCases)
+    func `a session goes when its last task and event are gone, and is named (S-11)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            for _ in 0..<1200 {
+                batch.createdTasks.append(
+                    world.makeTask(in: session).completed(at: Timestamp(milliseconds: 10)))
+            }
+            let event = world.event(.didBecomeInvalid(nil), of: nil, in: session)
+            batch.events = [event]
+            var record = try #require(batch.sessions.first)
+            record.state = .invalid
+            record.invalidatedAt = Timestamp(milliseconds: 10)
+            record.lastSequence = event.sequence
+            batch.sessions = [record]
+            try await store.commit(batch)
+            var limits = RetentionLimits.none
+            limits.sessionsInvalidBefore = Timestamp(milliseconds: 20)
+            limits.tasksCompletedBefore = Timestamp(milliseconds: 20)
+            // Events are told from tasks that are gone, and the session stays with them.
+            #expect(try await store.purge(limits).sessions.isEmpty)
+            #expect(try await store.load().sessions.count == 1)
+            limits.eventsBefore = Timestamp(milliseconds: event.at.milliseconds + 1)
+            #expect(try await store.purge(limits).sessions == [record.id])
+            #expect(try await store.load().sessions.isEmpty)
+            let all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases), limit: 500)
+            #expect(try await store.tasks(all).isEmpty)
+        }
     }
 }
 

@@ -55,11 +55,11 @@ extension Gateway {
     /// Forgets files that nobody has used for their time to live, unless a live task sends them.
     func purgeFiles() async {
         let now = parts.clock.now
+        let expired = stagedFiles.values.filter { expiry(of: $0) <= now }
+        guard !expired.isEmpty else { return }
         let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
         let used = Set(sent).union(fileUploads.keys)
-        for file in stagedFiles.values where expiry(of: file) <= now && !used.contains(file.id) {
-            await forget(file)
-        }
+        for file in expired where !used.contains(file.id) { await forget(file) }
     }
 
     /// Holds the records against what the disk has, at a start.

@@ -91,10 +91,11 @@ extension Gateway {
     }
 
     /// Forgets what has outlived its time; removes files that belong to nobody.
+    ///
+    /// In slices, whatever there is to forget: the loop serves everybody in between.
     func keepHouse() async {
+        await inSlices(Array(sessions.values)) { $0.tidy(at: parts.clock.now) }
         let now = parts.clock.now
-        tidySessions()
-        for session in sessions.values where isExpired(session.record, at: now) { forget(session) }
         do {
             let limits = RetentionLimits(
                 tasksCompletedBefore: now.earlier(by: limits.taskRetention),
@@ -103,14 +104,11 @@ extension Gateway {
                 sessionsInvalidBefore: now.earlier(by: limits.taskRetention),
                 creationsBefore: now.earlier(by: .seconds(86_400)))
             for journal in [durable, volatile] {
-                for task in try await journal.store.purge(limits) {
-                    forgetting += 1
-                    for session in sessions.values { session.unnamedFiles[task] = nil }
-                    discardPart(of: task)
-                }
+                await leave(try await journal.store.purge(limits))
             }
             cache.removeAll { task in
-                task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
+                sessions[task.session] == nil
+                    || task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
             }
             await purgeFiles()
             try await sweepFiles()
@@ -119,10 +117,35 @@ extension Gateway {
         }
     }
 
-    /// Whether a session has outlived its last event as long as its results may.
-    private func isExpired(_ record: SessionRecord, at now: Timestamp) -> Bool {
-        guard let end = record.invalidatedAt, record.isPersistent else { return false }
-        return end < now.earlier(by: limits.taskRetention)
+    /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and are gone.
+    private func leave(_ forgotten: Forgotten) async {
+        forgetting += 1
+        for session in forgotten.sessions {
+            sessions[session] = nil
+            hub.forget(session)
+        }
+        let folder = parts.folder
+        for start in stride(from: 0, to: forgotten.files.count, by: Gateway.sliceSize) {
+            let tasks = forgotten.files[
+                start..<min(forgotten.files.count, start + Gateway.sliceSize)]
+            // Awaited, so that what is left of a thousand others is not in line at once; the sweep takes what stays.
+            _ = try? await parts.files.run { for task in tasks { try? folder.remove(task) } }
+        }
+        // Only ephemeral sessions have any: few, and with few tasks that are so old.
+        let tasks = Set(forgotten.files)
+        await inSlices(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { session in
+            session.unnamedFiles = session.unnamedFiles.filter { !tasks.contains($0.key) }
+        }
+    }
+
+    private static let sliceSize = 256
+
+    /// Does something with each of many, a slice at a turn of the loop.
+    private func inSlices<Item>(_ items: [Item], _ body: (Item) -> Void) async {
+        for start in stride(from: 0, to: items.count, by: Gateway.sliceSize) {
+            if start > 0 { await LoopActor.nextTurn() }
+            for item in items[start..<min(items.count, start + Gateway.sliceSize)] { body(item) }
+        }
     }
 
     func forget(_ session: LiveSession) {
@@ -141,7 +164,8 @@ extension Gateway {
         guard sweptFilesAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
         let folder = parts.folder
         let oldest = parts.clock.now.earlier(by: limits.partRetention)
-        for entry in try await parts.files.run({ try folder.entries() }) {
+        for (number, entry) in try await parts.files.run({ try folder.entries() }).enumerated() {
+            if number % Gateway.sliceSize == 0 { await LoopActor.nextTurn() }
             switch entry.owner {
             case .task where entry.kind == .kept:
                 guard entry.modified < oldest else { continue }
@@ -153,10 +177,9 @@ extension Gateway {
             case .file(let file):
                 guard sweptFilesAt == nil, stagedFiles[file] == nil else { continue }
             case .entry(let response):
-                guard sweptFilesAt == nil,
+                guard sweptFilesAt == nil, try await !durable.store.knows(response),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })
                 else { continue }
-                if try await durable.store.knows(response) { continue }
             }
             let (id, kind) = (entry.owner.id, entry.kind)
             parts.files.submit { try? folder.remove(id, kind) }  // or the next round does

@@ -43,8 +43,9 @@ public protocol Store: Sendable {
     /// several stores that share a stream the greatest answer counts. Nil when the stream is not
     /// known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
-    /// Removes what has outlived its time, and returns what lay in files (R-8, S-60).
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID]
+    /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and so that a crash between
+    /// two of them leaves nothing that the next call would not remove.
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
 }
 
 /// Why a store did not do it.
@@ -254,6 +255,17 @@ public struct EventQuery: Sendable {
         self.after = after
         self.limit = limit
     }
+}
+
+/// What a store has forgotten because its time was over.
+public struct Forgotten: Sendable {
+    /// Tasks whose contents lie in files, which are to go now.
+    public var files: [TaskID] = []
+    /// Sessions, with all that belonged to them.
+    public var sessions: [SessionID] = []
+
+    /// Nothing yet.
+    public init() {}
 }
 
 /// How long results and events are kept (R-8, S-60).

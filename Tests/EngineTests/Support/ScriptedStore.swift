@@ -15,6 +15,7 @@ final class ScriptedStore: Store {
         var newest: [SessionID: Int64] = [:]
         var hasFailed = false
         var cacheReadCount = 0
+        var forgotten = Forgotten()
     }
 
     /// What a crash leaves.
@@ -79,6 +80,9 @@ final class ScriptedStore: Store {
         }
         for reader in waiting { reader.resume() }
     }
+
+    /// The next purge tells of these, too.
+    func forget(_ forgotten: Forgotten) { state.withLock { $0.forgotten = forgotten } }
 
     // MARK: Store
 
@@ -164,7 +168,14 @@ final class ScriptedStore: Store {
         try await disk.oldestEvent(of: stream)
     }
 
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
-        try await disk.purge(limits)
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        let more = state.withLock { state in
+            defer { state.forgotten = Forgotten() }
+            return state.forgotten
+        }
+        var forgotten = try await disk.purge(limits)
+        forgotten.files += more.files
+        forgotten.sessions += more.sessions
+        return forgotten
     }
 }
