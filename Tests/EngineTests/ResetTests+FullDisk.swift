@@ -37,7 +37,11 @@ extension ResetTests {
         try Data(repeating: 0, count: 700 << 10).write(to: URL(fileURLWithPath: filler))
         let rest = directory.file("rest")
         while (try? Data(repeating: 0, count: 4096).append(to: rest)) != nil {}
-        if isFlushed { try await house.gateway.flush(session, of: house.tenant) }
+        if isFlushed {
+            await #expect(throws: GatewayError.diskFull) {
+                try await house.gateway.flush(session, of: house.tenant)
+            }
+        }
         // The part that could not be written fills its block, and that cannot be written either.
         attempt.body(Array(bytes[1000..<100_000]))
         try await eventually("a full disk") {

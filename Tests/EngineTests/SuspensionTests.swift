@@ -226,6 +226,41 @@ struct SuspensionTests {
         #expect(try await house.task(task).metrics.transactions.count == 2)
     }
 
+    @Test @LoopActor
+    func `a suspended download whose sync fails is over, and is not synced again (R-6)`()
+        async throws
+    {
+        let (house, session) = try await openShort()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 200_000))
+        try await eventually("the part") { try FailingSync.open(in: house.directory) }
+        _ = try await house.gateway.suspend(task, of: house.tenant)
+        let error = try await house.recorder.end(of: task)
+        #expect(error?.code == -3003)
+        await house.quiet()
+        try await eventually("the part to go") { try house.files().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `a flush whose sync fails is not answered as if all were well (R-6, S-13)`() async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let task = try await house.create(try house.spec(.download), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 200_000))
+        try await eventually("the part") { try FailingSync.open(in: house.directory) }
+        await #expect(throws: GatewayError.self) {
+            try await house.gateway.flush(session, of: house.tenant)
+        }
+        let error = try await house.recorder.end(of: task)
+        #expect(error?.code == -3003)
+    }
+
     @Test(arguments: [10_000, 200_000]) @LoopActor
     func `a suspended download gives its slot up, and goes on by range (S-32)`(
         received: Int

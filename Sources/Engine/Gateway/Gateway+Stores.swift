@@ -179,9 +179,11 @@ extension Gateway {
         let flushing = session.runners.values.map { runner in
             LoopActor.start { await runner.flush() }
         }
-        for task in flushing { await task.value }
+        var failure: FileError?
+        for task in flushing { failure = await task.value ?? failure }
         session.tidy(at: parts.clock.now)
         try await session.journal.acknowledged()
+        if let failure { throw failure.isOutOfSpace ? .diskFull : .store(.failed("\(failure)")) }
     }
 
     /// A session that takes changes (S-11), and room to note them.

@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -241,18 +242,22 @@ extension TaskRunner {
     // MARK: Checkpoints
 
     /// Brings what has come of an outstanding download to the disk, for good, and notes it (S-13).
-    func flush() async {
+    ///
+    /// - Returns: why it is not there, if it is not; what a full disk has not taken comes when there is room.
+    func flush() async -> FileError? {
         guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,
             record.type == .download, machine.phase != .finishing, machine.phase != .completed
-        else { return }
+        else { return nil }
         let point = resumePoint
         do {
             try await spool.flush()
         } catch {
             send(.failed(.cannotWrite("\(error)")))
-            return
+            return error as? FileError ?? FileError("flush", code: 0)
         }
+        guard !spool.isWaitingForRoom else { return FileError("pwrite", code: ENOSPC) }
         if let point { note(point, in: spool) }
+        return nil
     }
 
     /// What of a spool is on disk for good; what is known of it already is never taken back.
@@ -292,6 +297,9 @@ extension TaskRunner {
             try await spool.settle()
         } catch {
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
+            // It is not gone on with: the next sync would be told that all is well. Of a task that is left to the
+            // next start, the record tells of what was there before.
+            send(.failed(.cannotWrite("\(error)")))
             return
         }
         guard case .spool(let current) = sink, current === spool, machine.phase != .completed
