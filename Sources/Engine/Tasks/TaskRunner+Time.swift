@@ -60,17 +60,31 @@ extension TaskRunner {
 
     func armTimeouts() {
         guard machine.phase != .completed, !isParking, let next = timeouts.nextDeadline else {
+            isOverdue = false
             timeoutTimer.cancel()
             return
         }
+        if isOverdue, next.instant <= services.clock.uptime { return }  // about to be judged
+        isOverdue = false
         timeoutTimer.arm(after: max(.zero, next.instant - services.clock.uptime))
     }
 
+    /// A time-out is judged after the sockets were read: bytes may have been waiting there, as they do when the process
+    /// or its machine stood still for longer than the time-out.
     func checkTimeouts() {
-        guard let timer = timeouts.expired(at: services.clock.uptime) else {
+        let uptime = services.clock.uptime
+        guard let timer = timeouts.expired(at: uptime), let deadline = timeouts.nextDeadline else {
             armTimeouts()  // bytes have moved since the timer was armed
             return
         }
+        guard isOverdue else {
+            isOverdue = true
+            // A loop that comes late has many sockets to read, and turns to take for them.
+            let isLate = uptime - deadline.instant > .milliseconds(100)
+            timeoutTimer.arm(after: isLate ? .seconds(1) : .zero)
+            return
+        }
+        isOverdue = false
         switch timer {
         case .request where machine.phase == .attempting:
             stopAttempt()

@@ -112,6 +112,8 @@ final class TaskRunner {
     var contentWaiters: [CheckedContinuation<Void, Never>] = []
 
     var timeouts: TimeoutClock
+    /// Whether a time-out has run out and waits for the sockets to be read.
+    var isOverdue = false
     private(set) lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
     var beginTimer: LoopTimer?
     var graceTimer: LoopTimer?
