@@ -62,7 +62,7 @@ struct NewRequestDraft {
     ) async throws(Problem) -> RequestRecord {
         var draft = request
         draft.sensitiveHeaders += proposed.sensitiveHeaders.filter { name in
-            !request.sensitiveHeaders.contains { $0.equalsIgnoringCase(name) }
+            !request.sensitiveHeaders.contains { $0.lowercased() == name.lowercased() }
         }
         let url: WebURL
         do {
@@ -142,18 +142,20 @@ extension RequestSources {
 extension RequestDraft {
     /// Puts the proposed values in place of what hides them (S-80).
     fileprivate mutating func restoreHeaders(from proposed: RequestRecord) {
+        let hidden = SensitiveNames(marking: proposed.sensitiveHeaders)
         var counts: [String: Int] = [:]
-        headers = HeaderList(
-            headers.fields.map { field in
-                guard field.value == redacted else { return field }
+        var restored = HeaderList()
+        for field in headers.fields {
+            var value = field.value
+            if value == redacted, hidden.contains(field.name) {
                 let values = proposed.headers.values(of: field.name)
                 let index = counts[field.name.lowercased(), default: 0]
                 counts[field.name.lowercased()] = index + 1
-                guard HeaderRules.isSensitive(field.name, marked: proposed.sensitiveHeaders),
-                    index < values.count
-                else { return field }
-                return HeaderField(field.name, values[index])
-            })
+                if index < values.count { value = values[index] }
+            }
+            restored.append(field.name, value)
+        }
+        headers = restored
     }
 }
 
