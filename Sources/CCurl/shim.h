@@ -64,6 +64,12 @@ static inline CURLcode ccurl_get_offset(CURL *easy, CURLINFO info, curl_off_t *v
 static inline CURLcode ccurl_get_string(CURL *easy, CURLINFO info, const char **value) {
     return curl_easy_getinfo(easy, info, value);
 }
+/* The socket of the connection that was used last; CURL_SOCKET_BAD where it is closed. */
+static inline curl_socket_t ccurl_get_socket(CURL *easy) {
+    curl_socket_t value = CURL_SOCKET_BAD;
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &value) == CURLE_OK ? value
+                                                                              : CURL_SOCKET_BAD;
+}
 /* The SSL of the connection in use; null without one, or where it is not OpenSSL's. */
 static inline void *ccurl_get_ssl(CURL *easy) {
     struct curl_tlssessioninfo *session = NULL;

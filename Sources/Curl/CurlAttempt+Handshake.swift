@@ -18,14 +18,60 @@ extension CurlAttempt {
     /// trusts nor what it presents (security.md §6).
     func mayUseConnection() -> Bool {
         guard request.url.isSecure else { return true }
-        handshake = easy?.ssl.flatMap(HandshakeCallbacks.handshake)
+        let ssl = easy?.ssl
+        handshake = ssl.flatMap(HandshakeCallbacks.handshake)
         guard let handshake, handshake.serves(request) else {
             needsFreshConnection = true
             return false
         }
+        if let ssl { HandshakeCallbacks.limitReading(of: ssl, by: handshake) }
+        guard mayUseProtocol(ssl.flatMap(HandshakeCallbacks.protocolName)) else { return false }
         // In TLS 1.3 the server's verdict about the certificate comes behind the handshake, and libcurl may find the
         // connection broken before it has read it: then it reads when it closes (measured).
         if awaitsVerdict { keepConnectionAtEnd(false) }
+        return true
+    }
+
+    /// Whether the request may go out in what the server has chosen.
+    private func mayUseProtocol(_ name: String?) -> Bool {
+        isProtocolChosen = name != nil
+        let origin = request.url.origin
+        switch offer {
+        case .shared: break
+        case .http1 where name == nil && request.usesFreshConnection && !isRefused:
+            // A body that is sent once only is not sent to find out what the server makes of it.
+            isRefused = true
+            offer = .http2Apart
+            needsFreshConnection = true
+            return false
+        case .http1: break
+        case .http2Apart:
+            pool?.origins.note(origin, hasOnlyHTTP2: name == "h2")
+            // What may have been lost with the connection before goes out again to nobody else.
+            isLost = isRefused && name != "h2" && !request.usesFreshConnection
+        }
+        return !isLost
+    }
+
+    /// Whether the attempt begins anew with HTTP/2, now that the server has refused HTTP/1.1: by the alert for it (RFC 7301
+    /// §3.2), or by making nothing of a request in a protocol that it has not agreed to.
+    func isRefusingHTTP1(after code: CURLcode) -> Bool {
+        guard offer == .http1, request.url.isSecure, !request.needsHTTP1, !isRefused, !wasAnswered,
+            !wasDenied, !isEnding, handshake?.question == nil
+        else { return false }
+        let noProtocol = 120
+        let codes = [
+            CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_UNSUPPORTED_PROTOCOL,
+            CURLE_WEIRD_SERVER_REPLY,
+        ]
+        let isIgnored = hasBegunRequest && !isProtocolChosen && codes.contains(code)
+        // Any other alert says what is wrong.
+        guard handshake?.alert == noProtocol || isIgnored && handshake?.alert == nil else {
+            return false
+        }
+        isRefused = true
+        offer = .http2Apart
+        noteEarlierRequest()
         return true
     }
 

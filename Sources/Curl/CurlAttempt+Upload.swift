@@ -10,15 +10,13 @@ internal import Semantics
 /// connection is closed, which is what RFC 9112 §9.3 leaves to a server that answers without reading on. libcurl stops
 /// sending by itself where the status is 300 or more, or the connection closes after the response; else it goes on. While
 /// sending is paused it does not see any of this, nor that the connection is lost (measured, 7.88.1): it stops
-/// watching the socket, and the attempt would wait for its source. That it has stopped watching is how it is noticed here,
-/// where the socket is not shared.
+/// watching the socket, and the attempt would wait for its source. That it has stopped watching is how it is noticed here:
+/// whoever sends a body shares its socket with nobody.
 extension CurlAttempt {
     /// The state of sending.
     @LoopActor
     final class Upload {
         let body: PulledBody
-        /// Whether what libcurl waits for at the socket tells of this attempt.
-        fileprivate let hasOwnConnection: Bool
         /// Not sending for the rest of this turn of the loop, so that others get theirs.
         var isYielding = false
         /// Sockets at which libcurl waits for input on behalf of this attempt.
@@ -33,10 +31,7 @@ extension CurlAttempt {
         fileprivate var seemsOver = false
         fileprivate var isLooking = false
 
-        init(_ body: PulledBody, hasOwnConnection: Bool) {
-            self.body = body
-            self.hasOwnConnection = hasOwnConnection
-        }
+        init(_ body: PulledBody) { self.body = body }
 
         /// Whether libcurl may not ask for more of the body.
         var isResting: Bool { isYielding || body.isWaiting }
@@ -44,6 +39,7 @@ extension CurlAttempt {
         /// A connection is made.
         func connects() {
             isConnectionNew = true
+            inputs = []
             begin()
         }
 
@@ -97,7 +93,10 @@ extension CurlAttempt {
         sentByteCount = sent
         clock.bodySent()
         observer.attemptDidMove()
-        observer.attemptDidSend(total: sent)
+        if sent > toldByteCount {
+            toldByteCount = sent
+            observer.attemptDidSend(total: sent)
+        }
         return true
     }
 
@@ -128,7 +127,7 @@ extension CurlAttempt {
 
     /// Looks for it when libcurl is off the stack.
     func lookForEndSoon() {
-        guard let upload, upload.hasOwnConnection, !upload.isLooking else { return }
+        guard let upload, !upload.isLooking else { return }
         upload.isLooking = true
         LoopActor.later { [self] in
             upload.isLooking = false
@@ -181,7 +180,7 @@ extension CurlAttempt {
         return (nil, reader.isChunked && request.url.isSecure)
     }
 
-    private func isOpen(_ socket: CInt?) -> Bool {
+    func isOpen(_ socket: CInt?) -> Bool {
         guard let socket else { return false }
         var byte: UInt8 = 0
         let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

@@ -10,7 +10,9 @@ internal import Semantics
 @LoopActor
 final class CurlAttempt: Attempt {
     let request: AttemptRequest
-    private let gate: EgressGate
+    /// Which versions of HTTP are offered.
+    var offer: ProtocolOffer
+    let gate: EgressGate
     let share: FairShare
     /// Holds the pool until the end.
     private(set) var pool: CurlPool?
@@ -20,11 +22,11 @@ final class CurlAttempt: Attempt {
     var clock = AttemptClock()
     private var metricsAtEnd: TransactionMetrics?
 
-    private(set) var reader = ResponseHeadReader()
+    var reader = ResponseHeadReader()
     private var headIsTaken = false
     /// A head that may not be the last one.
-    private var heldHead: ResponseHead?
-    private var conversation: Conversation
+    var heldHead: ResponseHead?
+    var conversation: Conversation
     /// libcurl has ended the transfer without an error, but the head that was held is not taken yet.
     private var isOver = false
     var tunnel: Tunnel
@@ -32,8 +34,16 @@ final class CurlAttempt: Attempt {
     var handshake: Handshake?
     /// The connection that libcurl has chosen does not serve this attempt: it begins anew on another one.
     var needsFreshConnection = false
+    /// The connection is there, and nothing else was wanted.
+    var hasConnected = false
+    /// The server has said which protocol it speaks, on the connection that was used last.
+    var isProtocolChosen = false
+    /// It has refused HTTP/1.1, and HTTP/2 is tried.
+    var isRefused = false
+    /// The request has been sent again already, in another transfer.
+    var isRepetition = false
     /// Whether a line of a response has come: from there on libcurl does not send the request again.
-    private(set) var wasAnswered = false
+    var wasAnswered = false
     /// How many of the bytes that libcurl delivers next were taken already.
     private var takenAhead = 0
     /// Not receiving, by a verdict or by `pause()`.
@@ -46,8 +56,9 @@ final class CurlAttempt: Attempt {
     var isYielding = false
     /// The content, where it is decoded: see `CurlAttempt+Decoding`.
     private(set) var codedContent: CodedContent?
-    /// How much of the request's body has left.
+    /// How much of the request's body has left, of this request and of the one before that told most.
     var sentByteCount: Int64 = 0
+    var toldByteCount: Int64 = 0
     /// Sending a body that is pulled: see `CurlAttempt+Upload`.
     let upload: Upload?
     /// What a SOCKS proxy is told in place of the host; set before the attempt begins.
@@ -56,18 +67,22 @@ final class CurlAttempt: Attempt {
     private var tried: [IPAddress] = []
 
     // Why a callback ended the transfer, if one did.
-    private var wasDenied = false
+    var wasDenied = false
     private(set) var wasStopped = false
-    private var fault: String?
+    var fault: String?
+    /// The connection was lost, and the request may not be sent again.
+    var isLost = false
     /// The response is whole as far as can be told, and no further.
-    private var isUnverified = false
+    private(set) var isUnverified = false
 
     init(
-        _ request: AttemptRequest, pool: CurlPool, gate: EgressGate, share: FairShare,
+        _ request: AttemptRequest, _ offer: ProtocolOffer, pool: CurlPool, gate: EgressGate,
+        share: FairShare,
         sendBufferSize: Int, observer: any AttemptObserver
     ) {
         self.share = share
         self.request = request
+        self.offer = offer
         self.pool = pool
         self.gate = gate
         self.observer = observer
@@ -75,7 +90,7 @@ final class CurlAttempt: Attempt {
         tunnel = Tunnel(request)
         upload = PulledBody(request.body, bufferSize: sendBufferSize).map {
             // See `setConnection`.
-            Upload($0, hasOwnConnection: request.mayPause || !request.url.isSecure)
+            Upload($0)
         }
     }
 
@@ -172,6 +187,7 @@ final class CurlAttempt: Attempt {
         }
         if !wasAnswered { answerBegins() }
         wasAnswered = true
+        clock.answered()
         let step = reader.take(line)
         guard !headIsTaken else {
             if case .malformed(let sentence) = step { return fail(sentence) }
@@ -232,29 +248,8 @@ final class CurlAttempt: Attempt {
         tried.append(address.ip)
         upload?.connects()
         tunnel.connects()
+        clock.connects(sent: requestSize)
         return address.makeSocket()
-    }
-
-    /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that was kept.
-    func mayRequest(address: String, port: Int) -> Bool {
-        guard observer != nil, !isEnding else { return false }
-        guard !address.isEmpty else {
-            // libcurl 7.88 does not say where a connection leads that others of HTTP/2 share behind a tunnel (measured).
-            needsFreshConnection = true
-            return false
-        }
-        wasDenied = !gate.mayRequest(address: address, port: port)
-        guard !wasDenied, mayUseConnection() else { return false }
-        guard conversation.begin() else {
-            fault = Conversation.endless
-            return false
-        }
-        // What was answered until now has been answered by libcurl.
-        tunnel.isOpen()
-        reader = ResponseHeadReader()
-        heldHead = nil
-        wasAnswered = false
-        return rewindBody()
     }
 
     func obey(_ verdict: FlowVerdict) -> FlowVerdict {
@@ -275,7 +270,9 @@ final class CurlAttempt: Attempt {
     }
 
     /// A verdict has ended the transfer; libcurl may go on for the rest of the turn, where it was told while unpausing.
-    var isEnding: Bool { wasStopped || fault != nil || codedContent?.fault != nil }
+    var isEnding: Bool {
+        wasStopped || hasConnected || isLost || fault != nil || codedContent?.fault != nil
+    }
 
     private func fail(_ sentence: String) -> FlowVerdict {
         fault = sentence
@@ -292,7 +289,11 @@ final class CurlAttempt: Attempt {
     /// libcurl has ended the transfer, or refuses to go on with it.
     func end(_ code: CURLcode) {
         guard let easy, !isOver else { return }
-        if needsFreshConnection, observer != nil { return beginAnew(instead: easy) }
+        if observer != nil,
+            needsFreshConnection || isRefusingHTTP1(after: code) || isRepeated(after: code)
+        {
+            return beginAnew(instead: easy)
+        }
         settle(error(code, easy))
     }
 
@@ -345,7 +346,8 @@ final class CurlAttempt: Attempt {
     }
 
     private func error(_ code: CURLcode, _ easy: EasyHandle) -> TransferError? {
-        if wasStopped { return nil }
+        if wasStopped || hasConnected { return nil }
+        if isLost { return .unanswered.at(request.url.string) }
         if let fault { return .badServerResponse(fault).at(request.url.string) }
         if codedContent?.fault != nil { return contentError }
         if let fault = upload?.body.fault, code != CURLE_OK { return fault.at(request.url.string) }
@@ -371,21 +373,10 @@ final class CurlAttempt: Attempt {
             of: failure, on: easy, wasDenied: wasDenied, tried: tried, of: request)
     }
 
-    /// RFC 9112 §6.3: without a length and without chunks, the end of the connection is the end of the body.
-    private var isLengthVerified: Bool {
-        guard let head = reader.head, !wasStopped, !isUnverified else { return false }
-        return hasNoBody(head) || !head.httpVersion.hasPrefix("1.") || reader.isChunked
-            || reader.contentLength != nil
-    }
-
-    func hasNoBody(_ head: ResponseHead) -> Bool {
-        request.method == "HEAD" || head.status == 204 || head.status == 304
-    }
-
     /// The bytes of all requests so far, those to a proxy included.
-    private var requestSize: Int { easy?.long(CURLINFO_REQUEST_SIZE) ?? 0 }
+    var requestSize: Int { easy?.long(CURLINFO_REQUEST_SIZE) ?? 0 }
 
-    private func collectMetrics() -> TransactionMetrics {
+    func collectMetrics() -> TransactionMetrics {
         guard let easy else { return clock.metrics(of: request) }
         var metrics = clock.metrics(of: request, easy, status: reader.head?.status)
         // libcurl counts the framing of chunks too.

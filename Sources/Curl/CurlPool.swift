@@ -20,6 +20,7 @@ final class CurlPool: ConnectionPool {
     private var idleTimer: LoopTimer?
     private var wasUsed = false
 
+    let origins: OriginBook
     private let share: FairShare
     private let tickets: Tickets
     private let addresses: AddressBook
@@ -28,6 +29,7 @@ final class CurlPool: ConnectionPool {
         _ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets,
         addresses: AddressBook
     ) {
+        origins = OriginBook()
         self.share = share
         self.tickets = tickets
         self.addresses = addresses
@@ -38,6 +40,7 @@ final class CurlPool: ConnectionPool {
 
     /// The pool of one attempt, under the rules of another one.
     private init(apartFrom pool: CurlPool) {
+        origins = pool.origins
         share = pool.share
         tickets = pool.tickets
         addresses = pool.addresses
@@ -49,16 +52,18 @@ final class CurlPool: ConnectionPool {
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
         precondition(multi?.isActing != true, "an attempt is started from inside libcurl")
         // For every request but the first one libcurl takes any connection that it has (measured).
-        let isApart = request.usesFreshConnection && Conversation(request).needsAnswers && !isClosed
-        return (isApart ? CurlPool(apartFrom: self) : self).run(request, observer)
+        let isFresh = request.usesFreshConnection && Conversation(request).needsAnswers
+        let offer = ProtocolOffer(request, origins)
+        let isApart = (isFresh || offer == .http2Apart) && !isClosed
+        return (isApart ? CurlPool(apartFrom: self) : self).run(request, offer, observer)
     }
 
     private func run(
-        _ request: AttemptRequest, _ observer: any AttemptObserver
+        _ request: AttemptRequest, _ offer: ProtocolOffer, _ observer: any AttemptObserver
     ) -> CurlAttempt {
         let attempt = CurlAttempt(
-            request, pool: self, gate: gate, share: share, sendBufferSize: common.sendBufferSize,
-            observer: observer)
+            request, offer, pool: self, gate: gate, share: share,
+            sendBufferSize: common.sendBufferSize, observer: observer)
         if let refusal = refusal(of: request) {
             attempt.endSoon(refusal)
             return attempt
@@ -151,7 +156,8 @@ final class CurlPool: ConnectionPool {
     func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
         var request = attempt.request
         request.usesFreshConnection = true
-        let pool = Conversation(request).needsAnswers ? CurlPool(apartFrom: self) : self
+        let isApart = Conversation(request).needsAnswers || attempt.offer == .http2Apart
+        let pool = isApart ? CurlPool(apartFrom: self) : self
         let fresh = try pool.makeHandle(for: request, Tickets.Proofs(), attempt)
         attempts[easy.raw] = nil
         multi?.remove(easy)
@@ -225,7 +231,7 @@ final class CurlPool: ConnectionPool {
         } catch {
             throw .malformedURL
         }
-        try easy.setConnection(request)
+        try easy.setConnection(request, attempt.offer)
         try easy.setDestination(url, request, address: attempt.address)
         if request.url.isSecure {
             try easy.setSecurity(

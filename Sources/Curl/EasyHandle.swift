@@ -170,6 +170,12 @@ final class EasyHandle {
     /// The SSL of the connection in use, which is the connection's; nil without one.
     var ssl: OpaquePointer? { ccurl_get_ssl(raw).map { OpaquePointer($0) } }
 
+    /// The socket of the connection that was used last; nil where it is closed.
+    var socket: CInt? {
+        let socket = ccurl_get_socket(raw)
+        return socket == ccurl_socket_bad ? nil : socket
+    }
+
     /// What libcurl wrote about the failure; the code's own sentence where it wrote nothing.
     func words(for failure: CurlFailure) -> String {
         errorText.pointee == 0 ? failure.words : String(cString: errorText)

@@ -11,6 +11,8 @@ final class FairShare {
     private static let bytesPerTurn = 256 << 10
     /// Of decoding: as fast as most contents are, and a turn's share is a millisecond of it.
     private static let bytesPerMicrosecond = 256
+    /// What a piece costs beside its bytes, in bytes: chunks of one byte each are work, too.
+    private static let bytesPerPiece = 1 << 10
 
     private var left = FairShare.bytesPerTurn
     private var isRefillDue = false
@@ -33,7 +35,7 @@ final class FairShare {
     /// Takes what was moved from the share of this turn.
     func spend(_ byteCount: Int) {
         guard byteCount > 0 else { return }
-        left -= byteCount
+        left -= byteCount + FairShare.bytesPerPiece
         guard !isRefillDue else { return }
         // A timer, and not `later`: the sockets of everybody are looked at before it fires.
         isRefillDue = true

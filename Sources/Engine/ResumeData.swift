@@ -55,6 +55,7 @@ struct ResumeData: Equatable, Sendable {
             json.member("timeoutInterval", request.timeoutInterval)
             json.member("tag", point.validators.tag?.description)
             json.member("date", point.validators.date)
+            json.member("modified", point.validators.modified)
             json.member("total", point.total ?? unknownSize)
             json.array("received") { json in
                 for range in point.received {
@@ -74,7 +75,7 @@ struct ResumeData: Equatable, Sendable {
         var headers = HeaderList()
         var sensitiveHeaders: [String] = []
         var timeoutInterval: Double?
-        var (tag, date): (EntityTag?, String?) = (nil, nil)
+        var (tag, date, modified): (EntityTag?, String?, String?) = (nil, nil, nil)
         var total = unknownSize
         var offsets: [Int64] = []
         try reader.object { reader, name throws(JSONError) in
@@ -99,6 +100,7 @@ struct ResumeData: Equatable, Sendable {
                 }
             case "tag": tag = try reader.optionalString().flatMap(EntityTag.init)
             case "date": date = try reader.optionalString()
+            case "modified": modified = try reader.optionalString()
             case "total": total = try reader.int64(in: -1 ... .max)
             case "received":
                 try reader.array { r throws(JSONError) in
@@ -112,7 +114,7 @@ struct ResumeData: Equatable, Sendable {
         where offsets[index] < offsets[index + 1] {
             received.append(offsets[index]..<offsets[index + 1])
         }
-        let validators = EntityValidators(tag: tag, date: date)
+        let validators = EntityValidators(tag: tag, date: date, modified: modified)
         guard let part, let url,
             let entity = RangedEntity(
                 validators: validators, total: total == unknownSize ? nil : total),

@@ -58,6 +58,11 @@ public enum CurlErrorTable {
         rows.indices.contains(curlCode) ? rows[curlCode] : nil
     }
 
+    /// Whether a CURLcode tells of a connection that was lost, whatever the reason.
+    public static func isLostConnection(_ curlCode: Int) -> Bool {
+        row(curlCode)?.meaning == .error(.networkConnectionLost)
+    }
+
     /// The error of a transfer that ended with this CURLcode; nil for CURLE_OK.
     ///
     /// - Parameters:
@@ -152,7 +157,8 @@ public enum CurlErrorTable {
         Row(name: "FTP_WEIRD_PASV_REPLY", meaning: .error(.unknown)),
         Row(name: "FTP_WEIRD_227_FORMAT", meaning: .error(.unknown)),
         Row(name: "FTP_CANT_GET_HOST", meaning: .error(.unknown)),
-        Row(name: "HTTP2", meaning: .error(.cannotParseResponse)),
+        // Also where a connection closes (RFC 9113 §6.8): libcurl does not tell that from frames that are none.
+        Row(name: "HTTP2", meaning: .error(.networkConnectionLost)),
         Row(name: "FTP_COULDNT_SET_TYPE", meaning: .error(.unknown)),
         Row(name: "PARTIAL_FILE", meaning: .error(.networkConnectionLost)),
         Row(name: "FTP_COULDNT_RETR_FILE", meaning: .error(.unknown)),

@@ -75,7 +75,9 @@ extension RangeRequest {
     /// What an answer to this request is good for, from its head alone.
     public func judge(status: Int, headers: HeaderList) -> RangeAnswer {
         switch status {
-        case 200: .whole(isSameEntity: hasOurTag(headers))
+        case 200:
+            .whole(
+                isSameEntity: hasOurTag(headers) && !entity.validators.differInDate(from: headers))
         case 206: judgePart(headers)
         case 416: judgeRefusal(headers)
         default: .other
@@ -131,18 +133,13 @@ extension RangeRequest {
         }
     }
 
-    /// An answer need not repeat a validator that the request named; where it does, it must be the same one. The date
-    /// is looked at only where the tags tell nothing: servers of one name may have the same bytes from different days.
+    /// An answer need not repeat a validator that the request named; where it does, it must be the same one.
     private func contradictedValidator(_ headers: HeaderList) -> String? {
-        if entity.validators.tag != nil, headers.contains("ETag") {
-            return hasOurTag(headers) ? nil : "The content has another entity tag than before."
+        if entity.validators.tag != nil, headers.contains("ETag"), !hasOurTag(headers) {
+            return "The content has another entity tag than before."
         }
-        if let date = entity.validators.date, headers.contains("Last-Modified"),
-            headers.only("Last-Modified") != date
-        {
-            return "The content has another date of modification than before."
-        }
-        return nil
+        return entity.validators.differInDate(from: headers)
+            ? "The content has another date of modification than before." : nil
     }
 
     /// RFC 9110 §15.5.17. A 416 is never a result: the client did not ask for a range.

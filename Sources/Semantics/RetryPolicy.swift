@@ -82,8 +82,11 @@ extension RetryPolicy {
     ///
     /// The idempotent methods of RFC 9110 §9.2.2 do the same twice as once; others only where the client says so.
     public func mayRetry(method: String) -> Bool {
-        allowsNonIdempotent || Self.idempotentMethods.contains(method)
+        allowsNonIdempotent || Self.isIdempotent(method)
     }
+
+    /// Whether a request of this method does the same twice as once (RFC 9110 §9.2.2).
+    public static func isIdempotent(_ method: String) -> Bool { idempotentMethods.contains(method) }
 
     /// Whether a response of this status is a failure to the policy.
     public func retries(status: Int) -> Bool { statuses.contains(status) }

@@ -252,6 +252,8 @@ private final class Chain: AttemptObserver {
     func attemptDidReceiveInformational(_ head: Engine.ResponseHead) {}
     func attemptDidReceive(_ head: Engine.ResponseHead) -> FlowVerdict { .proceed }
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict { .proceed }
+    func attemptGoesOn(after request: TransactionMetrics) {}
+
     func attemptDidSend(total: Int64) {}
 
     func attemptDidEnd(_ end: AttemptEnd) {

@@ -14,6 +14,8 @@ final class Probe: AttemptObserver {
     private(set) var body: [UInt8] = []
     private(set) var bodyByteCount = 0
     private(set) var sent: [Int64] = []
+    /// Of the requests before the last one.
+    private(set) var earlier: [TransactionMetrics] = []
     private(set) var ends: [AttemptEnd] = []
     /// Set by the network; for tests that pause, resume and cancel.
     var attempt: (any Attempt)?
@@ -48,6 +50,8 @@ final class Probe: AttemptObserver {
         if keepsBody { body += bytes[..<count] }
         return verdict
     }
+
+    func attemptGoesOn(after request: TransactionMetrics) { earlier.append(request) }
 
     func attemptDidSend(total: Int64) { sent.append(total) }
 

@@ -209,6 +209,29 @@ import Testing
         let proof = ["request 3 PUT /b", "request 3 PUT /b"]
         #expect(try await origin.requests == ["request 2 GET /a"] + proof)
     }
+
+    @LoopActor
+    @Test func `an attempt that only connects sends nothing, and asks like any other`() async throws
+    {
+        let origin = try await TLSOrigin(SharedForge.servers.leaf())
+        let network = Network()
+        let asked = try await network.run(origin.url(), method: "PUT") {
+            $0.trust = .known([])
+            $0.onlyConnects = true
+        }
+        let leaf = try #require(asked.ends[0].serverTrust?.chain.first?.fingerprint)
+        let probe = try await network.run(origin.url(), method: "PUT") {
+            $0.trust = .known([origin.leaf(leaf, mustVerify: false)])
+            $0.onlyConnects = true
+        }
+        #expect(probe.error == nil && probe.offeredHeads.isEmpty)
+        #expect(probe.ends[0].metrics.requestStart == nil)
+        #expect(try await origin.requests.isEmpty)
+        let refused = try await network.run("http://127.0.0.1:\(try Decoy().port)/") {
+            $0.onlyConnects = true
+        }
+        #expect(refused.error?.kind == .url(.cannotConnectToHost))
+    }
 }
 
 extension AttemptEnd {

@@ -67,6 +67,53 @@ struct HandshakeTests {
     }
 
     @Test @LoopActor
+    func `a body that is sent once is asked for when the server is known (§5, S-39, S-75)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge, .bodyStream))
+        let task = try await house.create(
+            try house.spec(
+                .upload, "https://origin.test/a", method: "PUT",
+                body: .stream(length: unknownSize)), in: session)
+        let first = try await house.network.attempt(0)
+        #expect(first.request.onlyConnects && first.request.body == nil)
+        #expect(!house.recorder.has("task.needNewBodyStream", task))
+        first.ask(.serverTrust(HandshakeTests.trust(1, verifies: false)))
+        try await house.answer(task, HandshakeTests.accept(1))
+        let second = try await house.network.attempt(1)
+        #expect(second.request.onlyConnects && second.request.trust != .known([]))
+        second.end()
+        try await eventually("the question for the body") {
+            house.recorder.has("task.needNewBodyStream", task)
+        }
+        #expect(try await house.task(task).bodyGeneration == 1)
+        let pipe = try await house.gateway.openBody(
+            of: task, of: house.tenant, generation: 1, length: nil)
+        let third = try await house.network.attempt(2)
+        #expect(!third.request.onlyConnects && third.request.body != nil)
+        try await pipe.finish()
+        third.answer(200)
+        #expect(try await house.finished(task).error == nil)
+        #expect(try await house.task(task).bodyGeneration == 1)
+    }
+
+    @Test(arguments: [URLErrorCode.cannotConnectToHost, .secureConnectionFailed]) @LoopActor
+    func `a server that is not reached is an error before the body is asked for (S-39)`(
+        code: URLErrorCode
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.sessionChallenge, .bodyStream))
+        let task = try await house.create(
+            try house.spec(
+                .upload, "https://origin.test/a", method: "PUT",
+                body: .stream(length: unknownSize)), in: session)
+        try await house.network.attempt(0).end(.url(code))
+        #expect(try await house.finished(task).error?.kind == .url(code))
+        #expect(!house.recorder.has("task.needNewBodyStream", task))
+    }
+
+    @Test @LoopActor
     func `nobody is asked without the kind, and nothing but the system is trusted (S-75)`()
         async throws
     {

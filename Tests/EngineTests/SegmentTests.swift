@@ -75,6 +75,65 @@ struct SegmentTests {
             })
     }
 
+    /// How a server may answer a range wrongly.
+    enum WrongRange: CaseIterable, Sendable {
+        case withoutContentRange, otherRange, otherTotal, refused, refusedInSilence, parts, coded
+
+        @LoopActor
+        func answer(_ attempt: FakeAttempt, _ total: Int) {
+            let tag = HeaderList([HeaderField("ETag", "\"one\"")])
+            func part(_ fields: [(String, String)]) {
+                var headers = tag
+                for (name, value) in fields { headers.append(name, value) }
+                attempt.answer(206, headers, Array("wrong".utf8))
+            }
+            switch self {
+            case .withoutContentRange: part([])
+            case .otherRange: part([("Content-Range", "bytes 0-4/\(total)")])
+            case .otherTotal: part([("Content-Range", "bytes 0-4/5")])
+            case .refused: attempt.answer(416, ["Content-Range": "bytes */\(total)"])
+            case .refusedInSilence: attempt.answer(416)
+            case .parts: part([("Content-Type", "multipart/byteranges; boundary=x")])
+            case .coded:
+                part([("Content-Range", "bytes 0-4/\(total)"), ("Content-Encoding", "gzip")])
+            }
+        }
+    }
+
+    @Test(arguments: WrongRange.allCases, [true, false]) @LoopActor
+    func `a server that answers ranges wrongly is asked by one connection, for all of it (R-3)`(
+        wrong: WrongRange, isSlow: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session()
+        let bytes = Pattern.bytes(count: Self.length)
+        var attempts: [FakeAttempt] = []
+        house.network.onStart = { attempt in
+            attempts.append(attempt)
+            guard attempt.request.headers.first("Range") == nil else {
+                wrong.answer(attempt, Self.length)
+                return
+            }
+            attempt.head(
+                200,
+                [
+                    "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                    "Content-Length": String(Self.length),
+                ])
+            // The first one may still be on its way, or all there but its end.
+            guard !isSlow || attempts.count > 1 else { return }
+            attempt.body(bytes)
+            attempt.end()
+        }
+        let task = try await house.create(
+            try house.spec(.download) { $0.connections = 4 }, in: session)
+        let record = try await house.finished(task)
+        #expect(record.error == nil && record.countOfBytesReceived == Int64(Self.length))
+        #expect(try await house.read(task) == bytes)
+        #expect(attempts.count(where: { $0.request.headers.first("Range") == nil }) <= 2)
+        house.network.onStart = nil
+    }
+
     @Test @LoopActor
     func `connections never are more than the host may have (S-19)`() async throws {
         let scene = try await Scene(perHost: 3)

@@ -12,7 +12,7 @@ struct CurlErrorTableTests {
         ("REMOTE_ACCESS_DENIED", .unknown), ("FTP_ACCEPT_FAILED", .unknown),
         ("FTP_WEIRD_PASS_REPLY", .unknown), ("FTP_ACCEPT_TIMEOUT", .unknown),
         ("FTP_WEIRD_PASV_REPLY", .unknown), ("FTP_WEIRD_227_FORMAT", .unknown),
-        ("FTP_CANT_GET_HOST", .unknown), ("HTTP2", .cannotParseResponse),
+        ("FTP_CANT_GET_HOST", .unknown), ("HTTP2", .networkConnectionLost),
         ("FTP_COULDNT_SET_TYPE", .unknown), ("PARTIAL_FILE", .networkConnectionLost),
         ("FTP_COULDNT_RETR_FILE", .unknown), ("OBSOLETE20", .unknown), ("QUOTE_ERROR", .unknown),
         ("HTTP_RETURNED_ERROR", .badServerResponse), ("WRITE_ERROR", .cannotWriteToFile),

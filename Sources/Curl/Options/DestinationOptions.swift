@@ -46,7 +46,9 @@ extension EasyHandle {
     }
 
     /// How connections are made and shared.
-    func setConnection(_ request: AttemptRequest) throws(CurlFailure) {
+    func setConnection(
+        _ request: AttemptRequest, _ offer: ProtocolOffer
+    ) throws(CurlFailure) {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
         // The engine's timers end attempts (S-16, S-17); libcurl's own default of 300 s would end them first. What the
@@ -56,9 +58,7 @@ extension EasyHandle {
         // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
         try set(CURLOPT_QUICK_EXIT, 1)
         if request.usesFreshConnection { try set(CURLOPT_FRESH_CONNECT, 1) }
-        guard request.url.isSecure, !request.mayPause else {
-            // A paused HTTP/2 stream does not stop its socket: libcurl goes on reading for its neighbours, and
-            // buffers. So what may pause speaks HTTP/1.1, which gives it a connection of its own.
+        guard offer != .http1 else {
             try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
             return
         }

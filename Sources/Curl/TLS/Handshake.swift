@@ -26,6 +26,11 @@ final class Handshake {
     /// The alert that the server has sent (RFC 8446 §6).
     private(set) var alert: Int?
 
+    /// What is read of the connection in one turn of the loop. libcurl reads frames of HTTP/2 that bring nothing for as long
+    /// as there are some, without a word to anybody.
+    private static let bytesPerTurn = 256 << 10
+    private var readInTurn = 0
+
     init(host: String, trust: TrustPolicy, identity: IdentityPolicy) {
         self.host = host
         self.trust = trust
@@ -142,6 +147,14 @@ final class Handshake {
         question = .clientCertificate(
             distinguishedNames: CertificateReader.names(SSL_get0_peer_CA_list(connection)))
         return false
+    }
+
+    /// Whether more may be read in this turn of the loop.
+    var mayRead: Bool { readInTurn < Self.bytesPerTurn }
+
+    func noteRead(_ byteCount: Int) {
+        if readInTurn == 0 { LoopActor.later { [self] in readInTurn = 0 } }
+        readInTurn += byteCount
     }
 
     /// SSL_CTX_set_info_callback.

@@ -32,6 +32,49 @@ enum HandshakeCallbacks {
         return Unmanaged<Handshake>.fromOpaque(object).takeUnretainedValue()
     }
 
+    /// Has a connection read in one turn of the loop what its handshake allows, and no more.
+    static func limitReading(of connection: OpaquePointer, by handshake: Handshake) {
+        guard let source = SSL_get_rbio(connection) else { return }
+        let object = Unmanaged.passUnretained(handshake).toOpaque()
+        BIO_set_callback_arg(source, object.assumingMemoryBound(to: CChar.self))
+        BIO_set_callback_ex(source, reading)
+    }
+
+    /// Called before and after each operation (BIO_set_callback_ex): a result of 0 or less before it is its result.
+    private static let reading: BIO_callback_fn_ex = {
+        source, operation, _, _, _, _, result, byteCount in
+        let result = Int(result)
+        guard let source, let argument = BIO_get_callback_arg(source) else { return result }
+        let handshake = UnsafeMutableRawPointer(argument)
+        switch operation {
+        case BIO_CB_READ:
+            let mayRead = LoopActor.enter(with: handshake) {
+                Unmanaged<Handshake>.fromOpaque($0).takeUnretainedValue().mayRead
+            }
+            guard !mayRead else { return result }
+            // As if nothing more had come: the socket tells that there is more in the next turn.
+            BIO_set_flags(source, BIO_FLAGS_READ | BIO_FLAGS_SHOULD_RETRY)
+            return -1
+        case BIO_CB_READ | BIO_CB_RETURN where result > 0:
+            let count = Int(byteCount?.pointee ?? 0)
+            LoopActor.enter(with: handshake) {
+                Unmanaged<Handshake>.fromOpaque($0).takeUnretainedValue().noteRead(count)
+            }
+            return result
+        default: return result
+        }
+    }
+
+    /// What the server has chosen of the protocols that were offered (RFC 7301); nil where it has not said.
+    static func protocolName(of connection: OpaquePointer) -> String? {
+        var name: UnsafePointer<UInt8>?
+        var length: CUnsignedInt = 0
+        SSL_get0_alpn_selected(connection, &name, &length)
+        return name.map {
+            String(decoding: UnsafeBufferPointer(start: $0, count: Int(length)), as: UTF8.self)
+        }
+    }
+
     private static let index = copenssl_new_context_index { _, object, _, _, _, _ in
         // Of a context that is not ours it is null.
         guard let object else { return }

@@ -90,6 +90,8 @@ extension Revalidation: AttemptObserver {
 
     func attemptDidReceiveInformational(_: ResponseHead) {}
 
+    func attemptGoesOn(after request: TransactionMetrics) {}
+
     func attemptDidSend(total: Int64) {}
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {

@@ -85,6 +85,12 @@ public struct AttemptRequest: Sendable {
     /// for a week. It does not stand still. Each address of the host gets half of what is left, the
     /// last one all of it.
     public var connectTimeout: Double?
+    /// Whether the attempt ends when the connection is there, trusted and proved, before a byte of the request is sent:
+    /// then its end has no error, and there is no head.
+    public var onlyConnects = false
+    /// Whether the request may be sent again where a kept connection has ended without an answer, and the server may have
+    /// acted on it (RFC 9110 §9.2.2). Else that is `networkConnectionLost`.
+    public var mayRepeat: Bool
     /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
     /// that cannot. The connection is kept for others afterwards, but for one of NTLM.
     public var usesFreshConnection = false
@@ -112,6 +118,7 @@ public struct AttemptRequest: Sendable {
         self.decodesContent = decodesContent
         self.priority = priority
         self.mayPause = mayPause
+        mayRepeat = RetryPolicy.isIdempotent(method)
     }
 }
 
@@ -280,6 +287,9 @@ public protocol AttemptObserver: AnyObject {
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict
     /// Body bytes, decoded if that was asked for. Valid during the call only.
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict
+    /// A request of this attempt is over, and another one follows it in the same attempt: on another connection, or as
+    /// the next step of NTLM (S-47). The end tells of the last one only.
+    func attemptGoesOn(after request: TransactionMetrics)
     /// Request body bytes that have left so far.
     func attemptDidSend(total: Int64)
     /// The end, once; nothing follows. Not called after `cancel()`. From here everything may be
@@ -289,9 +299,10 @@ public protocol AttemptObserver: AnyObject {
 
 /// How an attempt ended.
 public struct AttemptEnd: Sendable {
-    /// Nil when the response is whole, or was ended by `.stop`: then its head was taken.
+    /// Nil when the response is whole, or was ended by `.stop`: then its head was taken, unless the attempt was only to
+    /// connect.
     public var error: TransferError?
-    /// S-47: of this one exchange; without addresses and phases for a denied destination.
+    /// S-47: of the attempt's last request; without addresses and phases for a denied destination.
     public var metrics: TransactionMetrics
     /// False where only the end of the connection told that the body was over.
     public var lengthVerified: Bool

@@ -54,6 +54,8 @@ struct Exchange {
         /// Another source is asked.
         case turn(to: RequestRecord)
         case retry(after: Duration, reason: String)
+        /// The body that is sent once is asked for, now that the server is known.
+        case sendBody
         /// Nothing is missing.
         case finish
         case fail(TransferError)
@@ -136,6 +138,12 @@ struct Exchange {
         guard pauses.contains(reason) else { return nil }
         pauses.remove(reason)
         return pauses.isEmpty ? attempt : nil
+    }
+
+    /// The attempt is not to bring an answer: the body is asked for when it has ended well.
+    mutating func connectsOnly() {
+        sequel = .sendBody
+        hasAnswer = true
     }
 
     /// Takes note of what has become of bytes of the body.

@@ -248,6 +248,8 @@ extension SegmentWorker: AttemptObserver {
         return taken.verdict
     }
 
+    func attemptGoesOn(after request: TransactionMetrics) { transfer.workerGoesOn(after: request) }
+
     func attemptDidSend(total: Int64) {}
 
     func attemptDidEnd(_ end: AttemptEnd) {

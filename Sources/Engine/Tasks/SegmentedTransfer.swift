@@ -211,6 +211,8 @@ final class SegmentedTransfer {
 
     func workerDidMove() { owner.segmentsDidMove() }
 
+    func workerGoesOn(after request: TransactionMetrics) { owner.segmentDidEnd(request) }
+
     /// A worker's exchange is over; it goes on with another range where there is one.
     func worker(_ worker: SegmentWorker, didEnd attempt: SegmentWorker.End) {
         guard !isOver else { return }

@@ -128,6 +128,10 @@ extension TaskRunner: AttemptObserver {
         }
     }
 
+    func attemptGoesOn(after request: TransactionMetrics) {
+        record.metrics.add(request)
+    }
+
     func attemptDidSend(total: Int64) {
         moved()
         record.countOfBytesSent = total
@@ -170,6 +174,13 @@ extension TaskRunner: AttemptObserver {
         case .turn(let request): turn(to: request)
         case .retry(let delay, let reason):
             retry(after: delay, reason: reason)
+        case .sendBody:
+            if let error = end.error {
+                attemptFailed(error)
+            } else {
+                knownServer = record.currentRequest.url.origin
+                tryAgain()
+            }
         case .finish: send(.answered)
         case .fail(let error): fail(error)
         case nil:

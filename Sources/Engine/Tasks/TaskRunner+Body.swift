@@ -16,8 +16,21 @@ extension TaskRunner {
         }
     }
 
+    /// Whether the next attempt only makes a connection: the delegate is asked whom to trust, and what to present, before
+    /// it is asked for a body that can perhaps be sent once only (§5).
+    var onlyConnects: Bool {
+        let request = record.currentRequest
+        guard request.body?.isStream == true, request.url.isSecure, bodyPipe == nil, !isBodyOwed,
+            knownServer != request.url.origin, let delegate = session.record.delegate
+        else { return false }
+        return [.serverTrust, .clientCertificate].contains {
+            delegate.challengeKind(of: $0) != nil
+        }
+    }
+
     /// The body of the attempt that is about to begin.
     func openBody() async throws(TransferError) -> AttemptBody? {
+        guard !onlyConnects else { return nil }
         guard needsBodyToBeOpened, let body = record.currentRequest.body else { return inlineBody }
         let feed: PacedBody.Feed
         switch body {

@@ -52,7 +52,9 @@ extension TaskRunner {
         session.journal.save(record)
         wait(for: record)
         switch record.question {
-        case .needNewBodyStream: isBodyOwed = true
+        case .needNewBodyStream:
+            isBodyOwed = true
+            noteBody(of: self.record.currentRequest)
         case .didReceiveChallenge(let challenge, _):
             waitForDecision()
             if let trust = challenge.serverTrust {

@@ -49,9 +49,14 @@ extension TaskRunner {
         beginExchange()
         presentAccepted()
         caching?.requestTime = services.clock.now
-        let request = AttemptRequest(
+        var request = AttemptRequest(
             record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,
             headers: forwardedHeaders())
+        if onlyConnects {
+            request.onlyConnects = true
+            request.usesFreshConnection = false
+            exchange.connectsOnly()
+        }
         exchange.opened(session.pool.start(request, observer: self))
     }
 

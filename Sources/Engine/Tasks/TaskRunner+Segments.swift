@@ -10,7 +10,7 @@ extension TaskRunner: SegmentOwner {
     ///   - end: where it ends; nil for the end of the content.
     func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
         let connections = record.options.connections
-        guard caching?.isServing != true, record.type == .download,
+        guard caching?.isServing != true, record.type == .download, !hasBegunAnew,
             connections > 1 || scattered != nil, segments == nil,
             case .spool(let spool) = sink, let entity, let total = entity.total
         else { return }
@@ -84,12 +84,9 @@ extension TaskRunner: SegmentOwner {
         endAttemptTimers()
         switch outcome {
         case .whole: send(.answered)
-        case .failed(let error): attemptFailed(error)
-        case .changed(let words):
-            guard !hasBegunAnew else {
-                fail(.badServerResponse(words))
-                return
-            }
+        case .failed(let error) where error.kind != .url(.badServerResponse): attemptFailed(error)
+        // The answers to ranges make no sense: what one connection brings from zero on does.
+        case .failed, .changed:
             hasBegunAnew = true
             dropReceived()
             tryAgain()

@@ -98,6 +98,8 @@ final class TaskRunner {
     var upload: PacedBody?
     /// The client's end of a streamed body, from its arrival to the end of the attempt.
     var bodyPipe: BodyPipe?
+    /// Whose questions in the handshake have been answered, where the body is asked for behind them.
+    var knownServer: WebURL.Origin?
     /// Whether the body of this generation was asked for, and has not come.
     var isBodyOwed = false
 
@@ -131,8 +133,7 @@ final class TaskRunner {
         self.session = session
         self.services = services
         self.machine = TaskMachine(
-            suspendCount: max(1, record.suspendCount),
-            asksForBody: record.currentRequest.body?.isStream ?? false)
+            suspendCount: max(1, record.suspendCount))
         self.exchange = Exchange(to: record.currentRequest.url.origin)
         let configuration = session.record.configuration
         self.timeouts = TimeoutClock(
@@ -140,6 +141,7 @@ final class TaskRunner {
             resource: session.resourceTimeLeft[record.id]
                 ?? .seconds(configuration.timeoutIntervalForResource))
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
+        noteBody(of: record.currentRequest)
     }
 
     /// The task's own limit, within those around it; made when it is first of use.
@@ -349,7 +351,7 @@ final class TaskRunner {
 
     /// Whether the next attempt needs a body from the client.
     func noteBody(of request: RequestRecord) {
-        machine.asksForBody = request.body?.isStream ?? false
+        machine.asksForBody = request.body?.isStream == true && !onlyConnects
     }
 }
 

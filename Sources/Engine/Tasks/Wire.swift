@@ -32,6 +32,7 @@ extension AttemptRequest {
                 || request.body?.isStream == true
                 || session.decides(.response, about: record.options))
         connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
+        if record.options.retry?.allowsNonIdempotent == true { mayRepeat = true }
         usesFreshConnection = request.body?.isStream == true
         proxy = session.configuration.connectionProxyDictionary?.proxy(for: request.url)
         let authentication = record.dialogue.authentication

@@ -8,6 +8,7 @@ extension DownloadCheckpoint {
         static let date: UInt8 = 3
         static let total: UInt8 = 4
         static let received: UInt8 = 5
+        static let modified: UInt8 = 6
     }
 
     /// Writes the checkpoint of a task; `part` is left out where it is the task's own.
@@ -17,7 +18,11 @@ extension DownloadCheckpoint {
     func write(to writer: inout RecordWriter, of task: TaskID) {
         if part != task { writer.put(Field.part, part.rawValue) }
         writer.put(Field.tag, point.validators.tag?.description)
-        writer.put(Field.date, point.validators.date)
+        let validators = point.validators
+        writer.put(Field.date, validators.date)
+        if validators.modified != validators.date {
+            writer.put(Field.modified, validators.modified)
+        }
         writer.put(Field.total, point.total)
         writer.put(
             Field.received,
@@ -37,6 +42,7 @@ extension DownloadCheckpoint {
         var part = task
         var tag: EntityTag?
         var date: String?
+        var modified: String?
         var total: Int64?
         var received: [Range<Int64>] = []
         while let field = try reader.next() {
@@ -46,6 +52,7 @@ extension DownloadCheckpoint {
                 tag = EntityTag(try reader.string())
                 guard tag != nil else { throw .damagedRecord }
             case Field.date: date = try reader.string()
+            case Field.modified: modified = try reader.string()
             case Field.total: total = try reader.int64()
             case Field.received:
                 var packed = try reader.record()
@@ -56,7 +63,7 @@ extension DownloadCheckpoint {
             default: try reader.skip()
             }
         }
-        let validators = EntityValidators(tag: tag, date: date)
+        let validators = EntityValidators(tag: tag, date: date, modified: modified)
         guard let entity = RangedEntity(validators: validators, total: total),
             let point = ResumePoint(entity: entity, received: received)
         else { throw .damagedRecord }
