@@ -59,7 +59,7 @@ struct SuspendedDecisionTests {
         }
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
-        #expect(try house.gateway.decisions(of: session, of: house.tenant).isEmpty)
+        #expect(try await house.gateway.decisions(of: session, of: house.tenant).isEmpty)
         _ = try await house.gateway.resume(task, of: house.tenant)
         let record = try await house.finished(task)
         #expect(record.response?.status == end.status && record.error?.code == end.code)
@@ -126,7 +126,7 @@ struct SuspendedDecisionTests {
         house.clock.advance(by: .seconds(3600))
         #expect(try await left() == 40_000)
         #expect(
-            try house.gateway.decisions(of: session, of: house.tenant).first?.deadline
+            try await house.gateway.decisions(of: session, of: house.tenant).first?.deadline
                 .milliseconds == house.clock.now.milliseconds + 40_000)
         _ = try await house.gateway.resume(task, of: house.tenant)
         house.clock.advance(by: .seconds(10))

@@ -97,7 +97,7 @@ struct UnaskedCredentialTests {
         #expect(
             decision.challenge?.proposedCredential
                 == ShownCredential(user: "alice", persistence: .forSession))
-        #expect(try house.remembered(session) == [])
+        #expect(try await house.remembered(session) == [])
         try await house.answer(decision, .password("alice", "new", .forSession))
         try await house.network.attempt(3).answer(401, Self.basic)
         let again = try await house.asked(task, after: decision.id)
@@ -122,7 +122,7 @@ struct UnaskedCredentialTests {
         let second = try await house.create(try house.spec(), in: session)
         #expect(try await house.callers(of: second, from: 2) { _ in false } == ["alice:secret"])
         #expect(try await house.task(second).response?.status == 401)
-        #expect(try house.remembered(session) == [])
+        #expect(try await house.remembered(session) == [])
         #expect(try await house.caller(of: "http://origin.test/a", in: session) == nil)
     }
 
@@ -143,7 +143,7 @@ struct UnaskedCredentialTests {
         try await house.answer(decision, .password("bob", "hidden", .forSession))
         try await house.network.attempt(3).answer()
         _ = try await house.finished(task)
-        #expect(try house.remembered(session) == ["alice:secret", "bob:hidden"])
+        #expect(try await house.remembered(session) == ["alice:secret", "bob:hidden"])
         for (path, caller) in [
             ("a", "alice:secret"), ("b", "bob:hidden"), ("a", "alice:secret"),
             // Both could be meant: nobody is told the other's.

@@ -123,7 +123,7 @@ struct UnaskedDigestTests {
         #expect(proof["nonce"] == "m" && proof["nc"] == "00000001")
         house.network.attempts[3].answer()
         #expect(try await house.finished(task).response?.status == 200)
-        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(try await house.remembered(session) == ["alice:secret"])
         let next = try await house.create(try house.spec(), in: session)
         let last = try await house.network.attempt(4)
         #expect(last.proof()["nonce"] == "m" && last.proof()["nc"] == "00000002")
@@ -155,7 +155,7 @@ struct UnaskedDigestTests {
         let record = try await house.finished(task)
         #expect(record.response?.status == 401 && record.error == nil)
         #expect(house.network.attempts.count == 5)
-        #expect(try house.remembered(session) == ["alice:secret"])
+        #expect(try await house.remembered(session) == ["alice:secret"])
     }
 
     @Test @LoopActor
@@ -173,7 +173,7 @@ struct UnaskedDigestTests {
             #expect(second.proof()["nonce"] == "new \(number)")
             if isRight { second.answer() } else { second.answer(401, Self.challenge("newer")) }
             #expect(try await house.finished(task).response?.status == (isRight ? 200 : 401))
-            #expect(try house.remembered(session) == expected)
+            #expect(try await house.remembered(session) == expected)
         }
     }
 
@@ -190,7 +190,7 @@ struct UnaskedDigestTests {
         let decision = try await house.asked(task)
         #expect(decision.challenge?.previousFailureCount == 1)
         #expect(decision.challenge?.proposedCredential?.user == "alice")
-        #expect(try house.remembered(session) == [])
+        #expect(try await house.remembered(session) == [])
         try await house.answer(decision, .challenge(.cancelAuthenticationChallenge))
         _ = try await house.finished(task)
     }

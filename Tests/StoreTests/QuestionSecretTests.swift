@@ -74,7 +74,7 @@ import Testing
             if hasOther { #expect(parts.clear.bytes == rest.clear.bytes) }
             count += 1
         }
-        #expect(count == 12)
+        #expect(count == 13)
     }
 
     private static func dialogues(_ canaries: inout Canaries) -> [TaskDialogue] {

@@ -252,7 +252,7 @@ extension TaskRunner {
         do {
             try await spool.flush()
         } catch {
-            send(.failed(.cannotWrite("\(error)")))
+            send(.interrupted(.cannotWrite("\(error)")))
             return error as? FileError ?? FileError("flush", code: 0)
         }
         guard !spool.isWaitingForRoom else { return FileError("pwrite", code: ENOSPC) }
@@ -283,7 +283,7 @@ extension TaskRunner {
             try await spool.sync()
         } catch {
             // Not `fail`: keeping the part would sync again, and be told that all is well.
-            send(.failed(.cannotWrite("\(error)")))
+            send(.interrupted(.cannotWrite("\(error)")))
             return
         }
         note(point, in: spool)
@@ -299,7 +299,7 @@ extension TaskRunner {
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
             // It is not gone on with: the next sync would be told that all is well. Of a task that is left to the
             // next start, the record tells of what was there before.
-            send(.failed(.cannotWrite("\(error)")))
+            send(.interrupted(.cannotWrite("\(error)")))
             return
         }
         guard case .spool(let current) = sink, current === spool, machine.phase != .completed
