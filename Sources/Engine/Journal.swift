@@ -47,7 +47,7 @@ final class Journal {
 
     // MARK: Changes
 
-    /// - Parameter old: the form that the session had before; nil for a new one.
+    /// `old` is the form that the session had before; nil for a new one.
     func save(_ session: SessionRecord, was old: SessionRecord? = nil) {
         if let old, !owes(session.id) { acknowledgedSessions[session.id] = old }
         gathered.save(session)

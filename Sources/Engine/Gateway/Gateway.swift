@@ -351,7 +351,8 @@ public final class Gateway {
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
         await session.journal.caughtUp()
-        guard let shown = session.shown else { throw .diskFull }  // not even its creation is durable
+        // Nil where not even its creation is durable.
+        guard let shown = session.shown else { throw .diskFull }
         let counts = try await reading { () throws(StoreError) in
             try await session.store.taskCounts(of: session.record.id)
         }

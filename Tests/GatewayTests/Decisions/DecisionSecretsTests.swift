@@ -22,6 +22,7 @@ struct DecisionSecretsTests {
                 try exchange.answer(401, ["WWW-Authenticate": "Basic realm=\"slow\""], "no")
             }
             origin.on("/old", .redirect(to: "/cave"))
+            origin.on("/locked", .basic("aladdin", "another one"))
             let client = gateway.client
             let (session, events) = try await client.createAskingSession(
                 "challenge", "redirect", type: type)
@@ -49,7 +50,7 @@ struct DecisionSecretsTests {
             #expect(task["response"]["status"].int == 200)
             #expect(origin.requests(for: "/cave").last?.headers["X-Api-Key"] == header.text)
             // One whose question waits, one that waits for its answer, one that failed.
-            _ = try await session.start("data", origin.url("/cave"))
+            _ = try await session.start("data", origin.url("/locked"))
             let proposing = try await events.question()
             #expect(proposing.challenge["proposedCredential"]["user"].string == "aladdin")
             let slow = try await session.start("data", origin.url("/slow"))

@@ -115,6 +115,8 @@ struct CodedContentTests {
     func `a streamed content ends where it breaks off, with -1015 (S-41)`(
         isWhole: Bool
     ) async throws {
+        // More than waits for a reader: the end does not come before one.
+        let text = Array(String(repeating: "Ferry ", count: 300_000).utf8)
         let coded = ContentCoding.gzip.encode(text)
         serve(isWhole ? coded : Array(coded.dropLast(3)), "gzip")
         let session = try await client.createSession()
