@@ -50,7 +50,7 @@ def serve(origin, planted):
     origin.on("/stored", Answer(b"stored", headers=varied))
     origin.on("/hop", Answer(status=302, headers={"Set-Cookie": hop, "Location": "/stored"}))
     origin.on("/refused", Answer(b"refused", 500, {"Set-Cookie": f"a={planted['set by a 500']}"}))
-    for path in ["/put", "/answered", "/guarded"]:
+    for path in ["/put/", "/answered/", "/guarded/"]:
         origin.on(path, guarded)
     for path in ["/slow", "/stuck"]:
         origin.on(path, slow)
@@ -90,7 +90,7 @@ class Story:
 
     def decide(self, event):
         if event.name.endswith("didReceiveChallenge"):
-            if event.space["realm"] == "/put":
+            if event.space["realm"] == "/put/":
                 return {"disposition": "performDefaultHandling"}
             credential = {"user": "u", "password": self.planted["answered to a challenge"]}
             credential["persistence"] = self.persistence
@@ -121,7 +121,7 @@ class Story:
             self.send("POST", f"{path}/cookies", 422, json=cookie | changed)
 
         entry = {
-            "protectionSpace": space(self.origin, "/put"),
+            "protectionSpace": space(self.origin, "/put/"),
             "user": "u",
             "password": planted["put"],
             "persistence": self.persistence,
@@ -167,9 +167,9 @@ class Story:
         fetch = lambda at, **more: self.delegate.fetch(self.origin.url(at), **more)
         assert fetch("/hop").status == 200
         for turn in range(2):
-            assert [fetch(at).status for at in ["/put", "/answered"]] == [200, 200], turn
+            assert [fetch(at).status for at in ["/put/", "/answered/"]] == [200, 200], turn
         assert fetch("/refused").status == 500
-        for type, at in [("data", "/stored"), ("download", "/guarded"), ("data", "/missing")]:
+        for type, at in [("data", "/stored"), ("download", "/guarded/"), ("data", "/missing")]:
             members = {"type": type, "request": self.request(at), "resume": True}
             task = self.send("POST", path, 201, json=members).json()["id"]
             assert self.delegate.finish(task).error is None
@@ -184,7 +184,7 @@ class Story:
         # What waits for its start keeps all that it will send.
         waiting = {"type": "data", "request": self.request("/stored")}
         self.waiting = self.send("POST", path, 201, json=waiting).json()["id"]
-        self.other.fetch(self.origin.url("/guarded"))
+        self.other.fetch(self.origin.url("/guarded/"))
 
         # One goes on from resume data, which hold the request.
         task = self.half_downloaded("/slow")
@@ -324,7 +324,7 @@ def still_known(story, origin, planted):
     cookies = origin.seen("/missing")[-1]["Cookie"]
     for name in ["set by hand", "in a file", "set by an answer", "set by a redirect"]:
         assert planted[name] in cookies
-    for path, name in [("/put", "put"), ("/answered", "answered to a challenge")]:
+    for path, name in [("/put/", "put"), ("/answered/", "answered to a challenge")]:
         origin_answer = session.fetch(origin.url(path), policy="reloadIgnoringLocalCacheData")
         assert origin_answer.status == 200
         basic = base64.b64encode(f"u:{planted[name]}".encode()).decode()

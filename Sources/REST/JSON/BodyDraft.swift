@@ -39,15 +39,27 @@ enum BodyDraft {
             case "task": draft = .task(try reader.string())
             case "stream": draft = .stream(length: try BodyDraft.length(&reader))
             case "kind" where orShown:
-                _ = try reader.string()
+                guard BodyDraft.shownKinds.contains(try reader.string()) else {
+                    throw reader.fail("must be a kind of body")
+                }
                 isShown = true
             default: throw reader.unknownMember(name)
             }
         }
-        if isShown { return nil }
+        if isShown {
+            switch draft {
+            case nil: return nil
+            case .file(let text) where FileID(text) != nil: return nil
+            case .task(let text) where TaskID(text) != nil: return nil
+            default: throw reader.fail("must be a body as it was shown")
+            }
+        }
         guard let draft, count == 1 else { throw reader.fail("must have exactly one member") }
         self = draft
     }
+
+    /// See `BodyRecord.write`.
+    private static let shownKinds = ["data", "file", "task", "stream"]
 
     private static func length(_ reader: inout JSONReader) throws(JSONError) -> Int64 {
         var length = unknownSize
