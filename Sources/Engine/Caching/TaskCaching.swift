@@ -46,3 +46,10 @@ final class TaskCaching {
     /// The same request goes out once more, as another one: with a credential.
     func keepDecision() { isDecided = forwarding != nil }
 }
+
+extension TaskCaching {
+    /// What was found under a name.
+    func candidate(_ id: Int64?) -> CacheCandidate? {
+        id.flatMap { id in candidates.first { $0.entry.response.id == id } }
+    }
+}

@@ -313,6 +313,8 @@ extension TaskRunner {
         guard case .spool = sink else { return }
         let phase = machine.phase
         LoopActor.start { [self] in
+            // An attempt that has begun meanwhile goes on with the spool as it is.
+            guard machine.phase == phase else { return }
             await checkpointAll()
             if machine.phase == phase, !isOver { save() }
         }

@@ -129,3 +129,31 @@ extension RequestRecord {
             timeoutInterval: timeoutInterval, body: next.dropsBody ? nil : body)
     }
 }
+
+extension CacheRequest {
+    /// A task's current request, as it would be sent.
+    @LoopActor
+    init(_ record: TaskRecord, in session: LiveSession) {
+        let request = record.currentRequest
+        let coding = ContentCoding(for: record.type, headers: record.headers(in: session.record))
+        self.init(
+            method: request.method, url: request.url,
+            headers: session.outgoingHeaders(of: record),
+            policy: request.cachePolicy ?? session.record.configuration.requestCachePolicy,
+            decodes: coding.decodes)
+    }
+}
+
+extension OriginAnswer {
+    /// The head of an answer, with what its links lead to.
+    init(
+        _ head: ResponseHead, at url: WebURL, requestTime: Timestamp, responseTime: Timestamp,
+        resolve: (String) -> WebURL?
+    ) {
+        self.init(
+            status: head.status, headers: head.headers, requestTime: requestTime,
+            responseTime: responseTime,
+            location: head.headers.first("Location").flatMap(resolve),
+            contentLocation: head.headers.first("Content-Location").flatMap(resolve))
+    }
+}

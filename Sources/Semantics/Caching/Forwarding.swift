@@ -92,3 +92,17 @@ extension CacheRequest {
         return request
     }
 }
+
+extension TransferError {
+    /// Whether a stale response may stand in for it (RFC 5861 §4): a gateway would answer 502 or 504, since the server cannot
+    /// be reached, or says nothing.
+    public var mayBeHidden: Bool {
+        switch kind {
+        case .url(.timedOut), .url(.cannotFindHost), .url(.cannotConnectToHost),
+            .url(.networkConnectionLost), .url(.dnsLookupFailed), .url(.notConnectedToInternet),
+            .url(.badServerResponse):
+            true
+        default: false
+        }
+    }
+}
