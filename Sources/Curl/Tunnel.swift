@@ -16,7 +16,7 @@ struct Tunnel {
         case malformed(String)
     }
 
-    /// Bytes that are read of a proxy's answers: about 20 ms of system calls. Where libcurl goes on with another CONNECT
+    /// Bytes that are read of a proxy's answers: a system call for each. Where libcurl goes on with another CONNECT
     /// behind a 407, its body is among them.
     private static let byteLimit = 16 << 10
 
