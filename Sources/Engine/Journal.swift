@@ -316,6 +316,8 @@ final class Journal {
         for session in batch.sessions {
             acknowledgedSessions[session.id] = gathered.has(session.id) ? session : nil
         }
+        for task in batch.removedTasks { acknowledgedTasks[task] = nil }
+        for session in batch.removedSessions { acknowledgedSessions[session] = nil }
     }
 
     private func wake(_ isOver: (Waiter) -> Bool) {
