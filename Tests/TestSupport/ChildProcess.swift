@@ -73,7 +73,7 @@ public final class ChildProcess: Sendable {
     ///
     /// - Throws: `DeadlinePassed`.
     @discardableResult
-    public func waitForExit(within limit: Duration = .seconds(30)) async throws -> Exit {
+    public func waitForExit(within limit: Duration = .patience) async throws -> Exit {
         try await eventually(within: limit, "process \(identifier) to end") { exit != nil }
         return exit ?? .status(-1)
     }
@@ -82,7 +82,7 @@ public final class ChildProcess: Sendable {
     ///
     /// - Throws: `DeadlinePassed` with all that the process wrote, also when it has ended meanwhile.
     public func waitForLine(
-        on stream: Stream = .output, within limit: Duration = .seconds(20),
+        on stream: Stream = .output, within limit: Duration = .patience,
         where condition: (String) -> Bool = { _ in true }
     ) async throws -> String {
         let source = stream == .output ? output : errors

@@ -1,5 +1,11 @@
 import Foundation
 
+extension Duration {
+    /// How long a test waits for what must come: only a failing one spends it, and a machine that does
+    /// other things beside the tests needs it now and then.
+    public static let patience = Duration.seconds(60)
+}
+
 /// A wait that took longer than its test allows.
 public struct DeadlinePassed: Error, CustomStringConvertible {
     /// What was waited for, and for how long.
@@ -12,11 +18,10 @@ public struct DeadlinePassed: Error, CustomStringConvertible {
 
 /// Polls `condition` until it holds; the first look is at once, later ones 1 to 16 ms apart.
 ///
-/// `limit` is the longest wait: make it generous, only a failing test spends it. `what` is what is
-/// waited for, in the words of the failure.
+/// `limit` is the longest wait, `what` is what is waited for, in the words of the failure.
 /// - Throws: `DeadlinePassed` when `limit` has gone by, or what `condition` throws.
 public func eventually(
-    within limit: Duration = .seconds(10), _ what: String = "a condition",
+    within limit: Duration = .patience, _ what: String = "a condition",
     isolation: isolated (any Actor)? = #isolation,
     _ condition: () async throws -> Bool
 ) async throws {
@@ -47,7 +52,7 @@ public final class Gate: Sendable {
     /// Waits for the gate to open.
     ///
     /// - Throws: `DeadlinePassed` when it stays shut for `limit`.
-    public func wait(within limit: Duration = .seconds(10)) async throws {
+    public func wait(within limit: Duration = .patience) async throws {
         try await eventually(within: limit, "a gate") { isOpen }
     }
 }

@@ -66,7 +66,7 @@ public final class EventStreamReader: Sendable {
     /// The next event that no call of `next` or `collect` has given yet.
     ///
     /// - Throws: `DeadlinePassed`; at once when the stream has ended and none is left.
-    public func next(within limit: Duration = .seconds(10)) async throws -> ServerEvent {
+    public func next(within limit: Duration = .patience) async throws -> ServerEvent {
         let index = position.withLock { $0 }
         try? await eventually(within: limit) {
             record.state.withLock { $0.events.count > index || $0.isClosed }
@@ -84,7 +84,7 @@ public final class EventStreamReader: Sendable {
     /// - Throws: `DeadlinePassed`.
     @discardableResult
     public func collect(
-        until name: String, within limit: Duration = .seconds(10)
+        until name: String, within limit: Duration = .patience
     ) async throws -> [ServerEvent] {
         try await collect(within: limit) { $0.event == name }
     }
@@ -94,7 +94,7 @@ public final class EventStreamReader: Sendable {
     /// - Throws: `DeadlinePassed`.
     @discardableResult
     public func collect(
-        within limit: Duration = .seconds(10), until condition: (ServerEvent) -> Bool
+        within limit: Duration = .patience, until condition: (ServerEvent) -> Bool
     ) async throws -> [ServerEvent] {
         let deadline = Deadline(after: limit)
         var collected: [ServerEvent] = []
@@ -110,7 +110,7 @@ public final class EventStreamReader: Sendable {
     ///
     /// - Throws: `DeadlinePassed`.
     @discardableResult
-    public func waitForEnd(within limit: Duration = .seconds(10)) async throws -> [ServerEvent] {
+    public func waitForEnd(within limit: Duration = .patience) async throws -> [ServerEvent] {
         try await eventually(within: limit, "the end of the event stream") { isClosed }
         return events
     }

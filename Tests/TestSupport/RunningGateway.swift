@@ -41,7 +41,7 @@ public final class RunningGateway: Sendable {
     /// - Throws: `DeadlinePassed` with what the gateway wrote, when it does not come up.
     public init(
         _ options: Options = Options(), in directory: TemporaryDirectory? = nil,
-        within limit: Duration = .seconds(30)
+        within limit: Duration = .patience
     ) async throws {
         let directory = try directory ?? TemporaryDirectory()
         self.options = options
@@ -84,7 +84,7 @@ public final class RunningGateway: Sendable {
     }
 
     /// Starts another gateway on the data of this one, which must have ended.
-    public func restarted(within limit: Duration = .seconds(30)) async throws -> RunningGateway {
+    public func restarted(within limit: Duration = .patience) async throws -> RunningGateway {
         try await RunningGateway(options, in: directory, within: limit)
     }
 

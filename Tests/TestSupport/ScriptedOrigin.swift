@@ -100,7 +100,7 @@ public final class ScriptedOrigin: Sendable {
     /// - Throws: `DeadlinePassed`.
     @discardableResult
     public func waitForRequests(
-        _ count: Int, for path: String? = nil, within limit: Duration = .seconds(10)
+        _ count: Int, for path: String? = nil, within limit: Duration = .patience
     ) async throws -> [RecordedRequest] {
         try await eventually(within: limit, "\(count) requests at the origin") {
             (path.map { requests(for: $0) } ?? requests).count >= count
@@ -109,7 +109,7 @@ public final class ScriptedOrigin: Sendable {
     }
 
     /// Waits until no behaviour is running, so that every record is whole.
-    public func waitUntilIdle(within limit: Duration = .seconds(10)) async throws {
+    public func waitUntilIdle(within limit: Duration = .patience) async throws {
         try await eventually(within: limit, "the origin's behaviours to end") {
             activeRequests == 0
         }

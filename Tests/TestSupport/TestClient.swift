@@ -29,7 +29,7 @@ public final class TestClient: Sendable {
     @discardableResult
     public func send(
         _ method: String, _ target: String, _ headers: HeaderLines = [:],
-        body: [UInt8]? = nil, within limit: Duration = .seconds(20)
+        body: [UInt8]? = nil, within limit: Duration = .patience
     ) async throws -> TestResponse {
         let head = requestHead(method, target, headers, bodyLength: body?.count)
         return try await blocking {
@@ -45,7 +45,7 @@ public final class TestClient: Sendable {
     /// Sends GET.
     @discardableResult
     public func get(
-        _ target: String, _ headers: HeaderLines = [:], within limit: Duration = .seconds(20)
+        _ target: String, _ headers: HeaderLines = [:], within limit: Duration = .patience
     ) async throws -> TestResponse {
         try await send("GET", target, headers, within: limit)
     }
@@ -54,7 +54,7 @@ public final class TestClient: Sendable {
     @discardableResult
     public func post(
         _ target: String, _ json: TestJSON? = nil, _ headers: HeaderLines = [:],
-        within limit: Duration = .seconds(20)
+        within limit: Duration = .patience
     ) async throws -> TestResponse {
         try await send("POST", target, json: json, headers, within: limit)
     }
@@ -62,7 +62,7 @@ public final class TestClient: Sendable {
     /// Sends PATCH with a JSON body.
     @discardableResult
     public func patch(
-        _ target: String, _ json: TestJSON, within limit: Duration = .seconds(20)
+        _ target: String, _ json: TestJSON, within limit: Duration = .patience
     ) async throws -> TestResponse {
         try await send("PATCH", target, json: json, [:], within: limit)
     }
@@ -70,14 +70,14 @@ public final class TestClient: Sendable {
     /// Sends DELETE.
     @discardableResult
     public func delete(
-        _ target: String, within limit: Duration = .seconds(20)
+        _ target: String, within limit: Duration = .patience
     ) async throws -> TestResponse {
         try await send("DELETE", target, within: limit)
     }
 
     /// Sends a GET and gives its body piece by piece.
     public func stream(
-        _ target: String, _ headers: HeaderLines = [:], within limit: Duration = .seconds(20)
+        _ target: String, _ headers: HeaderLines = [:], within limit: Duration = .patience
     ) async throws -> ResponseStream {
         let head = requestHead("GET", target, headers, bodyLength: nil)
         return try await blocking { try ResponseStream(self.endpoint, head, within: limit) }
@@ -86,7 +86,7 @@ public final class TestClient: Sendable {
     /// Opens an event stream and reads it on a thread of its own.
     public func events(
         _ target: String, lastEventID: String? = nil, _ headers: HeaderLines = [:],
-        within limit: Duration = .seconds(20)
+        within limit: Duration = .patience
     ) async throws -> EventStreamReader {
         var all = headers.appending(["Accept": "text/event-stream"])
         if let lastEventID { all.append("Last-Event-ID", lastEventID) }

@@ -23,7 +23,7 @@ public final class TestConnection: Sendable {
     ///
     /// - Throws: `SocketError` when the peer is gone, `DeadlinePassed` when it does not read.
     public func send(
-        _ bytes: some Collection<UInt8> & Sendable, within limit: Duration = .seconds(10)
+        _ bytes: some Collection<UInt8> & Sendable, within limit: Duration = .patience
     ) async throws {
         try await owner.use(within: limit) { reader in
             try reader.socket.send(bytes, by: Deadline(after: limit))
@@ -31,7 +31,7 @@ public final class TestConnection: Sendable {
     }
 
     /// Sends text as it is: write `\r\n` where the wire wants it.
-    public func send(_ text: String, within limit: Duration = .seconds(10)) async throws {
+    public func send(_ text: String, within limit: Duration = .patience) async throws {
         try await send(Array(text.utf8), within: limit)
     }
 
@@ -40,23 +40,23 @@ public final class TestConnection: Sendable {
     /// `method` is the request's: an answer to HEAD has no body.
     /// - Throws: `ConnectionEnded`, `MalformedMessage`, `SocketError` or `DeadlinePassed`.
     public func response(
-        to method: String = "GET", within limit: Duration = .seconds(10)
+        to method: String = "GET", within limit: Duration = .patience
     ) async throws -> TestResponse {
         try await owner.use(within: limit) { try Self.response(to: method, from: $0) }
     }
 
     /// Reads the head of the next answer only; its body comes by `bytes`, framing and all.
-    public func head(within limit: Duration = .seconds(10)) async throws -> ResponseHead {
+    public func head(within limit: Duration = .patience) async throws -> ResponseHead {
         try await owner.use(within: limit) { try ResponseHead(from: $0) }
     }
 
     /// Exactly `count` bytes as they come over the wire.
-    public func bytes(_ count: Int, within limit: Duration = .seconds(10)) async throws -> [UInt8] {
+    public func bytes(_ count: Int, within limit: Duration = .patience) async throws -> [UInt8] {
         try await owner.use(within: limit) { try $0.exactly(count) }
     }
 
     /// Everything until the peer closes; a reset counts as an end too.
-    public func bytesToTheEnd(within limit: Duration = .seconds(10)) async throws -> [UInt8] {
+    public func bytesToTheEnd(within limit: Duration = .patience) async throws -> [UInt8] {
         try await owner.use(within: limit) { reader in
             var all: [UInt8] = []
             do {

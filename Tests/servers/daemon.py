@@ -13,7 +13,7 @@ import time
 PROGRAMS = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
-def eventually(look, what, within=10.0):
+def eventually(look, what, within=60.0):
     """What `look` gives as soon as that is something; looks every few milliseconds."""
     deadline = time.monotonic() + within
     while True:

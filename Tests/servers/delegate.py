@@ -165,7 +165,7 @@ class Delegate:
             answer = client.post(f"/v1/decisions/{event.decision}", json=answer)
             assert answer.status_code == 204, f"{event}: {answer.status_code} {answer.text}"
 
-    def wait(self, look, what, within=20):
+    def wait(self, look, what, within=60):
         """What `look` gives as soon as that is something; looks again after every event."""
         deadline = time.monotonic() + within
         with self._changed:
@@ -178,7 +178,7 @@ class Delegate:
                 self._changed.wait(left)
             return found
 
-    def asked(self, task=None, count=1, within=20):
+    def asked(self, task=None, count=1, within=60):
         """Question number `count`, of one task or of the session."""
         look = lambda: self.questions(task)[count - 1 :]
         return self.wait(look, f"question {count}", within)[0]
@@ -207,7 +207,7 @@ class Delegate:
         )
         return answer.json()["id"]
 
-    def finish(self, task, within=20):
+    def finish(self, task, within=60):
         """The task, after its last event."""
         end = lambda event: event.name == "task.didComplete" and event.task == task
         self.wait(lambda: list(filter(end, self.events)), f"the end of {task}", within)

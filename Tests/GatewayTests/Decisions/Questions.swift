@@ -13,7 +13,7 @@ struct Question: Sendable {
 
 extension EventStreamReader {
     /// The next event that asks.
-    func question(within limit: Duration = .seconds(10)) async throws -> Question {
+    func question(within limit: Duration = .patience) async throws -> Question {
         let passed = try await collect(within: limit) { !$0.json["decision"].isNull }
         return Question(event: passed[passed.count - 1])
     }

@@ -36,7 +36,7 @@ enum SocketBuffers {
 enum Stillness {
     /// The figure that has not changed for half a second.
     static func of(
-        within limit: Duration = .seconds(30), _ figure: () -> UInt64
+        within limit: Duration = .patience, _ figure: () -> UInt64
     ) async throws -> UInt64 {
         var last = figure()
         var since = ContinuousClock.now

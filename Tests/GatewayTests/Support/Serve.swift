@@ -39,7 +39,7 @@ struct Serve {
     /// Starts it and waits for its end.
     func refusal() async throws -> Refusal {
         let process = try start()
-        let exit = try await process.waitForExit(within: .seconds(20))
+        let exit = try await process.waitForExit()
         return Refusal(exit: exit, reason: process.errorText)
     }
 }

@@ -37,7 +37,7 @@ extension TestClient {
 
     /// A task at its end.
     func completedTask(
-        _ id: String, within limit: Duration = .seconds(30)
+        _ id: String, within limit: Duration = .patience
     ) async throws -> TestJSON {
         var task: TestJSON = .null
         try await eventually(within: limit, "task \(id) to complete") {
@@ -50,7 +50,7 @@ extension TestClient {
 
     /// Waits until a task satisfies a condition, and gives it.
     func task(
-        _ id: String, within limit: Duration = .seconds(10), until condition: (TestJSON) -> Bool
+        _ id: String, within limit: Duration = .patience, until condition: (TestJSON) -> Bool
     ) async throws -> TestJSON {
         var task: TestJSON = .null
         try await eventually(within: limit, "a state of task \(id)") {
@@ -108,7 +108,7 @@ struct TestSession: Sendable {
     /// Runs a task and gives it at its end.
     func run(
         _ type: String, _ url: String, _ members: [String: TestJSON] = [:],
-        request: [String: TestJSON] = [:], within limit: Duration = .seconds(30)
+        request: [String: TestJSON] = [:], within limit: Duration = .patience
     ) async throws -> TestJSON {
         let id = try await start(type, url, members, request: request)
         return try await client.completedTask(id, within: limit)
