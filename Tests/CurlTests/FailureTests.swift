@@ -11,7 +11,7 @@ import Testing
 
     @LoopActor
     @Test func `a refused connection`() async throws {
-        let port = try Decoy().port  // Released: nobody listens there any more.
+        let port = try Endpoint.freePort()
         let url = "http://127.0.0.1:\(port)/"
         let probe = try await Network().fetch(url)
         #expect(probe.error?.kind == .url(.cannotConnectToHost))
@@ -49,7 +49,7 @@ import Testing
         let broadcast = try await Network().fetch("http://127.255.255.255:9/")
         #expect(broadcast.error?.kind == .url(.notConnectedToInternet))
         #expect(broadcast.error?.isLackOfRoute == true)
-        let port = try Decoy().port
+        let port = try Endpoint.freePort()
         let refused = try await Network().fetch("http://127.0.0.1:\(port)/")
         #expect(refused.error?.isLackOfRoute == false)
     }

@@ -223,8 +223,8 @@ private final class Nginx: Sendable {
         forge = try await CertificateForge()
         authorityPath = forge.authorityPath
         let leaf = try await forge.leaf()
-        // Free a moment ago: nginx cannot be asked for a port of its choice.
-        port = try Decoy().port
+        // nginx cannot be asked for a port of its choice.
+        port = try Endpoint.freePort()
         guard let directory else { throw SetUpFailed() }
         try directory.write("pattern", pattern)
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]

@@ -10,8 +10,8 @@ final class KDC: Sendable {
 
     init() async throws {
         directory = try TemporaryDirectory()
-        // Free a moment ago: it cannot be asked for a port of its choice.
-        let port = try Decoy().port
+        // It cannot be asked for a port of its choice.
+        let port = try Endpoint.freePort()
         let client = """
             [libdefaults]
             default_realm = FERRY.TEST

@@ -354,7 +354,7 @@ import Testing
 
     @LoopActor
     @Test func `a proxy that is not there, or says nothing (S-16)`() async throws {
-        let port = try Decoy().port  // Released: nobody listens there any more.
+        let port = try Endpoint.freePort()
         let absent = try await Network().run("http://127.0.0.1:9/") {
             $0.proxy = ProxyAddress(host: "127.0.0.1", port: Int(port), kind: .socks5)
         }

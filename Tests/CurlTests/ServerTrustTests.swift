@@ -227,7 +227,7 @@ import Testing
         #expect(probe.error == nil && probe.offeredHeads.isEmpty)
         #expect(probe.ends[0].metrics.requestStart == nil)
         #expect(try await origin.requests.isEmpty)
-        let refused = try await network.run("http://127.0.0.1:\(try Decoy().port)/") {
+        let refused = try await network.run("http://127.0.0.1:\(try Endpoint.freePort())/") {
             $0.onlyConnects = true
         }
         #expect(refused.error?.kind == .url(.cannotConnectToHost))

@@ -36,6 +36,19 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
         return (socket, .tcp(host: host, port: try boundPort(of: socket)))
     }
 
+    /// A port of this machine where nothing listens: below those that the system hands out itself, so
+    /// that no connection or listener of another test comes to have it meanwhile.
+    public static func freePort() throws -> UInt16 {
+        for _ in 0..<1000 {
+            let port = UInt16.random(in: 15_000..<32_000)
+            if let (socket, _) = try? tcp(host: "127.0.0.1", port: port).listen(backlog: 1) {
+                socket.close()
+                return port
+            }
+        }
+        throw SocketError("find a free port")
+    }
+
     private var family: Int32 {
         switch self {
         case .unix: AF_UNIX

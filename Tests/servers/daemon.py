@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import pwd
+import random
 import socket
 import subprocess
 import tempfile
@@ -26,12 +27,15 @@ def eventually(look, what, within=60.0):
 
 
 def free_ports(count):
-    """Ports of 127.0.0.1 that nobody listens on."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+    """Ports of 127.0.0.1 that nobody listens on, below those that the system hands out itself."""
+    ports = []
+    for port in random.sample(range(15_000, 32_000), 1000):
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            ports.append(port)
+        if len(ports) == count:
+            return ports
+    raise AssertionError(f"no {count} free ports")
 
 
 def run(*command, input=None, **environment):
