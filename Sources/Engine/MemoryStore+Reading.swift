@@ -80,7 +80,7 @@ extension MemoryState {
 extension RandomAccessCollection where Index == Int {
     /// The first index from which on the predicate holds, where it holds for no element before one
     /// for which it does not.
-    fileprivate func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
+    func partitioningIndex(_ predicate: (Element) -> Bool) -> Int {
         var low = startIndex
         var high = endIndex
         while low < high {

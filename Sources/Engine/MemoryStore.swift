@@ -56,8 +56,12 @@ public final class MemoryStore: Store {
     }
 
     /// Counted as tasks change.
-    public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
-        state.withLock { $0.counts(of: session) }
+    public func taskCounts(
+        of sessions: [SessionID]
+    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
+        state.withLock { state in
+            sessions.reduce(into: [:]) { $0[$1] = state.counts(of: $1) }
+        }
     }
 
     /// The bytes as they were given.

@@ -206,7 +206,7 @@ struct EventReplayTests {
             house.recorder.events.last { !$0.body.isProgress }?.tenantSequence)
         let next = try await house.crash()
         await next.gateway.start()
-        let session = try #require(next.gateway.sessions.keys.first)
+        let session = try #require(next.gateway.sessions.values.first).record.id
         _ = try await next.create(try next.spec(resume: false), in: session)
         await next.quiet()
         #expect(try #require(next.recorder.events.first).tenantSequence > newest)

@@ -145,7 +145,7 @@ struct InvalidationTests {
         house.clock.advance(by: .seconds(2 * 86_400))
         await house.gateway.keepHouse()
         await house.quiet()
-        #expect(house.gateway.sessions.isEmpty)
+        #expect(house.gateway.sessions.count == 0)
         await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }
         #expect(try await house.store.load().sessions.isEmpty)
     }
@@ -168,7 +168,7 @@ struct InvalidationTests {
         house.clock.advance(by: .seconds(7 * 86_400 + 300))
         await house.gateway.keepHouse()
         await house.quiet()
-        #expect(house.gateway.sessions.isEmpty)
+        #expect(house.gateway.sessions.count == 0)
         #expect(try await house.store.load().sessions.isEmpty)
         #expect(try house.files().isEmpty)
         // It went step by step, and not with all that it had in one commit for which others wait.

@@ -257,7 +257,7 @@ import Testing
             let plans = try await store.pool.read { database in
                 try [
                     "SELECT id FROM task WHERE state < 5 AND state IN (3, 4) ORDER BY task.id",
-                    "SELECT state, count(*) FROM task WHERE session = 1 GROUP BY state",
+                    "SELECT state, count FROM task_count WHERE session = 1 AND count > 0",
                     "SELECT task FROM task_status WHERE completedAt < 1 ORDER BY completedAt",
                     "SELECT tenant, key FROM creation WHERE at < 1 ORDER BY at",
                     "SELECT at FROM creation WHERE tenant = 1 AND key = 'a'",
@@ -267,7 +267,7 @@ import Testing
                 }
             }
             #expect(plans[0].contains("task_outstanding"))
-            #expect(plans[1].contains("COVERING INDEX task_by_session"))
+            #expect(plans[1].contains("PRIMARY KEY"))
             #expect(plans[2].contains("task_status_completed"))
             #expect(plans[3].contains("COVERING INDEX creation_by_age"))
             #expect(plans[4].contains("PRIMARY KEY"))

@@ -187,8 +187,10 @@ private final class GatedStore: Store {
         try await memory.tasks(query)
     }
 
-    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
-        try await memory.taskCounts(of: session)
+    func taskCounts(
+        of sessions: [SessionID]
+    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
+        try await memory.taskCounts(of: sessions)
     }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {

@@ -121,7 +121,7 @@ extension Gateway {
     private func leave(_ forgotten: Forgotten) async {
         forgetting += 1
         for session in forgotten.sessions {
-            sessions[session] = nil
+            sessions.remove(session)
             hub.forget(session)
         }
         let folder = parts.folder
@@ -150,7 +150,7 @@ extension Gateway {
 
     func forget(_ session: LiveSession) {
         forgetting += 1
-        sessions[session.record.id] = nil
+        sessions.remove(session.record.id)
         session.dropContents()
         hub.forget(session.record.id)
         session.journal.remove(session.record.id)

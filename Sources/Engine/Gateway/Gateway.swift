@@ -107,7 +107,7 @@ public final class Gateway {
     /// The limit of the whole gateway; those of sessions and tasks are within it.
     let bandwidth: Bandwidth
     var identifiers: IdentifierSource
-    var sessions: [SessionID: LiveSession] = [:]
+    var sessions = SessionTable()
     var sharedSessions: [TenantID: SessionID] = [:]
     /// The tasks that are not at rest, of all sessions.
     var runners: [TaskID: TaskRunner] = [:]
@@ -215,16 +215,9 @@ public final class Gateway {
     public func sessions(
         of tenant: TenantID, after: SessionID?, limit: Int
     ) async throws(GatewayError) -> [SessionView] {
-        let records = sessions.values.map(\.record)
-            .filter { $0.tenant == tenant && $0.id.rawValue > after?.rawValue ?? 0 }
-            .sorted { $0.id < $1.id }
-        var views: [SessionView] = []
-        for record in records.prefix(limit) {
-            // One that the store has not heard of is nobody's yet.
-            guard let session = sessions[record.id], session.shown != nil else { continue }
-            views.append(try await view(session))
-        }
-        return views
+        // One that the store has not heard of is nobody's yet.
+        try await views(
+            sessions.page(of: tenant, after: after, limit: limit) { $0.shown != nil })
     }
 
     /// Whether a session is some tenant's shared one.
@@ -333,7 +326,7 @@ public final class Gateway {
         session.credentials?.onChange = { [unowned self, unowned session] in
             hub.publish(.didChangeCredentialStorage, of: nil, in: session)
         }
-        sessions[record.id] = session
+        sessions.insert(session)
         return session
     }
 
@@ -350,13 +343,28 @@ public final class Gateway {
     }
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
-        await session.journal.caughtUp()
-        // Nil where not even its creation is durable.
-        guard let shown = session.shown else { throw .diskFull }
-        let counts = try await reading { () throws(StoreError) in
-            try await session.store.taskCounts(of: session.record.id)
+        // None where not even its creation is durable.
+        guard let view = try await views([session]).first else { throw .diskFull }
+        return view
+    }
+
+    /// What is shown of sessions; nothing of those that are forgotten meanwhile, or that the store has not heard of.
+    private func views(_ sessions: [LiveSession]) async throws(GatewayError) -> [SessionView] {
+        var counts: [SessionID: [TaskState: Int]] = [:]
+        for journal in [durable, volatile] {
+            let ids = sessions.filter { $0.journal === journal }.map(\.record.id)
+            guard !ids.isEmpty else { continue }
+            await journal.caughtUp()
+            let found = try await reading { () throws(StoreError) in
+                try await journal.store.taskCounts(of: ids)
+            }
+            counts.merge(found) { $1 }
         }
-        return SessionView(record: shown, taskCounts: counts)
+        return sessions.compactMap { session in
+            session.shown.map {
+                SessionView(record: $0, taskCounts: counts[session.record.id] ?? [:])
+            }
+        }
     }
 }
 

@@ -16,8 +16,10 @@ public protocol Store: Sendable {
     func knows(_ id: TaskID) async throws(StoreError) -> Bool
     /// Tasks in the order of creation.
     func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord]
-    /// How many tasks a session has in each state; absent states have none.
-    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int]
+    /// How many tasks sessions have in each state; absent sessions and states have none.
+    func taskCounts(
+        of sessions: [SessionID]
+    ) async throws(StoreError) -> [SessionID: [TaskState: Int]]
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
     /// What a request with this key has created; nil for a key that is new, or forgotten.
@@ -46,6 +48,13 @@ public protocol Store: Sendable {
     /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and so that a crash between
     /// two of them leaves nothing that the next call would not remove.
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
+}
+
+extension Store {
+    /// How many tasks a session has in each state; absent states have none.
+    public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
+        try await taskCounts(of: [session])[session] ?? [:]
+    }
 }
 
 /// Why a store did not do it.

@@ -31,6 +31,9 @@ enum Schema {
         migrator.registerMigration("4 cookies, credentials, caches") { database in
             try database.execute(sql: fourth)
         }
+        migrator.registerMigration("5 lists by type, counts") { database in
+            try database.execute(sql: fifth)
+        }
         return migrator
     }
 
@@ -217,5 +220,36 @@ enum Schema {
         ) WITHOUT ROWID;
         -- The number of the session's cache; another one makes it empty at once.
         ALTER TABLE session ADD COLUMN cache INTEGER NOT NULL DEFAULT 0;
+        """
+
+    private static let fifth = """
+        -- A list of one state and type is a range of one of these.
+        DROP INDEX task_by_session;
+        CREATE INDEX task_by_session ON task (session, state, type);
+        DROP INDEX task_outstanding;
+        CREATE INDEX task_outstanding ON task (state, tenant, type) WHERE state < 5;
+        CREATE INDEX task_history ON task (tenant, type) WHERE state = 5;
+        -- How many tasks of a session are in a state.
+        CREATE TABLE task_count (
+            session INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (session, state)
+        ) WITHOUT ROWID;
+        INSERT INTO task_count SELECT session, state, count(*) FROM task GROUP BY session, state;
+        CREATE TRIGGER task_is_created AFTER INSERT ON task BEGIN
+            INSERT INTO task_count VALUES (new.session, new.state, 1)
+                ON CONFLICT DO UPDATE SET count = count + 1;
+        END;
+        CREATE TRIGGER task_changes AFTER UPDATE OF state ON task WHEN new.state <> old.state BEGIN
+            UPDATE task_count SET count = count - 1
+                WHERE session = old.session AND state = old.state;
+            INSERT INTO task_count VALUES (new.session, new.state, 1)
+                ON CONFLICT DO UPDATE SET count = count + 1;
+        END;
+        CREATE TRIGGER task_goes AFTER DELETE ON task BEGIN
+            UPDATE task_count SET count = count - 1
+                WHERE session = old.session AND state = old.state;
+        END;
         """
 }

@@ -87,7 +87,8 @@ struct Removal {
             """, session.rawValue)
         try CacheRemoval(database: database).abandon(session)
         for sql in [
-            "DELETE FROM task WHERE session = ?1", "DELETE FROM event_pack WHERE session = ?1",
+            "DELETE FROM task WHERE session = ?1", "DELETE FROM task_count WHERE session = ?1",
+            "DELETE FROM event_pack WHERE session = ?1",
             "DELETE FROM cookie WHERE session = ?1", "DELETE FROM credential WHERE session = ?1",
             "DELETE FROM session WHERE id = ?1",
         ] {

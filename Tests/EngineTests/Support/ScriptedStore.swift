@@ -140,8 +140,10 @@ final class ScriptedStore: Store {
         try await disk.tasks(query)
     }
 
-    func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
-        try await disk.taskCounts(of: session)
+    func taskCounts(
+        of sessions: [SessionID]
+    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
+        try await disk.taskCounts(of: sessions)
     }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
