@@ -2,9 +2,10 @@ public import Loop
 
 /// The newest events of one stream, formatted once and shared by all its readers.
 ///
-/// Appending costs one copy, whatever the number of readers; they are sent to once in each turn of the
-/// loop, and one that is up to date by a single write out of the shared bytes (500,000 deliveries a
-/// second to 500 readers). A reader that lags skips progress that newer progress of the same key has
+/// Appending costs one copy, whatever the number of readers. They are sent to in rounds, at the end of a
+/// turn of the loop; one that is up to date by a single write out of the shared bytes (500,000
+/// deliveries a second to 500 readers). Rounds to many readers are spread over turns, and take a sixth
+/// of the loop's time at most: what comes in between goes out together. A reader that lags skips progress that newer progress of the same key has
 /// superseded (S-59), and takes what the log has dropped from its history: numbered events are never
 /// left out and never sent twice.
 @LoopActor
@@ -19,6 +20,11 @@ public final class EventLog {
     }
 
     private static let manyReaders = 64
+    /// How many are sent to in one turn of the loop: a few milliseconds.
+    private static let sliceSize = 512
+    /// The pause after a round to many readers: the shortest, the longest, and its length in rounds.
+    private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(250)
+    private static let pauseShare = 5
 
     /// The position of the newest numbered event, or what the log started after.
     public private(set) var lastPosition: Int64
@@ -30,8 +36,13 @@ public final class EventLog {
     /// Every numbered event after this position is in the log.
     private(set) var droppedThrough: Int64
     private(set) var entries: [Entry] = []
-    /// How far the readers that are up to date have been sent to.
+    /// How far the readers that are up to date had been sent to before this round.
     private(set) var flushedEnd: Int64 = 0
+    /// How far this round goes, and the position of the newest numbered event by then.
+    private(set) var target: (end: Int64, position: Int64)
+    /// The readers before this one are still to be sent to in this round; nil between rounds.
+    private var cursor: Int?
+    private var timeOfRound = Duration.zero
     private var bytes: [UInt8] = []
     /// The stream offset of `bytes[0]`.
     private(set) var base: Int64 = 0
@@ -41,10 +52,9 @@ public final class EventLog {
     private var droppedEntries = 0
     private var readers: [EventReader] = []
     private var isFlushDue = false
-    /// Runs for a moment after a flush to many readers.
-    private lazy var pause = LoopTimer { [unowned self] in
-        if isFlushDue { flushDue() }
-    }
+    /// Runs for a moment after a round to many readers.
+    private lazy var pause = LoopTimer { [unowned self] in beginDueRound() }
+    private lazy var nextTurn = LoopTimer { [unowned self] in flushSlice() }
 
     /// Makes an empty log.
     ///
@@ -55,6 +65,7 @@ public final class EventLog {
     public init(startingAfter position: Int64, byteLimit: Int = 256 << 10) {
         lastPosition = position
         droppedThrough = position
+        target = (0, position)
         self.byteLimit = byteLimit
     }
 
@@ -166,33 +177,57 @@ public final class EventLog {
     private func scheduleFlush() {
         guard !isFlushDue else { return }
         isFlushDue = true
-        // Each flush costs a system call for every reader: many readers wait a moment, so that what
-        // comes close together goes out together.
-        if readers.count > EventLog.manyReaders, pause.isArmed { return }
-        LoopActor.later { [self] in
-            if isFlushDue { flushDue() }
-        }
+        // Whatever is on its way or pauses will look.
+        if cursor != nil || (readers.count > EventLog.manyReaders && pause.isArmed) { return }
+        LoopActor.later { [self] in beginDueRound() }
     }
 
-    private func flushDue() {
+    private func beginDueRound() {
+        guard isFlushDue, cursor == nil else { return }
+        beginRound()
+        flushSlice()
+    }
+
+    private func beginRound() {
         isFlushDue = false
-        flush()
-        if readers.count > EventLog.manyReaders { pause.arm(after: .milliseconds(2)) }
+        target = (end, lastPosition)
+        cursor = readers.count
+        timeOfRound = .zero
     }
 
-    private func flush() {
-        // Backwards, as a reader that goes is replaced by the last one.
-        for index in stride(from: readers.count - 1, through: 0, by: -1)
-        where index < readers.count {
-            readers[index].logHasGrown()
+    private func flushSlice() {
+        guard let cursor else { return }
+        let began = ContinuousClock.now
+        flush(through: max(0, cursor - EventLog.sliceSize))
+        timeOfRound += began.duration(to: .now)
+        guard self.cursor == nil else { return nextTurn.arm(after: .zero) }
+        if readers.count > EventLog.manyReaders {
+            pause.arm(
+                after: min(
+                    max(timeOfRound * EventLog.pauseShare, EventLog.pauses.lowerBound),
+                    EventLog.pauses.upperBound))
+        } else if isFlushDue {
+            LoopActor.later { [self] in beginDueRound() }
         }
-        flushedEnd = end
+    }
+
+    /// Backwards, as a reader that goes is replaced by the last one.
+    private func flush(through lowest: Int) {
+        while let next = cursor, next > lowest {
+            cursor = next - 1
+            if next <= readers.count { readers[next - 1].logHasGrown() }
+        }
+        guard cursor == 0 else { return }
+        cursor = nil
+        flushedEnd = target.end
     }
 
     /// Drops the oldest entries until `byteLimit` bytes are left, the newest entry in any case.
     private func makeRoom() {
         // Readers that keep up must not lose what this very turn has appended.
-        flush()
+        if cursor != nil { flush(through: 0) }
+        beginRound()
+        flush(through: 0)
         let keptFrom = end - Int64(byteLimit)
         let count = min(firstEntry { $0.start >= keptFrom }, max(0, entries.count - 1))
         guard count > 0 else { return }

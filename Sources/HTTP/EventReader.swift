@@ -65,11 +65,14 @@ final class EventReader {
     @inline(__always)
     func logHasGrown() {
         guard case .log(let offset) = place, connection.wire.queued == 0 else { return }
-        if offset == log.flushedEnd, log.end - offset <= Int64(EventReader.flushSize) {
-            place = .log(log.end)
-            position = log.lastPosition
-            if offset < log.end { log.withBytes(offset..<log.end) { send($0) } }
-            if log.isFinished { end() }
+        let target = log.target
+        if offset >= log.flushedEnd, target.end - offset <= Int64(EventReader.flushSize) {
+            if offset < target.end {
+                place = .log(target.end)
+                position = target.position
+                log.withBytes(offset..<target.end) { send($0) }
+            }
+            if log.isFinished, target.end == log.end { end() }
         } else {
             advance()
         }

@@ -218,7 +218,6 @@ extension CookieStorageTests {
     @Test @LoopActor
     func `that a cookie was sent is written by housekeeping, not by each request`() async throws {
         let house = try await House.open()
-        house.gateway.housekeeping = nil  // it comes when the test says so
         let session = try await house.session()
         try await house.visit(in: session, setting: "a=1; Path=/a", "b=2; Path=/b")
         let writes = { house.store.batches.flatMap(\.cookies) }

@@ -214,6 +214,30 @@ import Testing
         }
     }
 
+    @Test func `R-7: more readers than one turn sends to have every event once, in order`()
+        async throws
+    {
+        try await live { live, feed in
+            var readers: [TestConnection] = []
+            for _ in 0..<600 {
+                let connection = try await live.client.connect()
+                try await connection.send("GET /live HTTP/1.0\r\n\r\n")
+                readers.append(connection)
+            }
+            try await eventually { await feed.log.readerCount == 600 }
+            // Events come between the slices of a round, and readers go meanwhile.
+            await feed.publishMany(1...400) { feed, _ in feed.publish(padding: 1000) }
+            for reader in readers[..<50] { reader.close() }
+            await feed.publishMany(401...800) { feed, _ in feed.publish(padding: 1000) }
+            await feed.log.finish()
+            for reader in readers[50...] {
+                let text = String(decoding: try await reader.bytesToTheEnd(), as: UTF8.self)
+                let ids = text.split(separator: "\n").filter { $0.hasPrefix("id: ") }
+                #expect(ids == (1...800).map { "id: 1.\($0)" })
+            }
+        }
+    }
+
     @Test func `A reader that takes nothing is closed`() async throws {
         var limits = Limits()
         limits.stalledAnswer = .milliseconds(300)

@@ -128,6 +128,10 @@ class Server:
             self._process.kill()
             self._process.wait()
 
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
     def cpu_seconds(self) -> float:
         """Processor time of all threads so far, ended ones included."""
         # The kernel's clock of a process: see clock_getcpuclockid(3).

@@ -94,7 +94,9 @@ extension Gateway {
     ///
     /// In slices, whatever there is to forget: the loop serves everybody in between.
     func keepHouse() async {
-        await inSlices(Array(sessions.values)) { $0.tidy(at: parts.clock.now) }
+        await inSlices(Array(sessions.values)) { slice in
+            for session in slice { session.tidy(at: parts.clock.now) }
+        }
         let now = parts.clock.now
         do {
             let limits = RetentionLimits(
@@ -120,9 +122,9 @@ extension Gateway {
     /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and are gone.
     private func leave(_ forgotten: Forgotten) async {
         forgetting += 1
-        for session in forgotten.sessions {
-            sessions.remove(session)
-            hub.forget(session)
+        await inSlices(forgotten.sessions) { slice in
+            sessions.remove(slice)
+            for session in slice { hub.forget(session) }
         }
         let folder = parts.folder
         for start in stride(from: 0, to: forgotten.files.count, by: Gateway.sliceSize) {
@@ -133,18 +135,20 @@ extension Gateway {
         }
         // Only ephemeral sessions have any: few, and with few tasks that are so old.
         let tasks = Set(forgotten.files)
-        await inSlices(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { session in
-            session.unnamedFiles = session.unnamedFiles.filter { !tasks.contains($0.key) }
+        await inSlices(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { slice in
+            for session in slice {
+                session.unnamedFiles = session.unnamedFiles.filter { !tasks.contains($0.key) }
+            }
         }
     }
 
     private static let sliceSize = 256
 
     /// Does something with each of many, a slice at a turn of the loop.
-    private func inSlices<Item>(_ items: [Item], _ body: (Item) -> Void) async {
+    private func inSlices<Item>(_ items: [Item], _ body: (ArraySlice<Item>) -> Void) async {
         for start in stride(from: 0, to: items.count, by: Gateway.sliceSize) {
             if start > 0 { await LoopActor.nextTurn() }
-            for item in items[start..<min(items.count, start + Gateway.sliceSize)] { body(item) }
+            body(items[start..<min(items.count, start + Gateway.sliceSize)])
         }
     }
 
