@@ -62,8 +62,10 @@ public final class DurableStore: Store {
     /// Without it nothing is lost: the next start reads the log.
     public func close() throws(StoreError) {
         do {
+            let isEmptied = pool.writeWithoutTransaction(Checkpointer.empty)
             try pool.close()
-            LogMark.remove(database: pool.path)
+            // What is still in the log is missed where the log is.
+            if isEmptied { LogMark.remove(database: pool.path) }
         } catch {
             throw StoreError(error)
         }

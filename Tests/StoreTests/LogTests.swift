@@ -61,10 +61,19 @@ import Testing
             #expect(LogMark.check(database: database(folder)) == 0)
             // Behind an orderly end there is nothing to be missed.
             #expect(!FileManager.default.fileExists(atPath: database(folder) + "-mark"))
+            #expect(try sizeOfLog(folder) == 0)
+            try? FileManager.default.removeItem(atPath: database(folder) + "-wal")
             let again = try DurableStore(folder: folder, sealer: sealer)
             #expect(try await again.load().sessions.count == 1)
             try again.close()
+            #expect(try sizeOfLog(folder) == 0)
         }
+    }
+
+    private func sizeOfLog(_ folder: String) throws -> Int {
+        let path = database(folder) + "-wal"
+        guard FileManager.default.fileExists(atPath: path) else { return 0 }
+        return try Data(contentsOf: URL(fileURLWithPath: path)).count
     }
 
     @Test func `under reads that overlap without end the log stays within its bound`()

@@ -22,6 +22,9 @@ final class Checkpointer: Sendable {
 
     private struct State {
         var pages = 0
+        /// How many pages the log may have before readers are waited for: more than `longLog` behind
+        /// one that was waited for in vain, such as a backup.
+        var waitsFrom = Checkpointer.longLog
         var failure: StoreError?
     }
 
@@ -48,11 +51,13 @@ final class Checkpointer: Sendable {
         var length: Int32 = 0
         var code = sqlite3_wal_checkpoint_v2(
             connection, nil, SQLITE_CHECKPOINT_PASSIVE, &length, nil)
-        if code == SQLITE_OK, length > Self.longLog {
+        if code == SQLITE_OK, length > state.withLock({ $0.waitsFrom }) {
             sqlite3_busy_timeout(connection, Self.patience)
             code = sqlite3_wal_checkpoint_v2(
                 connection, nil, SQLITE_CHECKPOINT_RESTART, nil, nil)
             sqlite3_busy_timeout(connection, 0)
+            let isHeld = code & 0xFF == SQLITE_BUSY
+            state.withLock { $0.waitsFrom = isHeld ? 2 * length : Self.longLog }
         }
         // A reader that holds an old page back for longer is left alone: the next copy takes the rest.
         guard code != SQLITE_OK, code & 0xFF != SQLITE_BUSY else { return }
@@ -60,6 +65,16 @@ final class Checkpointer: Sendable {
         log.write(.error, "the log could not be copied", ["error": .words("\(error)")])
         // With no room nothing is lost: the log stays, and the next copy may succeed.
         if error != .full { state.withLock { $0.failure = error } }
+    }
+
+    /// Copies all of the log, and leaves it empty: at the end, when nobody else reads or writes.
+    /// - Returns: Whether that was possible. If not, the next start reads the log.
+    static func empty(by writer: Database) -> Bool {
+        let connection = writer.sqliteConnection
+        sqlite3_busy_timeout(connection, patience)
+        defer { sqlite3_busy_timeout(connection, 0) }
+        return sqlite3_wal_checkpoint_v2(
+            connection, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil) == SQLITE_OK
     }
 
     /// Pages that went to the log since the last call.
