@@ -96,7 +96,7 @@ let package = Package(
             [
                 "ferry", "REST", "HTTP", "Engine", "Semantics", "Curl", "Sealing", "SQLiteStore",
                 "Loop",
-                "JSON", "TestSupport", yams,
+                "JSON", "TestSupport", yams, grdb,
             ]),
     ],
     swiftLanguageModes: [.v6]

@@ -51,8 +51,8 @@ public final class MemoryStore: Store {
 
     /// Searches the session's tasks from `after` on; without a session, those of each of the
     /// tenant's.
-    public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
-        state.withLock { $0.tasks(query) }
+    public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
+        TaskPage(state.withLock { $0.tasks(query) })
     }
 
     /// Counted as tasks change.

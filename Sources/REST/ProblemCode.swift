@@ -51,6 +51,7 @@ enum ProblemCode: String, CaseIterable {
     case preconditionFailed = "precondition-failed"
     case transferFailed = "transfer-failed"
     case insufficientStorage = "insufficient-storage"
+    case damaged
     case `internal`
 
     /// The status and the title, which say the same for every occurrence (RFC 9457 §3.1).
@@ -101,6 +102,7 @@ enum ProblemCode: String, CaseIterable {
         case .preconditionFailed: (412, "The precondition does not hold")
         case .transferFailed: (502, "The transfer failed")
         case .insufficientStorage: (507, "The disk is full")
+        case .damaged: (500, "What is stored is damaged")
         case .internal: (500, "Ferry has failed")
         }
     }
@@ -190,6 +192,12 @@ extension Problem {
                     """
                     Ephemeral sessions have all the memory that they may: delete tasks that are not \
                     needed, or end such sessions.
+                    """)
+            case .store(.damaged):
+                ProblemCode.damaged.problem(
+                    """
+                    It cannot be read any more. A damaged task or staged file can be deleted; \
+                    `ferry check` tells the operator what else is damaged.
                     """)
             case .store: ProblemCode.internal.problem()
             }

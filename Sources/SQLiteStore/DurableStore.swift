@@ -113,9 +113,9 @@ public final class DurableStore: Store {
         }
     }
 
-    /// Reads sessions with their cookies and credentials, active tasks, pending decisions and staged files only, so that a
-    /// start does not wait for history. A cookie or credential that is damaged is left out, and removed with the
-    /// next commit.
+    /// Reads sessions with their cookies and credentials, active tasks, pending decisions and
+    /// staged files only, so that a start does not wait for history. Rows that are damaged
+    /// are left out; of cookies and credentials they are removed with the next commit.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
         let (contents, damaged) = try await reading {
@@ -136,27 +136,28 @@ public final class DurableStore: Store {
         try await reading { try TaskIndex(database: $0).knows(id) }
     }
 
-    /// Reads as many index entries as the page has for each state and type. A task whose row is damaged
-    /// is left out, and logged; another takes its place in the page.
-    public func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+    /// Reads as many index entries as the page has for each state and type. A task that is damaged is
+    /// logged, too.
+    public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         let (sealer, limit) = (sealer, query.limit)
         return try await reading { database in
             let tasks = try TaskReader(database, sealer: sealer)
             var query = query
-            var page: [TaskRecord] = []
+            var page = TaskPage()
             while true {
                 let ids = try TaskIndex(database: database).ids(query)
                 for id in ids {
                     do {
-                        if let task = try tasks.task(id, of: query.tenant) { page.append(task) }
+                        if let task = try tasks.task(id, of: query.tenant) { page.tasks.append(task) }
                     } catch {
                         guard case .damaged(let words) = StoreError(error) else { throw error }
                         Log.damage(of: "task", id.rawValue, words)
+                        page.damaged.append(id)
                     }
                 }
-                guard page.count < limit, ids.count == query.limit else { return page }
+                guard page.tasks.count < limit, ids.count == query.limit else { return page }
                 query.after = ids.last
-                query.limit = limit - page.count
+                query.limit = limit - page.tasks.count
             }
         }
     }

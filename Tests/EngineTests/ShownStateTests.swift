@@ -56,7 +56,7 @@ struct ShownStateTests {
                 var query = TaskQuery(tenant: house.tenant)
                 query.states = Set(TaskState.allCases)
                 return try #require(
-                    try await house.gateway.tasks(query).first { $0.record.id == task })
+                    try await house.gateway.tasks(query).views.first { $0.record.id == task })
             }
         ),
     ]

@@ -112,8 +112,8 @@ struct StoreTroubleTests {
         #expect(try await house.state(running) == .running)
         #expect(try await house.gateway.session(session, of: house.tenant).record.id == session)
         #expect(
-            try await house.gateway.tasks(TaskQuery(tenant: house.tenant, session: session)).count
-                == 1)
+            try await house.gateway.tasks(TaskQuery(tenant: house.tenant, session: session))
+                .views.count == 1)
         #expect(try await house.read(finished) == Pattern.bytes(count: 100_000))
         // … and what the store cannot note is not done, so that no row is ever without its file.
         let calls: [@LoopActor @Sendable () async throws -> Void] = [

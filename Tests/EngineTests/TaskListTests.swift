@@ -48,7 +48,7 @@ struct TaskListTests {
             var query = query
             var found: [TaskID] = []
             while true {
-                let page = try await house.gateway.tasks(query).map(\.record.id)
+                let page = try await house.gateway.tasks(query).views.map(\.record.id)
                 #expect(page.count <= query.limit)
                 guard let last = page.last else { break }
                 found += page
@@ -62,7 +62,7 @@ struct TaskListTests {
         }
         let running = try await house.gateway.tasks(
             TaskQuery(tenant: house.tenant, session: session, states: [.running]))
-        #expect(running.map(\.waitingFor) == [nil, .slot])
+        #expect(running.views.map(\.waitingFor) == [nil, .slot])
     }
 
     @Test @LoopActor
@@ -73,9 +73,9 @@ struct TaskListTests {
         try await house.network.attempt(0).answer(200, [:], [1])
         try await house.recorder.end(of: task)
         var query = TaskQuery(tenant: house.tenant, session: session)
-        #expect(try await house.gateway.tasks(query).isEmpty)
+        #expect(try await house.gateway.tasks(query).views.isEmpty)
         query.states = [.completed]
-        #expect(try await house.gateway.tasks(query).map(\.record.id) == [task])
+        #expect(try await house.gateway.tasks(query).views.map(\.record.id) == [task])
         #expect(
             try await house.gateway.session(session, of: house.tenant).taskCounts == [.completed: 1]
         )

@@ -142,13 +142,17 @@ import Testing
                     tenant: World.alice, session: session, states: Set(TaskState.allCases),
                     limit: 4)
                 var seen: [TaskID] = []
+                var told: [TaskID] = []
                 while true {
                     let page = try await store.tasks(query)
-                    seen += page.map(\.id)
-                    guard page.count == query.limit, let last = page.last else { break }
+                    seen += page.tasks.map(\.id)
+                    told += page.damaged
+                    guard page.tasks.count == query.limit, let last = page.tasks.last else { break }
                     query.after = last.id
                 }
                 #expect(isStatusGone || seen == rest.map(\.id))
+                // One of a state that there is not is in no list.
+                #expect(isStatusGone || told == (sql.contains("77") ? [] : damaged))
             }
             let active = try await store.load().activeTasks.map(\.id)
             #expect(isStatusGone || active == rest.filter { $0.state == .running }.map(\.id))
@@ -168,7 +172,9 @@ import Testing
                 try $0.execute(
                     sql: "UPDATE session SET \(damage) WHERE id = \(sessions[1].rawValue)")
             }
-            #expect(try await store.load().sessions.map(\.id) == [sessions[0], sessions[2]])
+            let contents = try await store.load()
+            #expect(contents.sessions.map(\.id) == [sessions[0], sessions[2]])
+            #expect(contents.damagedSessions == [sessions[1]: World.alice])
         }
     }
 

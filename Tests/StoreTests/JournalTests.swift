@@ -183,7 +183,7 @@ private final class GatedStore: Store {
 
     func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await memory.knows(id) }
 
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await memory.tasks(query)
     }
 

@@ -15,7 +15,7 @@ import Testing
             #expect(try await store.decision(DecisionID(rawValue: 1), of: World.alice) == nil)
             #expect(try await store.creation(of: "", of: World.alice) == nil)
             let session = SessionID(rawValue: 1)
-            #expect(try await store.tasks(TaskQuery(tenant: World.alice)).isEmpty)
+            #expect(try await store.tasks(TaskQuery(tenant: World.alice)) == TaskPage())
             #expect(try await store.taskCounts(of: session).isEmpty)
             #expect(try await store.content(of: TaskID(rawValue: 1)) == nil)
             let query = EventQuery(stream: .session(session), after: 0, limit: 10)
@@ -135,9 +135,9 @@ import Testing
             batch.createdTasks = [task]
             try await store.commit(batch)
             #expect(try await store.task(task.id, of: World.bob) == nil)
-            #expect(try await store.tasks(TaskQuery(tenant: World.bob)).isEmpty)
+            #expect(try await store.tasks(TaskQuery(tenant: World.bob)) == TaskPage())
             #expect(
-                try await store.tasks(TaskQuery(tenant: World.bob, session: session)).isEmpty)
+                try await store.tasks(TaskQuery(tenant: World.bob, session: session)) == TaskPage())
             #expect(try await store.knows(task.id))
         }
     }
@@ -199,7 +199,9 @@ import Testing
                             tenant: World.alice, session: session, states: states, types: types,
                             limit: 7)
                         var found: [TaskRecord] = []
-                        while case let page = try await store.tasks(query), let last = page.last {
+                        while case let page = try await store.tasks(query).tasks,
+                            let last = page.last
+                        {
                             #expect(page.count <= 7)
                             found += page
                             query.after = last.id
@@ -231,7 +233,8 @@ import Testing
             #expect(try await !store.knows(tasks[0].id))
             #expect(try await store.taskCounts(of: session) == [.suspended: 1])
             #expect(
-                try await store.tasks(TaskQuery(tenant: World.alice)).map(\.id) == [tasks[1].id])
+                try await store.tasks(TaskQuery(tenant: World.alice)).tasks.map(\.id)
+                    == [tasks[1].id])
         }
     }
 

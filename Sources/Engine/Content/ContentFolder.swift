@@ -1,28 +1,33 @@
 internal import Glibc
 internal import Loop
-internal import Semantics
+public import Semantics
 
 /// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part` behind it while they
 /// grow, and `.kept` for the part of a download that resume data speaks of (S-34).
 ///
-/// Every call but `path`, `partPath` and `keptPath` blocks and belongs on a file thread.
+/// Every call but those for paths blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
     /// A file of the folder.
-    struct Entry: Sendable {
-        let owner: Owner
+    public struct Entry: Sendable {
+        /// Whose it is.
+        public let owner: Owner
         /// What of the owner it is.
-        let kind: Kind
+        public let kind: Kind
         /// When it was written last, by the wall clock.
         let modified: Timestamp
     }
 
     /// Whose file it is.
-    enum Owner: Hashable, Sendable {
+    public enum Owner: Hashable, Sendable {
+        /// The content of a task.
         case task(TaskID)
+        /// A staged file.
         case file(FileID)
+        /// The content of a stored response.
         case entry(CacheEntryID)
 
-        var id: any Identifier {
+        /// Its name.
+        public var id: any Identifier {
             switch self {
             case .task(let id): id
             case .file(let id): id
@@ -31,9 +36,13 @@ public struct ContentFolder: Sendable {
         }
     }
 
-    enum Kind: String, CaseIterable, Sendable {
+    /// What of its owner a file is; the raw value ends its name.
+    public enum Kind: String, CaseIterable, Sendable {
+        /// All of it, which never changes again.
         case whole = ""
+        /// What has come of it.
         case part = ".part"
+        /// What had come of a download that ended early (S-34).
         case kept = ".kept"
     }
 
@@ -54,9 +63,15 @@ public struct ContentFolder: Sendable {
         "\(path)/\(ContentFolder.name(Int(id.rawValue & 31)))/\(id)"
     }
 
-    func partPath(of id: any Identifier) -> String { path(of: id) + Kind.part.rawValue }
+    /// Where one of the 32 parts lies.
+    public func path(ofPart part: Int) -> String { path + "/" + ContentFolder.name(part) }
 
-    func keptPath(of id: any Identifier) -> String { path(of: id) + Kind.kept.rawValue }
+    /// Where a file of an owner lies, or would.
+    public func path(of id: any Identifier, _ kind: Kind) -> String { path(of: id) + kind.rawValue }
+
+    func partPath(of id: any Identifier) -> String { path(of: id, .part) }
+
+    func keptPath(of id: any Identifier) -> String { path(of: id, .kept) }
 
     /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data speaks of stays.
     func remove(_ id: any Identifier) throws {
@@ -64,8 +79,10 @@ public struct ContentFolder: Sendable {
         try remove(id, .part)
     }
 
-    func remove(_ id: any Identifier, _ kind: Kind) throws {
-        if unlink(path(of: id) + kind.rawValue) != 0, errno != ENOENT {
+    /// Removes one file; nothing is fine too.
+    /// - Throws: `FileError`.
+    public func remove(_ id: any Identifier, _ kind: Kind) throws {
+        if unlink(path(of: id, kind)) != 0, errno != ENOENT {
             throw FileError("unlink", code: errno)
         }
     }
@@ -112,21 +129,69 @@ public struct ContentFolder: Sendable {
         return try ContentFile(reading: response, in: self)
     }
 
+    /// Whether there is not a single file here, or not even the folder. Looks for the first one
+    /// only.
+    /// - Throws: `FileError`.
+    public func isEmpty() throws -> Bool {
+        for part in 0..<32 {
+            guard let folder = opendir(path + "/" + ContentFolder.name(part)) else {
+                guard errno == ENOENT else { throw FileError("opendir", code: errno) }
+                continue
+            }
+            defer { closedir(folder) }
+            while let entry = readdir(folder) {
+                // The folder itself and its parent begin with a dot.
+                if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { return false }
+            }
+        }
+        return true
+    }
+
     /// All files here.
     func entries() throws -> [Entry] {
         var found: [Entry] = []
+        try forEachEntry { found.append($0) }
+        return found
+    }
+
+    /// Goes over all files, in no order; the body may remove or move the one that it is given.
+    /// - Throws: `FileError`, and what the body throws.
+    public func forEachEntry(_ body: (Entry) throws -> Void) throws {
         for part in 0..<32 {
             let parent = path + "/" + ContentFolder.name(part)
-            guard let folder = opendir(parent) else { throw FileError("opendir", code: errno) }
+            guard let folder = opendir(parent) else {
+                guard errno == ENOENT else { throw FileError("opendir", code: errno) }
+                continue
+            }
             defer { closedir(folder) }
             while let entry = readdir(folder) {
                 let name = withUnsafeBytes(of: entry.pointee.d_name) {
                     String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
                 }
-                if let entry = ContentFolder.entry(name, in: parent) { found.append(entry) }
+                if let entry = ContentFolder.entry(name, in: parent) { try body(entry) }
             }
         }
-        return found
+    }
+
+    /// The length of a file in bytes; nil where there is none.
+    /// - Throws: `FileError`.
+    public func length(of id: any Identifier, _ kind: Kind) throws -> Int64? {
+        var status = stat()
+        if stat(path(of: id, kind), &status) == 0 { return Int64(status.st_size) }
+        guard errno == ENOENT else { throw FileError("stat", code: errno) }
+        return nil
+    }
+
+    /// Moves what there is of a content, whole or growing, to another folder of this file system.
+    /// - Throws: `FileError`.
+    public func move(_ id: any Identifier, to folder: String) throws {
+        for kind in [Kind.whole, .part] {
+            let source = path(of: id, kind)
+            guard rename(source, "\(folder)/\(id)\(kind.rawValue)") != 0, errno != ENOENT else {
+                continue
+            }
+            throw FileError("rename", code: errno)
+        }
     }
 
     private static func entry(_ name: String, in parent: String) -> Entry? {

@@ -9,24 +9,17 @@ extension ContentFolder {
     /// A crash between the last rename of an upload and its commit leaves a whole file with the record of a part:
     /// that is made a part again, and goes on where the record says.
     func holds(_ file: StagedFile) throws -> Bool {
-        if file.isComplete { return try length(at: path(of: file.id)) == file.length }
+        if file.isComplete { return try length(of: file.id, .whole) == file.length }
         if file.length == 0 { return true }
         try reopen(file.id)
-        return try length(at: partPath(of: file.id)).map { $0 >= file.length } ?? false
+        return try length(of: file.id, .part).map { $0 >= file.length } ?? false
     }
 
     /// Makes a file a part again if it was renamed already, and its completion failed.
     func reopen(_ file: FileID) throws {
-        guard try length(at: partPath(of: file)) == nil else { return }
+        guard try length(of: file, .part) == nil else { return }
         if rename(path(of: file), partPath(of: file)) != 0, errno != ENOENT {
             throw FileError("rename", code: errno)
         }
-    }
-
-    private func length(at path: String) throws -> Int64? {
-        var status = stat()
-        if stat(path, &status) == 0 { return Int64(status.st_size) }
-        guard errno == ENOENT else { throw FileError("stat", code: errno) }
-        return nil
     }
 }

@@ -204,7 +204,7 @@ final class FileUpload {
             let (_, digest) = try await spool.finish()
             if let expected = file.expectedDigest, digest != expected.bytes {
                 refuse(.digestMismatch(expected: expected))
-                await gateway.forget(file)
+                await gateway.forget(file.id)
             } else {
                 await keep(length: spool.length, isComplete: true)
             }

@@ -38,9 +38,10 @@ extension Gateway {
     }
 
     /// Removes a file and all that is kept of it.
-    func forget(_ file: StagedFile) async {
-        let (folder, id) = (parts.folder, file.id)
+    func forget(_ id: FileID) async {
+        let folder = parts.folder
         stagedFiles[id] = nil
+        damagedFiles[id] = nil
         fileQuota.release(id)
         durable.remove(id)
         await durable.caughtUp()
@@ -59,7 +60,7 @@ extension Gateway {
         guard !expired.isEmpty else { return }
         let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
         let used = Set(sent).union(fileUploads.keys)
-        for file in expired where !used.contains(file.id) { await forget(file) }
+        for file in expired where !used.contains(file.id) { await forget(file.id) }
     }
 
     /// Holds the records against what the disk has, at a start.

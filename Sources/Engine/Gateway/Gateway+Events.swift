@@ -79,8 +79,8 @@ extension Gateway {
         switch stream {
         case .task(let task, _): [try await self.task(task, of: tenant)]
         case .session(let session):
-            try await tasks(TaskQuery(tenant: tenant, session: session, limit: limit))
-        case .tenant: try await tasks(TaskQuery(tenant: tenant, limit: limit))
+            try await tasks(TaskQuery(tenant: tenant, session: session, limit: limit)).views
+        case .tenant: try await tasks(TaskQuery(tenant: tenant, limit: limit)).views
         }
     }
 

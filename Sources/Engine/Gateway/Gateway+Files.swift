@@ -77,13 +77,16 @@ extension Gateway {
         }
     }
 
-    /// Removes a file, complete or not. A task that has begun to send it goes on.
+    /// Removes a file, complete or not, or damaged. A task that has begun to send it goes on.
     ///
     /// While the disk is full the bytes go at once and the row when there is room, which they make.
     public func deleteFile(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
-        _ = try known(id, tenant)
-        await endUpload(of: id)
-        await forget(try known(id, tenant))
+        if damagedFiles[id] != tenant {
+            _ = try known(id, tenant)
+            await endUpload(of: id)
+            _ = try known(id, tenant)
+        }
+        await forget(id)
     }
 
     /// The most bytes that a file may have.
@@ -119,7 +122,9 @@ extension Gateway {
     // MARK: Uploads
 
     private func known(_ id: FileID, _ tenant: TenantID) throws(GatewayError) -> StagedFile {
-        guard let file = stagedFiles[id], file.tenant == tenant else { throw .noSuchFile }
+        guard let file = stagedFiles[id], file.tenant == tenant else {
+            throw damagedFiles[id] == tenant ? .damaged : .noSuchFile
+        }
         return file
     }
 

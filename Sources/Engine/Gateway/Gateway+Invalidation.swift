@@ -27,7 +27,7 @@ extension Gateway {
         while true {
             try await session.journal.acknowledged()
             let page = try await reading { [query] () throws(StoreError) in
-                try await session.store.tasks(query)
+                try await session.store.tasks(query).tasks
             }
             for record in page {
                 // It may have moved on, even to its end, while the page was read.
@@ -39,13 +39,15 @@ extension Gateway {
         }
     }
 
-    /// Sends the last event of a session that is on its way out and has no outstanding task.
+    /// Sends the last event of a session that is on its way out and has no outstanding task, or
+    /// none but such as are damaged: those never end.
     func endIfDrained(_ session: LiveSession) {
         guard session.record.state == .invalidating, session.runners.isEmpty else { return }
         Task { @LoopActor in
             await session.journal.durable()
-            guard let counts = try? await session.store.taskCounts(of: session.record.id),
-                counts.allSatisfy({ $0.key == .completed || $0.value == 0 }),
+            let outstanding = TaskQuery(
+                tenant: session.record.tenant, session: session.record.id, limit: 1)
+            guard let page = try? await session.store.tasks(outstanding), page.tasks.isEmpty,
                 session.record.state == .invalidating
             else { return }
             // Nothing can use it any more, and a crash from here on leaves nothing of it.

@@ -179,7 +179,8 @@ extension Gateway {
                 else { continue }
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
-                guard sweptFilesAt == nil, stagedFiles[file] == nil else { continue }
+                guard sweptFilesAt == nil, stagedFiles[file] == nil, damagedFiles[file] == nil
+                else { continue }
             case .entry(let response):
                 guard sweptFilesAt == nil, try await !durable.store.knows(response),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })

@@ -62,20 +62,25 @@ extension Gateway {
         return try await task(id, of: tenant)
     }
 
-    /// Tasks as they are now, in the order of creation.
-    public func tasks(_ query: TaskQuery) async throws(GatewayError) -> [TaskView] {
+    /// Tasks as they are now, in the order of creation, and the ids of those that cannot be read.
+    public func tasks(
+        _ query: TaskQuery
+    ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
         if let id = query.session { _ = try live(id, query.tenant) }
-        var records: [TaskRecord] = []
+        var page = TaskPage()
         for journal in [durable, volatile] {
             if let id = query.session, sessions[id]?.journal !== journal { continue }
             await journal.caughtUp()
-            records += try await reading { () throws(StoreError) in
+            let found = try await reading { () throws(StoreError) in
                 try await journal.store.tasks(query)
             }
+            page.tasks += found.tasks
+            page.damaged += found.damaged
         }
-        records.removeAll { deleted[$0.id] != nil }
-        if query.session == nil { records.sort { $0.id < $1.id } }
-        return records.prefix(query.limit).map { view(of: $0) }
+        page.tasks.removeAll { deleted[$0.id] != nil }
+        page.damaged.removeAll { deleted[$0] != nil }
+        if query.session == nil { page.tasks.sort { $0.id < $1.id } }
+        return (page.tasks.prefix(query.limit).map { view(of: $0) }, page.damaged)
     }
 
     /// Starts or goes on with a task; a completed one stays as it is (S-31).
@@ -107,7 +112,8 @@ extension Gateway {
         _ id: TaskID, _ tenant: TenantID, _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
         let newest = try await newestTask(id, tenant)
-        if newest.state != .completed, let session = sessions[newest.session] {
+        if newest.state != .completed {
+            let session = try live(newest.session, tenant)
             try requireRoom(in: session)
             let runner = runner(for: newest, in: session)
             action(runner)
@@ -174,35 +180,47 @@ extension Gateway {
         }
     }
 
-    /// Forgets a completed task and its content (S-60); for good when it returns.
+    /// Forgets a completed task and its content (S-60), or one that is damaged; for good when it
+    /// returns.
     ///
     /// - Throws: `taskIsRunning`, `noSuchTask`; `diskFull` where there is no room to note it.
     public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
-        let task = try await newestTask(id, tenant)
-        guard task.state == .completed else { throw .taskIsRunning }
-        let session = sessions[task.session]
-        if let session { try requireRoom(in: session) }
+        let task = try await readableTask(id, tenant)
+        guard task.map({ $0.state == .completed }) ?? true else { throw .taskIsRunning }
+        let session = task.flatMap { sessions[$0.session] }
         let journal = session?.journal ?? durable
+        guard !journal.isStalled else { throw .diskFull }
         journal.remove(id)
         deleting.insert(id)
+        let forget = { @LoopActor [self] in
+            deleting.remove(id)
+            deleted[id] = true
+            forgetting += 1
+            cache[id] = nil
+            session?.unnamedFiles[id] = nil
+            // After the row, so that no row is without its file; a damaged one may have had one.
+            if task?.content?.place != .store { discardPart(of: id) }
+        }
         guard await journal.caughtUp() else {
-            LoopActor.start { [self] in
+            LoopActor.start {
                 await journal.durable()
-                forget(task)
+                forget()
             }
             throw .diskFull
         }
-        forget(task)
+        forget()
     }
 
-    /// The store has forgotten a task: the file of its content goes after the row, so that no row is without its file.
-    private func forget(_ task: TaskRecord) {
-        deleting.remove(task.id)
-        deleted[task.id] = true
-        forgetting += 1
-        cache[task.id] = nil
-        sessions[task.session]?.unnamedFiles[task.id] = nil
-        if task.content?.place == .file { discardPart(of: task.id) }
+    /// A task in its newest form; nil for one that is damaged.
+    private func readableTask(
+        _ id: TaskID, _ tenant: TenantID
+    ) async throws(GatewayError) -> TaskRecord? {
+        do {
+            return try await newestTask(id, tenant)
+        } catch {
+            guard case .store(.damaged) = error else { throw error }
+            return nil
+        }
     }
 
     // MARK: Runners
@@ -240,7 +258,8 @@ extension Gateway {
         _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
         let newest = try await newestTask(id, tenant)
-        if let session = sessions[newest.session], evenCompleted || newest.state != .completed {
+        if evenCompleted || newest.state != .completed {
+            let session = try live(newest.session, tenant)
             try requireRoom(in: session)
             let runner = runner(for: newest, in: session)
             action(runner)

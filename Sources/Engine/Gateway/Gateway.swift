@@ -113,8 +113,12 @@ public final class Gateway {
     var runners: [TaskID: TaskRunner] = [:]
     /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
     var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
+    /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
+    let damagedSessions: [SessionID: TenantID]
     /// As the store has them.
     var stagedFiles: [FileID: StagedFile]
+    /// Staged files whose rows cannot be read: they can be deleted.
+    var damagedFiles: [FileID: TenantID]
     /// What requests append to staged files just now.
     var fileUploads: [FileID: FileUpload] = [:]
     var fileQuota: FileQuota
@@ -152,6 +156,8 @@ public final class Gateway {
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts)
         stagedFiles = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
+        damagedSessions = contents.damagedSessions
+        damagedFiles = contents.damagedFiles
         fileQuota = FileQuota(
             contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
         identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
@@ -286,7 +292,7 @@ public final class Gateway {
 
     func live(_ id: SessionID, _ tenant: TenantID) throws(GatewayError) -> LiveSession {
         guard let session = sessions[id], session.record.tenant == tenant else {
-            throw .noSuchSession
+            throw damagedSessions[id] == tenant ? .damaged : .noSuchSession
         }
         return session
     }

@@ -63,4 +63,7 @@ public enum GatewayError: Error, Equatable, Sendable {
     case memoryFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.
     case store(StoreError)
+
+    /// What is asked for is damaged: the store has its row, and cannot read it.
+    static let damaged = GatewayError.store(.damaged("It is left out since the start."))
 }

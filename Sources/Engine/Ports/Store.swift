@@ -14,8 +14,8 @@ public protocol Store: Sendable {
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
     /// Whether there is a task of that id, whosever it is: for housekeeping.
     func knows(_ id: TaskID) async throws(StoreError) -> Bool
-    /// Tasks in the order of creation.
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord]
+    /// Tasks in the order of creation. One that is damaged is told by its id alone.
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage
     /// How many tasks sessions have in each state; absent sessions and states have none.
     func taskCounts(
         of sessions: [SessionID]
@@ -204,6 +204,10 @@ public struct StoreContents: Sendable {
     public var credentials: [SessionID: [Int64: StoredCredential]] = [:]
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
+    /// Sessions that cannot be read, and whose they are. What belongs to them stays as it is.
+    public var damagedSessions: [SessionID: TenantID] = [:]
+    /// Staged files whose rows cannot be read, and whose they are.
+    public var damagedFiles: [FileID: TenantID] = [:]
 
     /// What a new store holds: nothing.
     public init() {}
@@ -236,6 +240,21 @@ public struct TaskQuery: Sendable {
         self.types = types
         self.after = after
         self.limit = limit
+    }
+}
+
+/// What a `TaskQuery` finds.
+public struct TaskPage: Equatable, Sendable {
+    /// In the order of creation.
+    public var tasks: [TaskRecord]
+    /// Tasks that the query is about and whose rows cannot be read, in the order of creation; none
+    /// is newer than the last of `tasks`, where there are as many as asked for.
+    public var damaged: [TaskID]
+
+    /// A page from its parts.
+    public init(_ tasks: [TaskRecord] = [], damaged: [TaskID] = []) {
+        self.tasks = tasks
+        self.damaged = damaged
     }
 }
 

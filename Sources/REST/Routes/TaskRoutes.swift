@@ -17,12 +17,18 @@ extension Service {
             query.types = try Service.choices(text, of: TaskType.self, named: "type")
         }
         let isGrouped = try Service.isGrouped(call)
-        let views = try await gateway.tasks(query)
+        let (views, damaged) = try await gateway.tasks(query)
         let page = views.prefix(limit)
         let capacity = 1024 * page.count + 64
         let writeCursor = { (json: inout JSONWriter) in
-            json.member(
-                "nextCursor", views.count > limit ? page.last?.record.id.description : nil)
+            let last = views.count > limit ? page.last?.record.id : nil
+            json.member("nextCursor", last?.description)
+            // Those beyond the page come with the next one.
+            let damaged = damaged.filter { $0 <= last ?? $0 }
+            guard !damaged.isEmpty else { return }
+            json.array("damaged") { json in
+                for id in damaged { json.string(id.description) }
+            }
         }
         guard isGrouped else {
             return await .lists(list("tasks", page), capacity: capacity, last: writeCursor)

@@ -152,10 +152,11 @@ struct PreparedStatement {
         return values
     }
 
-    /// Reads every row but those that are damaged, which are logged by the number in their first column: one row costs
-    /// no more than itself.
+    /// Reads every row but those that are damaged, which are logged by the number in their first
+    /// column and handed on: one row costs no more than itself.
     func allReadable<Value>(
-        of table: String, _ body: (PreparedRow) throws(StoreError) -> Value
+        of table: String, damaged: (PreparedRow) -> Void = { _ in },
+        _ body: (PreparedRow) throws(StoreError) -> Value
     ) throws(StoreError) -> [Value] {
         var values: [Value] = []
         try forEachRow { row throws(StoreError) in
@@ -164,6 +165,7 @@ struct PreparedStatement {
             } catch {
                 guard case .damaged(let words) = error else { throw error }
                 Log.damage(of: table, row.int64(0), words)
+                damaged(row)
             }
             return true
         }

@@ -17,6 +17,17 @@ enum Schema {
         try migrator.migrate(writer)
     }
 
+    /// Refuses tables that are not those of this version, where nothing may be changed.
+    static func requireThisVersion(of database: Database) throws {
+        let migrator = migrator
+        guard try migrator.hasCompletedMigrations(database),
+            try !migrator.hasBeenSuperseded(database)
+        else {
+            throw StoreError.failed(
+                "The tables are those of another version of Ferry: start this one on them first.")
+        }
+    }
+
     private static var migrator: DatabaseMigrator {
         var migrator = DatabaseMigrator()
         migrator.registerMigration("1 sessions, tasks, contents, events") { database in

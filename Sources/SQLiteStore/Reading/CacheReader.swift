@@ -26,45 +26,46 @@ struct CacheReader {
     func responses(of session: SessionID, under fingerprint: Int64) throws -> Found {
         let statement = try PreparedStatement(
             database,
-            """
-            SELECT cache_entry.id, cache_entry.tenant, isFile, usedAt, metadata, bytes
-            FROM cache_entry JOIN session
-                ON session.id = cache_entry.session AND session.cache = cache_entry.cache
-            LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id
-            LEFT JOIN cache_content ON cache_content.entry = cache_entry.id
-            WHERE cache_entry.session = ?1 AND fingerprint = ?2 ORDER BY cache_entry.id
-            """)
+            Self.allColumns
+                + " WHERE cache_entry.session = ?1 AND fingerprint = ?2 ORDER BY cache_entry.id")
         statement.bind(1, session.rawValue)
         statement.bind(2, fingerprint)
         var found = Found()
         try statement.forEachRow { row throws(StoreError) in
-            let columns = CacheRow(
-                id: CacheEntryID(rawValue: row.int64(0)),
-                tenant: TenantID(rawValue: row.int64(1)), session: session,
-                isFile: row.bool(2), usedAt: Timestamp(milliseconds: row.int64(3)))
             do throws(StoreError) {
-                let (entry, content) = try response(
-                    columns, metadata: row.bytes(4), content: row.bytesOrNil(5))
+                let (entry, content) = try response(row)
                 found.responses.append(KeptResponse(entry, under: fingerprint, content: content))
             } catch StoreError.damaged(let words) {
+                let id = CacheEntryID(rawValue: row.int64(0))
                 log.write(
                     .error, "a damaged stored response was forgotten",
-                    ["entry": .name(columns.id.description), "error": .words(words)])
-                found.damaged.append(columns.id)
+                    ["entry": .name(id.description), "error": .words(words)])
+                found.damaged.append(id)
             }
             return true
         }
         return found
     }
 
-    private func response(
-        _ columns: CacheRow, metadata: [UInt8], content: [UInt8]?
-    ) throws(StoreError) -> (CachedEntry, [UInt8]?) {
-        let record = try sealer.openIfPresent(
-            metadata, for: columns.metadataContext)
+    /// All responses that are not gone for everybody.
+    static let allColumns = """
+        SELECT cache_entry.id, cache_entry.tenant, isFile, usedAt, metadata, bytes,
+            cache_entry.session
+        FROM cache_entry JOIN session
+            ON session.id = cache_entry.session AND session.cache = cache_entry.cache
+        LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id
+        LEFT JOIN cache_content ON cache_content.entry = cache_entry.id
+        """
+
+    /// The response in a row of `allColumns`, and its content where that lies here.
+    func response(_ row: PreparedRow) throws(StoreError) -> (CachedEntry, [UInt8]?) {
+        let columns = CacheRow(
+            id: CacheEntryID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
+            session: SessionID(rawValue: row.int64(6)), isFile: row.bool(2),
+            usedAt: Timestamp(milliseconds: row.int64(3)))
+        let record = try sealer.openIfPresent(row.bytes(4), for: columns.metadataContext)
         let entry = try CachedEntry(metadata: RecordReader(record ?? []), columns: columns)
-        let content = try sealer.openIfPresent(
-            content, for: columns.contentContext)
+        let content = try sealer.openIfPresent(row.bytesOrNil(5), for: columns.contentContext)
         guard columns.isFile || Int64(content?.count ?? 0) == entry.response.length else {
             throw .damaged("A stored response has lost its content.")
         }

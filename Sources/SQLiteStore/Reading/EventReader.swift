@@ -56,6 +56,17 @@ struct EventReader {
         }
     }
 
+    /// Reads every event of a pack.
+    /// - Throws: `damaged` where one cannot be told.
+    func readAll(_ pack: [UInt8], of session: SessionID, tenant: TenantID) throws {
+        var reader = try EventPackReader(pack)
+        var outcomes: [TaskID: TaskOutcome] = [:]
+        while let event = try reader.next() {
+            let found = Found(pack: 0, tenant: tenant, session: session, event: event)
+            _ = try body(of: found, &outcomes)
+        }
+    }
+
     // MARK: Positions
 
     private func oldest(of session: SessionID) throws -> Int64? {

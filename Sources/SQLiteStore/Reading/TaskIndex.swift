@@ -23,8 +23,8 @@ struct TaskIndex {
         for session in sessions {
             statement.bind(1, session.rawValue)
             try statement.forEachRow { row throws(StoreError) in
-                guard let state = StoredState(rawValue: row.int64(0)) else { throw .damagedRecord }
-                if let shown = state.shown {
+                // Rows of a state that there is not are damaged, and of no state.
+                if let shown = StoredState(rawValue: row.int64(0))?.shown {
                     counts[session, default: [:]][shown] = Int(row.int64(1))
                 }
                 return true

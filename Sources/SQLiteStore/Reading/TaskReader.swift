@@ -4,7 +4,8 @@ internal import Semantics
 
 /// Reads tasks and their contents from one state of the database.
 struct TaskReader {
-    private static let columns = """
+    /// All tasks, those that are removed included.
+    static let columns = """
         SELECT task.id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt,
             request, task_secret.secret, completedAt, status, task_status.secret
         FROM task LEFT JOIN task_status ON task_status.task = task.id
@@ -56,7 +57,18 @@ struct TaskReader {
         } ?? nil
     }
 
-    private func record(_ row: PreparedRow) throws(StoreError) -> TaskRecord {
+    /// Reads what events are told from of a task that is removed, in a row of `columns`.
+    func readRemains(_ row: PreparedRow) throws(StoreError) {
+        let (id, tenant) = (TaskID(rawValue: row.int64(0)), TenantID(rawValue: row.int64(1)))
+        guard let status = row.bytesOrNil(12) else { throw .damagedRecord }
+        _ = try TaskStatus.outcome(
+            clear: status,
+            secret: try sealer.openIfPresent(
+                row.bytesOrNil(13), for: .status(of: id, tenant: tenant)), base: "")
+    }
+
+    /// The task in a row of `columns`, unless it is removed.
+    func record(_ row: PreparedRow) throws(StoreError) -> TaskRecord {
         let id = TaskID(rawValue: row.int64(0))
         let tenant = TenantID(rawValue: row.int64(1))
         guard let state = StoredState(rawValue: row.int64(5))?.shown else { throw .damagedRecord }

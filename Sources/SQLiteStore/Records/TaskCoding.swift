@@ -167,16 +167,14 @@ enum TaskStatus {
         return isChanged ? writer.bytes : nil
     }
 
-    /// Whether there is a content, and it lies in a file.
-    static func hasFile(in clear: [UInt8]) throws(StoreError) -> Bool {
+    /// The content alone; nil where there is none.
+    static func content(in clear: [UInt8]) throws(StoreError) -> ContentRecord? {
         var reader = RecordReader(clear)
         while let field = try reader.next() {
-            guard field != Field.content else {
-                return try ContentRecord(try reader.record()).place == .file
-            }
+            guard field != Field.content else { return try ContentRecord(try reader.record()) }
             try reader.skip()
         }
-        return false
+        return nil
     }
 
     /// The secret half of a record inside the record.

@@ -76,12 +76,12 @@ extension DurableStore {
     }
 
     /// Runs the body with the only connection that there is.
-    private static func alone(
+    static func alone(
         in folder: String, _ body: (DatabaseQueue) throws -> Void
     ) throws(StoreError) {
         let path = try DatabaseFile.prepare(in: folder)
         var configuration = Configuration()
-        configuration.label = "ferry.store.key"
+        configuration.label = "ferry.store.alone"
         configuration.foreignKeysEnabled = false
         configuration.prepareDatabase { database in
             try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")

@@ -4,7 +4,8 @@ internal import Semantics
 
 /// The rows of decisions (§7).
 struct DecisionTable {
-    private static let columns = """
+    /// All decisions.
+    static let columns = """
         SELECT id, tenant, session, task, kind, state, createdAt, deadline, question, secret
         FROM decision
         """
@@ -77,7 +78,8 @@ struct DecisionTable {
             .allReadable(of: "decision", record)
     }
 
-    private func record(_ row: PreparedRow) throws(StoreError) -> DecisionRecord {
+    /// The decision in a row of `columns`.
+    func record(_ row: PreparedRow) throws(StoreError) -> DecisionRecord {
         let id = DecisionID(rawValue: row.int64(0))
         let tenant = TenantID(rawValue: row.int64(1))
         guard let kind = DecisionKind(rawValue: try row.string(4)) else { throw .damagedRecord }

@@ -44,27 +44,33 @@ struct FileTable {
         try GatewayRow(database: database).note(newest.rawValue)
     }
 
-    /// Every file, in the order of creation.
-    func all() throws -> [StagedFile] {
-        let statement = try PreparedStatement(
-            database,
-            """
-            SELECT id, tenant, length, isComplete, announcedLength, expectedDigest, mediaType,
-                createdAt, usedAt
-            FROM file ORDER BY id
-            """)
-        return try statement.all { row throws(StoreError) in
-            var digest: ContentDigest?
-            if let text = row.stringOrNil(5) { digest = try ContentDigest(stored: text) }
-            var file = StagedFile(
-                id: FileID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
-                announcedLength: row.int64OrNil(4), expectedDigest: digest,
-                mediaType: row.stringOrNil(6),
-                createdAt: Timestamp(milliseconds: row.int64(7)))
-            file.length = row.int64(2)
-            file.isComplete = row.bool(3)
-            file.usedAt = Timestamp(milliseconds: row.int64(8))
-            return file
-        }
+    /// Every file that can be read, in the order of creation.
+    func all(damaged: inout [FileID: TenantID]) throws -> [StagedFile] {
+        try PreparedStatement(database, Self.columns + " ORDER BY id").allReadable(
+            of: "file",
+            damaged: { damaged[FileID(rawValue: $0.int64(0))] = TenantID(rawValue: $0.int64(1)) },
+            Self.record)
+    }
+
+    /// All files.
+    static let columns = """
+        SELECT id, tenant, length, isComplete, announcedLength, expectedDigest, mediaType, createdAt,
+            usedAt
+        FROM file
+        """
+
+    /// The file in a row of `columns`.
+    static func record(_ row: PreparedRow) throws(StoreError) -> StagedFile {
+        var digest: ContentDigest?
+        if let text = row.stringOrNil(5) { digest = try ContentDigest(stored: text) }
+        var file = StagedFile(
+            id: FileID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
+            announcedLength: row.int64OrNil(4), expectedDigest: digest,
+            mediaType: row.stringOrNil(6),
+            createdAt: Timestamp(milliseconds: row.int64(7)))
+        file.length = row.int64(2)
+        file.isComplete = row.bool(3)
+        file.usedAt = Timestamp(milliseconds: row.int64(8))
+        return file
     }
 }

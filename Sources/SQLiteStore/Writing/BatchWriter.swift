@@ -54,7 +54,7 @@ struct BatchWriter {
         if let limit = batch.gatewayLimit { try gateway.set(limit: limit) }
         if packer.newestDecision > 0 { try gateway.note(packer.newestDecision) }
         let removal = try Removal(database, sealer: sealer)
-        for task in batch.removedTasks { _ = try removal.forget(task) }
+        for task in batch.removedTasks { _ = try removal.forgetEvenDamaged(task) }
         for session in batch.removedSessions { try removal.forget(session) }
         _ = try CacheRemoval(database: database).removeRemains(limit: Self.remainsLimit)
     }
@@ -68,7 +68,8 @@ struct BatchWriter {
             database,
             """
             INSERT INTO tenant (id, lastSequence) VALUES (?1, ?2)
-            ON CONFLICT (id) DO UPDATE SET lastSequence = max(lastSequence, excluded.lastSequence)
+            ON CONFLICT (id) DO UPDATE
+                SET lastSequence = max(CAST(lastSequence AS INTEGER), excluded.lastSequence)
             """)
         for (tenant, sequence) in sequences {
             statement.bind(1, tenant.rawValue)

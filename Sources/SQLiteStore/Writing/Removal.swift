@@ -36,7 +36,7 @@ struct Removal {
         for table in ["content", "task_secret", "decision"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
-        let hasFile = try TaskStatus.hasFile(in: row.status)
+        let hasFile = try TaskStatus.content(in: row.status)?.place == .file
         let lastEvent = row.lastEvent ?? row.lastSequence
         if let oldest = try oldestEvent(of: row.session), oldest <= lastEvent {
             try leaveOutcome(of: task, row, lastEvent: lastEvent)

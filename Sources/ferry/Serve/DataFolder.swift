@@ -1,3 +1,4 @@
+import Engine
 import Foundation
 import Glibc
 import REST
@@ -25,14 +26,20 @@ struct DataFolder {
     /// Locks a folder that a gateway has made.
     /// - Throws: `Refusal` where it is none, or a gateway has it.
     init(existing path: String) throws {
+        try self.init(inUse: path)
+        try lock()
+    }
+
+    /// A folder that a gateway has made, and may be using: nothing in it may be changed.
+    /// - Throws: `Refusal` where it is none.
+    init(inUse path: String) throws(Refusal) {
         root = DataFolder.absolute(path)
         guard FileManager.default.fileExists(atPath: self.path(DurableStore.fileName)) else {
             throw Refusal(description: "\(path) is no data directory of a gateway.", code: 66)
         }
-        try lock()
     }
 
-    private static func absolute(_ path: String) -> String {
+    static func absolute(_ path: String) -> String {
         path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
     }
 
@@ -45,7 +52,8 @@ struct DataFolder {
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
             throw Refusal(
                 description: """
-                    Another gateway uses the data directory \(root), or `ferry key rotate` does.
+                    Another gateway uses the data directory \(root), or `ferry key rotate` or `ferry \
+                    check` does.
                     """, code: 75)
         }
     }
@@ -72,15 +80,18 @@ struct DataFolder {
                 """, code: 65)
     }
 
-    /// Refuses a database of tasks whose contents are not there.
-    func refuseWithoutContents() throws(Refusal) {
-        guard !hasItem(DataFolder.contentName) else { return }
-        let contents = path(DataFolder.contentName)
+    /// The contents.
+    var contents: ContentFolder { ContentFolder(path: path(DataFolder.contentName)) }
+
+    /// Refuses a database that tells of files none of which is there: the folder was not mounted,
+    /// or not restored.
+    func refuseWithoutContents(of store: DurableStore) async throws {
+        guard try contents.isEmpty(), try await store.namesFiles() else { return }
         throw Refusal(
             description: """
-                \(contents) is missing, and with it the results that \(path(DurableStore.fileName)) \
-                tells of: put it back, or mount it. To go on without these results, make an empty \
-                folder of that name. Nothing has been changed.
+                \(contents.path) is missing or empty, though \(path(DurableStore.fileName)) tells of \
+                results in it: put them back, or mount it. To go on without them, `ferry check \
+                --repair` sets aside what tells of them. Nothing has been changed.
                 """, code: 65)
     }
 

@@ -56,7 +56,7 @@ struct GatewayProcess {
                 userAgent: "ferry/\(Ferry.version)",
                 trustedCertificates: settings.trustedCertificates))
         let digests = SHADigests()
-        let content = ContentFolder(path: folder.path(DataFolder.contentName))
+        let content = folder.contents
         try folder.refuseWithoutDatabase()
         let sealer = AESGCMSealer(key: try StoreKey.find(settings.key, in: folder).key)
         self.folder = folder
@@ -64,7 +64,7 @@ struct GatewayProcess {
         let token = try folder.token(environment: environment)
         let store = try DurableStore(folder: folder.root, sealer: sealer)
         let contents = try await store.load()
-        if contents.lastIdentifier > 0 { try folder.refuseWithoutContents() }
+        try await folder.refuseWithoutContents(of: store)
         try content.prepare()
         self.store = store
         var parts = Engine.Gateway.Parts(

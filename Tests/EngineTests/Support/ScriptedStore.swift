@@ -136,7 +136,7 @@ final class ScriptedStore: Store {
         try await disk.cacheIndex(of: session)
     }
 
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> [TaskRecord] {
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await disk.tasks(query)
     }
 

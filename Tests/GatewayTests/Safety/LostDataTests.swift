@@ -66,20 +66,38 @@ struct LostDataTests {
         try await runs(withSessions: 0)
     }
 
-    @Test func `without its contents' folder nothing starts`() async throws {
+    @Test(arguments: ["missing", "empty", "without a file"])
+    func `without its contents nothing starts`(loss: String) async throws {
         try await fill()
         let moved = home.file("elsewhere")
         try FileManager.default.moveItem(atPath: data + "/content", toPath: moved)
-        try await refuses("content is missing")
-        #expect(!FileManager.default.fileExists(atPath: data + "/content"))
+        if loss != "missing" { try makeFolder(data + "/content") }
+        if loss == "without a file" {
+            for part in 0..<32 {
+                try makeFolder(data + "/content/" + (part < 10 ? "0\(part)" : "\(part)"))
+            }
+        }
+        try await refuses("content is missing or empty")
+        #expect(FileManager.default.fileExists(atPath: data + "/content") == (loss != "missing"))
+        try? FileManager.default.removeItem(atPath: data + "/content")
         try FileManager.default.moveItem(atPath: moved, toPath: data + "/content")
         try await runs(withSessions: 1)
-        // The way out that it names.
+    }
+
+    @Test func `a gateway that has no contents starts without their folder`() async throws {
+        try await Permits.gateways.use {
+            let (process, client) = try await serve.ready()
+            let token = try #require(home.token(in: "data"))
+            _ = try await client.with(token: token).createSession()
+            process.terminate()
+            #expect(try await process.waitForExit() == .status(0))
+        }
         try FileManager.default.removeItem(atPath: data + "/content")
-        try await refuses("content is missing")
-        try FileManager.default.createDirectory(
-            atPath: data + "/content", withIntermediateDirectories: false)
         try await runs(withSessions: 1)
+    }
+
+    private func makeFolder(_ path: String) throws {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
     }
 
     private func runs(withSessions count: Int) async throws {
