@@ -12,6 +12,6 @@ struct Ferry: AsyncParsableCommand {
         subcommands: [
             Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self,
             Decisions.self, Answer.self, Sessions.self, Cookies.self, Health.self, Key.self,
-            Check.self,
+            Check.self, BackUp.self,
         ])
 }

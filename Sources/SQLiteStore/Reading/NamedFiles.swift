@@ -38,4 +38,97 @@ struct NamedFiles {
         }
         return isAny
     }
+
+    /// The tables whose rows tell of files.
+    enum Table: CaseIterable {
+        case tasks, staged, responses
+
+        init(_ owner: ContentFolder.Owner) {
+            self =
+                switch owner {
+                case .task: .tasks
+                case .file: .staged
+                case .entry: .responses
+                }
+        }
+
+        var key: String {
+            switch self {
+            case .tasks: "task.id"
+            case .staged: "file.id"
+            case .responses: "cache_entry.id"
+            }
+        }
+
+        /// The rows, but for those of which it is known that they tell of none; a condition may
+        /// follow.
+        var columns: String {
+            switch self {
+            case .tasks:
+                """
+                SELECT task.id, state, status FROM task JOIN task_status ON task_status.task = task.id
+                WHERE state <> \(StoredState.removed.rawValue)
+                """
+            case .staged: FileTable.columns + " WHERE length > 0"
+            case .responses:
+                """
+                SELECT cache_entry.id FROM cache_entry JOIN session
+                    ON session.id = cache_entry.session AND session.cache = cache_entry.cache
+                WHERE isFile
+                """
+            }
+        }
+    }
+
+    /// The file of a row of the table's `columns`; nil where it tells of none, or is damaged.
+    static func file(_ row: PreparedRow, in table: Table) -> NamedFile? {
+        switch table {
+        case .responses:
+            NamedFile(
+                owner: .entry(CacheEntryID(rawValue: row.int64(0))), kind: .whole, length: nil,
+                digest: nil, point: nil)
+        case .staged:
+            (try? FileTable.record(row)).map { file in
+                NamedFile(
+                    owner: .file(file.id), kind: file.isComplete ? .whole : .part,
+                    length: file.length, digest: file.expectedDigest?.description, point: nil)
+            }
+        case .tasks: file(of: TaskID(rawValue: row.int64(0)), row.int64(1), row.bytes(2))
+        }
+    }
+
+    private static func file(of task: TaskID, _ state: Int64, _ status: [UInt8]) -> NamedFile? {
+        if state == StoredState.completed.rawValue {
+            guard let content = try? TaskStatus.content(in: status), content.place == .file else {
+                return nil
+            }
+            return NamedFile(
+                owner: .task(task), kind: .whole, length: content.length, digest: content.digest,
+                point: nil)
+        }
+        // A part under another name is kept for resume data, and has no row.
+        guard let checkpoint = try? TaskStatus.checkpoint(in: status, of: task),
+            checkpoint.part == task
+        else { return nil }
+        return NamedFile(
+            owner: .task(task), kind: .part, length: checkpoint.point.received.last?.upperBound,
+            digest: nil, point: checkpoint.point)
+    }
+
+    /// Makes a row one that tells of no file.
+    func withdraw(_ owner: ContentFolder.Owner) throws {
+        switch owner {
+        case .file(let id): try FileTable(database: database).remove([id])
+        case .entry(let id): try CacheRemoval(database: database).remove([id])
+        case .task(let id):
+            let select = try PreparedStatement(
+                database, "SELECT status FROM task_status WHERE task = ?1")
+            select.bind(1, id.rawValue)
+            guard let status = try select.first({ $0.bytes(0) }) else { return }
+            let update = try PreparedStatement(
+                database, "UPDATE task_status SET status = ?2 WHERE task = ?1")
+            update.bind(1, id.rawValue)
+            try update.run(2, try TaskStatus.withoutContent(status))
+        }
+    }
 }

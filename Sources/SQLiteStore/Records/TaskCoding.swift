@@ -177,6 +177,34 @@ enum TaskStatus {
         return nil
     }
 
+    /// The checkpoint alone; nil where there is none.
+    static func checkpoint(
+        in clear: [UInt8], of task: TaskID
+    ) throws(StoreError) -> DownloadCheckpoint? {
+        var reader = RecordReader(clear)
+        while let field = try reader.next() {
+            guard field != Field.checkpoint else {
+                return try DownloadCheckpoint(try reader.record(), of: task)
+            }
+            try reader.skip()
+        }
+        return nil
+    }
+
+    /// The clear part without its content.
+    static func withoutContent(_ clear: [UInt8]) throws(StoreError) -> [UInt8] {
+        var reader = RecordReader(clear)
+        var writer = RecordWriter()
+        while let field = try reader.next() {
+            if field == Field.content {
+                try reader.skip()
+            } else {
+                try reader.copy(field, to: &writer)
+            }
+        }
+        return writer.bytes
+    }
+
     /// The secret half of a record inside the record.
     private static func part(_ wanted: UInt8, of secret: [UInt8]?) throws(StoreError)
         -> RecordReader?

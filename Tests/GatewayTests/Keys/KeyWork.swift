@@ -164,7 +164,7 @@ extension TestJSON {
     private static let resumeDataName = "NSURLSessionDownloadTaskResumeData"
 
     /// The resume data in a task's error; nil where there is none.
-    fileprivate var resumeData: String? {
+    var resumeData: String? {
         self["error"]["userInfo"][TestJSON.resumeDataName].string
     }
 
