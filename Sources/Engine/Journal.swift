@@ -11,6 +11,9 @@ internal import Semantics
 @LoopActor
 final class Journal {
     let store: any Store
+    private let clock: KeptClock
+    /// The newest mark of the clock that the store was given.
+    private var notedMark: ClockMark?
     /// The batch that is being gathered.
     private(set) var generation: Int64 = 1
     /// The newest batch that the store has acknowledged.
@@ -43,7 +46,10 @@ final class Journal {
         let resume: @LoopActor () -> Void
     }
 
-    init(store: any Store) { self.store = store }
+    init(store: any Store, clock: KeptClock) {
+        self.store = store
+        self.clock = clock
+    }
 
     // MARK: Changes
 
@@ -266,10 +272,28 @@ final class Journal {
 
     private func send() {
         guard inFlight == nil, !gathered.batch.isEmpty else { return }
+        stamp()
         inFlight = gathered
         gathered = GatheredBatch()
         generation += 1
         commit()
+    }
+
+    /// The store gets the first mark of the clock, and one after each jump: what was written last is enough for any other.
+    private func stamp() {
+        let mark = clock.mark
+        gathered.batch.keptAt = mark.kept
+        guard notedMark.map({ mark.hasJumped(since: $0) }) ?? true else { return }
+        notedMark = mark
+        gathered.batch.clockMark = mark
+    }
+
+    /// Sees to it that the store has the mark that a start should go on from, also where nothing else is written.
+    func noteClock() {
+        let mark = clock.mark
+        guard notedMark.map({ mark.hasJumped(since: $0) }) ?? true else { return }
+        stamp()
+        schedule()
     }
 
     private func commit() {

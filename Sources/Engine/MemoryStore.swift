@@ -125,12 +125,28 @@ struct MemoryState {
         var record: SessionRecord?
         /// Ascending in both sequences.
         var events = Deque<Event>()
+        /// When the events came, ascending by the sequence of the last of each batch.
+        var arrivals = Deque<(last: Int64, at: KeptTime)>()
         /// The sequence of the newest event that has been dropped.
         var forgotten: Int64 = 0
         /// Ascending; those that have been removed are still here until a quarter of them has.
         var tasks: [TaskID] = []
         var removedCount = 0
         var counts: [TaskState: Int] = [:]
+
+        mutating func append(_ event: Event, at instant: KeptTime) {
+            events.append(event)
+            if arrivals.last?.at == instant { arrivals.removeLast() }
+            arrivals.append((event.sequence, instant))
+        }
+
+        mutating func popFirst() -> Event? {
+            guard let event = events.popFirst() else { return nil }
+            if let arrival = arrivals.first, arrival.last <= event.sequence {
+                arrivals.removeFirst()
+            }
+            return event
+        }
     }
 
     struct Tenant {
@@ -151,6 +167,7 @@ struct MemoryState {
     var creations: [CreationKey: IdempotencyRecord] = [:]
     var memories = SessionMemories()
     var gatewayLimit: Int64?
+    var clockMark: ClockMark?
     var lastIdentifier: Int64 = 0
     /// Bytes that sessions, tasks, events and contents take, about.
     private(set) var byteCount = 0
@@ -173,6 +190,7 @@ struct MemoryState {
         contents.cookies = memories.cookies
         contents.credentials = memories.credentials
         contents.gatewayLimit = gatewayLimit
+        contents.clockMark = clockMark
         return contents
     }
 }
@@ -201,7 +219,7 @@ extension MemoryState {
             keep(content.bytes, of: content.task)
         }
         for decision in batch.decisions where tasks[decision.task] != nil { save(decision) }
-        for event in batch.events { append(event) }
+        for event in batch.events { append(event, at: batch.keptAt) }
         for creation in batch.creations { creations[CreationKey(creation)] = creation }
         for file in batch.files {
             files[file.id] = file
@@ -211,6 +229,7 @@ extension MemoryState {
         memories.apply(batch) { sessions[$0]?.record != nil }
         for response in batch.cacheEntries { lastIdentifier.raise(to: response.entry.id.rawValue) }
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
+        clockMark = batch.clockMark ?? clockMark
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }
     }
@@ -243,7 +262,7 @@ extension MemoryState {
         tenants[tenant, default: Tenant()].lastSequence.raise(to: sequence)
     }
 
-    private mutating func append(_ event: Event) {
+    private mutating func append(_ event: Event, at instant: KeptTime) {
         var event = event
         if case .didReceiveData(let offset, let length, let inline, .some) = event.body {
             // The bytes are the content's: they are read from there when they are told again.
@@ -257,7 +276,7 @@ extension MemoryState {
         if let task = event.task, firstEvents[task] == nil { firstEvents[task] = event.sequence }
         note(event.tenantSequence, of: event.tenant)
         byteCount += MemoryState.eventCost
-        sessions[event.session, default: Kept()].events.append(event)
+        sessions[event.session, default: Kept()].append(event, at: instant)
         dropEvents(of: event.session, beyond: MemoryStore.eventLimit)
     }
 
@@ -279,7 +298,7 @@ extension MemoryState {
     }
 
     private mutating func dropOldestEvent(of session: SessionID) {
-        guard let event = sessions[session]?.events.popFirst() else { return }
+        guard let event = sessions[session]?.popFirst() else { return }
         byteCount -= MemoryState.eventCost
         sessions[session]?.forgotten = event.sequence
         tenants[event.tenant, default: Tenant()].forgotten.raise(to: event.tenantSequence)
@@ -338,12 +357,12 @@ extension MemoryState {
         var forgotten = Forgotten()
         for id in Array(sessions.keys) {
             dropEvents(of: id, beyond: limits.eventsPerSession)
-            while let event = sessions[id]?.events.first, event.at < limits.eventsBefore {
+            while let arrival = sessions[id]?.arrivals.first, arrival.at < limits.eventsBefore {
                 dropOldestEvent(of: id)
             }
         }
         let expired = tasks.values.filter { task in
-            task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
+            task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
         }
         for task in expired { remove(task.id) }
         for (id, kept) in sessions {

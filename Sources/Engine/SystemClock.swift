@@ -19,4 +19,23 @@ public struct SystemClock: Clock {
         clock_gettime(CLOCK_MONOTONIC, &time)
         return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
     }
+
+    /// CLOCK_BOOTTIME, and the kernel's name for this boot.
+    public var machine: MachineTime {
+        var time = timespec()
+        clock_gettime(CLOCK_BOOTTIME, &time)
+        return MachineTime(
+            boot: Self.boot, elapsed: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
+    }
+
+    /// Where the kernel does not tell, each process has a name of its own: the wall clock counts between them.
+    private static let boot: String = {
+        let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        defer { if descriptor >= 0 { close(descriptor) } }
+        var bytes = [UInt8](repeating: 0, count: 36)
+        guard descriptor >= 0, read(descriptor, &bytes, bytes.count) == bytes.count else {
+            return "process \(UInt64.random(in: .min ... .max))"
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }()
 }

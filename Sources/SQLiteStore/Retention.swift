@@ -157,8 +157,7 @@ private struct Retention {
         return try statement.all { SessionID(rawValue: $0.int64(0)) }
     }
 
-    /// A session's oldest packs, up to the first that is to stay: so no gap can arise, whatever the
-    /// wall clock did.
+    /// A session's oldest packs, up to the first that is to stay: so no gap can arise.
     func expiredPacks(
         of session: SessionID, _ limits: RetentionLimits, limit: Int
     ) throws -> [Pack] {
@@ -236,7 +235,11 @@ private struct Retention {
     func expiredTasks(_ limits: RetentionLimits, limit: Int) throws -> [TaskID] {
         let statement = try PreparedStatement(
             database,
-            "SELECT task FROM task_status WHERE completedAt < ?1 ORDER BY completedAt LIMIT ?2")
+            """
+            SELECT task FROM task_status
+            WHERE completedAt IS NOT NULL AND coalesce(keptSince, completedAt) < ?1
+            ORDER BY coalesce(keptSince, completedAt) LIMIT ?2
+            """)
         statement.bind(1, limits.tasksCompletedBefore.milliseconds)
         statement.bind(2, Int64(limit))
         return try statement.all { TaskID(rawValue: $0.int64(0)) }

@@ -8,12 +8,12 @@ public struct IdempotencyRecord: Equatable, Sendable {
     public let fingerprint: [UInt8]
     /// The numbers of what was created, in the order of the request; 0 for an element that was refused.
     public let created: [Int64]
-    /// By the wall clock: a day later the key is forgotten.
-    public let at: Timestamp
+    /// A day later the key is forgotten.
+    public let at: KeptTime
 
     /// A record from its parts.
     public init(
-        tenant: TenantID, key: String, fingerprint: [UInt8], created: [Int64], at: Timestamp
+        tenant: TenantID, key: String, fingerprint: [UInt8], created: [Int64], at: KeptTime
     ) {
         self.tenant = tenant
         self.key = key

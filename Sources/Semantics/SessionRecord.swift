@@ -69,7 +69,7 @@ public struct SessionRecord: Equatable, Sendable {
     /// By the wall clock; the order of creation is that of `id`.
     public let createdAt: Timestamp
     /// When the last event went out; nil until then.
-    public var invalidatedAt: Timestamp?
+    public var invalidatedAt: KeptTime?
     /// S-75: the server certificates that the client has decided about, oldest first; at most `knownLeafLimit`.
     public var knownLeaves: [KnownLeaf]
     /// The sequence of the newest event; 0 before the first.

@@ -17,12 +17,12 @@ public struct StagedFile: Equatable, Sendable {
     /// By the wall clock; the order of creation is that of `id`.
     public let createdAt: Timestamp
     /// When it was last written, read or sent: from here its time to live counts.
-    public var usedAt: Timestamp
+    public var usedAt: KeptTime
 
     /// A file without a byte.
     public init(
         id: FileID, tenant: TenantID, announcedLength: Int64?, expectedDigest: ContentDigest?,
-        mediaType: String?, createdAt: Timestamp
+        mediaType: String?, createdAt: Timestamp, usedAt: KeptTime
     ) {
         self.id = id
         self.tenant = tenant
@@ -32,6 +32,6 @@ public struct StagedFile: Equatable, Sendable {
         self.expectedDigest = expectedDigest
         self.mediaType = mediaType
         self.createdAt = createdAt
-        self.usedAt = createdAt
+        self.usedAt = usedAt
     }
 }

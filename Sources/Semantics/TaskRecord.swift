@@ -207,8 +207,10 @@ public struct TaskRecord: Equatable, Sendable {
     public let createdAt: Timestamp
     /// The first resume; nil until then.
     public var startedAt: Timestamp?
-    /// From here the time to live of the result counts (S-60); nil until then.
+    /// The end, by the wall clock; nil until then.
     public var completedAt: Timestamp?
+    /// The same instant by the clock that retention goes by: from here the time to live of the result counts (S-60).
+    public var keptSince: KeptTime?
     /// The final response, once its head is there; a redirect that is followed is none.
     public var response: ResponseRecord?
     /// S-42: body bytes as they are delivered, after decoding (S-76).

@@ -40,7 +40,7 @@ struct InvalidationTests {
         #expect(house.recorder.events.last?.body == .didBecomeInvalid(nil))
         #expect(house.network.pools.map(\.isClosed) == [true])
         let record = try await house.gateway.session(session, of: house.tenant).record
-        #expect(record.state == .invalid && record.invalidatedAt == house.clock.now)
+        #expect(record.state == .invalid && record.invalidatedAt == house.gateway.keptClock.now)
         #expect(try await house.read(suspended) == [2])  // results stay readable, and deletable
         try await house.gateway.delete(suspended, of: house.tenant)
         try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)

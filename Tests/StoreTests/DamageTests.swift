@@ -323,7 +323,7 @@ import Testing
                     arguments: [history.tasks[3].id.rawValue])
             }
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             // It may have had a file.
             #expect(try await store.purge(limits).files == [history.tasks[3].id])
             for task in history.tasks { #expect(try await !store.knows(task.id)) }

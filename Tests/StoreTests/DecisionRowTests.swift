@@ -85,7 +85,7 @@ import Testing
                 #expect(try await rows("content", of: store) == tasks.count)
                 var removal = StoreBatch()
                 var limits = RetentionLimits.none
-                limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+                limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
                 switch step {
                 case 0: removal.removedTasks = tasks.map(\.id)
                 case 1: _ = try await store.purge(limits)

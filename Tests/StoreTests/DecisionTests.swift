@@ -110,7 +110,7 @@ import Testing
             try await store.commit(batch)
             #expect(try await left() == [kept.id, old.id, ofOther.id])
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await left() == [kept.id, ofOther.id])
             batch = StoreBatch()

@@ -173,7 +173,7 @@ import Testing
             var limits = RetentionLimits.none
             _ = try await store.purge(limits)
             #expect(try await rows("task", of: store) == history.tasks.count)
-            limits.eventsBefore = Timestamp(milliseconds: .max)
+            limits.eventsBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             for table in ["task", "task_status", "task_secret", "content", "event_pack"] {
                 #expect(try await rows(table, of: store) == 0, "\(table)")
@@ -194,7 +194,7 @@ import Testing
             let session = world.makeSession()
             let task = world.makeTask(in: session).completed(at: world.instant)
             let other = world.makeTask(in: session)
-            var ends: [Timestamp] = []
+            var ends: [KeptTime] = []
             for (task, bodies) in [
                 (task, [.didCreate, .didReceiveResponse(.plain), ending]),
                 (other, [.didCreate, .didFinishDownloading]),
@@ -203,9 +203,10 @@ import Testing
                 batch.createdTasks = [task]
                 batch.events = bodies.map { world.event($0, of: task) }
                 batch.sessions = [world.session(session)]
+                batch.keptAt = world.keptInstant
                 try await store.commit(batch)
                 world.tick()
-                ends.append(world.instant)
+                ends.append(world.keptInstant)
             }
             // The stream of the task is over: what follows in the session is not read for it.
             let stream = EventStreamKey.task(task.id, session: session)
@@ -241,10 +242,10 @@ import Testing
             batch.sessions = [world.session(session)]
             try await store.commit(batch)
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await store.taskCounts(of: session).isEmpty)
-            limits.eventsBefore = Timestamp(milliseconds: .max)
+            limits.eventsBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await rows("task", of: store) == 0)
             #expect(try await rows("event_pack", of: store) == 0)
@@ -258,7 +259,11 @@ import Testing
                 try [
                     "SELECT id FROM task WHERE state < 5 AND state IN (3, 4) ORDER BY task.id",
                     "SELECT state, count FROM task_count WHERE session = 1 AND count > 0",
-                    "SELECT task FROM task_status WHERE completedAt < 1 ORDER BY completedAt",
+                    """
+                    SELECT task FROM task_status
+                    WHERE completedAt IS NOT NULL AND coalesce(keptSince, completedAt) < 1
+                    ORDER BY coalesce(keptSince, completedAt)
+                    """,
                     "SELECT tenant, key FROM creation WHERE at < 1 ORDER BY at",
                     "SELECT at FROM creation WHERE tenant = 1 AND key = 'a'",
                 ].map { sql in
@@ -268,7 +273,7 @@ import Testing
             }
             #expect(plans[0].contains("task_outstanding"))
             #expect(plans[1].contains("PRIMARY KEY"))
-            #expect(plans[2].contains("task_status_completed"))
+            #expect(plans[2].contains("task_status_kept"))
             #expect(plans[3].contains("COVERING INDEX creation_by_age"))
             #expect(plans[4].contains("PRIMARY KEY"))
         }

@@ -101,7 +101,7 @@ import Testing
             // Without what the later ones have added nothing else differs from the second.
             try await store.pool.write { database in
                 try database.execute(
-                    sql: Self.withoutFourth + """
+                    sql: Self.withoutLater + """
                         DROP TABLE decision;
                         ALTER TABLE session DROP COLUMN knownLeaves;
                         DELETE FROM grdb_migrations WHERE identifier LIKE '3 %';
@@ -141,7 +141,7 @@ import Testing
             try await store.commit(batch)
             let decisions = batch.decisions
             try await store.pool.write { database in
-                try database.execute(sql: Self.withoutFourth)
+                try database.execute(sql: Self.withoutLater)
                 #expect(database.changesCount == 1)
             }
             try store.close()
@@ -172,8 +172,15 @@ import Testing
         }
     }
 
-    /// Takes away what the fourth schema has added, and no row with it.
-    private static let withoutFourth = """
+    /// Takes away what the later schemas have added to the third, and no row with it.
+    private static let withoutLater = """
+        DROP INDEX task_status_kept;
+        ALTER TABLE task_status DROP COLUMN keptSince;
+        CREATE INDEX task_status_completed ON task_status (completedAt)
+            WHERE completedAt IS NOT NULL;
+        ALTER TABLE gateway DROP COLUMN keptMark; ALTER TABLE gateway DROP COLUMN wallMark;
+        ALTER TABLE gateway DROP COLUMN bootMark; ALTER TABLE gateway DROP COLUMN elapsedMark;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '5 %';
         DROP TABLE cookie; DROP TABLE credential; DROP TABLE cache_entry;
         DROP TABLE cache_metadata; DROP TABLE cache_content; DROP TABLE cache_remains;
         ALTER TABLE session DROP COLUMN cache;
@@ -200,8 +207,7 @@ import Testing
                 "SELECT task, length(secret) FROM task_secret",
                 "SELECT task, length(bytes) FROM content",
                 """
-                SELECT id, session, firstSequence, lastSequence, tenantThrough, newestAt,
-                    length(events)
+                SELECT id, session, firstSequence, lastSequence, tenantThrough, length(events)
                 FROM event_pack
                 """,
                 "SELECT id, hex(constants), length(secret) FROM session",

@@ -8,13 +8,15 @@ import Testing
 
 /// What the journal gathers while the store is busy.
 @Suite struct JournalTests {
+    @LoopActor private var clock: KeptClock { KeptClock(SystemClock(), since: nil) }
+
     init() { LoopActor.loop.start() }
 
     @Test @LoopActor
     func `a key is known from its creation on, and goes with what it created (R-10)`() async throws
     {
         let store = GatedStore()
-        let journal = Journal(store: store)
+        let journal = Journal(store: store, clock: clock)
         var world = World()
         let session = world.makeSession()
         let task = world.makeTask(in: session)
@@ -44,7 +46,7 @@ import Testing
     @Test @LoopActor
     func `a file that changes often is written once`() async throws {
         let store = GatedStore()
-        let journal = Journal(store: store)
+        let journal = Journal(store: store, clock: clock)
         var world = World()
         var file = world.makeFile()
         let other = world.makeFile()
@@ -68,7 +70,7 @@ import Testing
     func `the newest limit of the gateway is written, also none`() async throws {
         let store = GatedStore()
         store.open()
-        let journal = Journal(store: store)
+        let journal = Journal(store: store, clock: clock)
         let changes: [(limits: [Int64?], written: Int64?)] = [
             ([7, 9], 9), ([9, nil], nil), ([nil, 3], 3),
         ]
@@ -85,7 +87,7 @@ import Testing
     func `a decision is known from its question on, and written once a batch (S-74)`() async throws
     {
         let store = GatedStore()
-        let journal = Journal(store: store)
+        let journal = Journal(store: store, clock: clock)
         var world = World()
         let session = world.makeSession()
         let task = world.makeTask(in: session)
@@ -116,7 +118,7 @@ import Testing
     func `a body that is dropped is gone, also one that was still on its way (S-66)`() async throws
     {
         let store = GatedStore()
-        let journal = Journal(store: store)
+        let journal = Journal(store: store, clock: clock)
         var world = World()
         let session = world.makeSession()
         let tasks = (0..<3).map { _ in world.makeTask(in: session) }

@@ -140,7 +140,7 @@ import Testing
             let before = try await pages()
             #expect(before > 9000)
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: 400)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: 400)
             _ = try await store.purge(limits)
             #expect(try await pages() < 2500)
             try store.close()

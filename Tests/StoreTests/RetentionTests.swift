@@ -22,7 +22,7 @@ import Testing
             }
             try await store.commit(batch)
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: 20)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: 20)
             let files = try await store.purge(limits).files
             let isOld = { (task: TaskRecord) in (task.completedAt?.milliseconds ?? 20) < 20 }
             #expect(
@@ -62,7 +62,7 @@ import Testing
                 try await store.commit(batch)
             }
             var limits = RetentionLimits.none
-            limits.eventsBefore = events[10].at
+            limits.eventsBefore = KeptTime(milliseconds: events[10].at.milliseconds)
             _ = try await store.purge(limits)
             let stream = EventStreamKey.session(session)
             #expect(try await store.oldestEvent(of: stream) == events[10].sequence)
@@ -119,18 +119,18 @@ import Testing
             ]
             world.change(session) {
                 $0.state = .invalid
-                $0.invalidatedAt = Timestamp(milliseconds: World.start)
+                $0.invalidatedAt = KeptTime(milliseconds: World.start)
             }
             batch.sessions = [world.session(session)]
             try await store.commit(batch)
             var limits = RetentionLimits.none
-            limits.sessionsInvalidBefore = Timestamp(milliseconds: World.start + 1)
+            limits.sessionsInvalidBefore = KeptTime(milliseconds: World.start + 1)
             _ = try await store.purge(limits)
             #expect(try await store.load().sessions.count == 1)
-            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await store.load().sessions.count == 1)
-            limits.eventsBefore = Timestamp(milliseconds: .max)
+            limits.eventsBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await store.load().sessions.isEmpty)
             #expect(try await store.load().lastIdentifier == task.id.rawValue)
@@ -171,17 +171,17 @@ import Testing
             batch.events = [event]
             var record = try #require(batch.sessions.first)
             record.state = .invalid
-            record.invalidatedAt = Timestamp(milliseconds: 10)
+            record.invalidatedAt = KeptTime(milliseconds: 10)
             record.lastSequence = event.sequence
             batch.sessions = [record]
             try await store.commit(batch)
             var limits = RetentionLimits.none
-            limits.sessionsInvalidBefore = Timestamp(milliseconds: 20)
-            limits.tasksCompletedBefore = Timestamp(milliseconds: 20)
+            limits.sessionsInvalidBefore = KeptTime(milliseconds: 20)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: 20)
             // Events are told from tasks that are gone, and the session stays with them.
             #expect(try await store.purge(limits).sessions.isEmpty)
             #expect(try await store.load().sessions.count == 1)
-            limits.eventsBefore = Timestamp(milliseconds: event.at.milliseconds + 1)
+            limits.eventsBefore = KeptTime(milliseconds: event.at.milliseconds + 1)
             #expect(try await store.purge(limits).sessions == [record.id])
             #expect(try await store.load().sessions.isEmpty)
             let all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases), limit: 500)
@@ -193,7 +193,7 @@ import Testing
 extension RetentionLimits {
     /// Forgets nothing.
     static let none = RetentionLimits(
-        tasksCompletedBefore: Timestamp(milliseconds: 0), eventsBefore: Timestamp(milliseconds: 0),
-        eventsPerSession: .max, sessionsInvalidBefore: Timestamp(milliseconds: 0),
-        creationsBefore: Timestamp(milliseconds: 0))
+        tasksCompletedBefore: KeptTime(milliseconds: 0), eventsBefore: KeptTime(milliseconds: 0),
+        eventsPerSession: .max, sessionsInvalidBefore: KeptTime(milliseconds: 0),
+        creationsBefore: KeptTime(milliseconds: 0))
 }

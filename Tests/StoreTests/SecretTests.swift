@@ -48,7 +48,7 @@ import Testing
             batch.creations = [
                 IdempotencyRecord(
                     tenant: World.alice, key: "k", fingerprint: Array(secret("fingerprint").utf8),
-                    created: [task.id.rawValue], at: world.instant)
+                    created: [task.id.rawValue], at: world.keptInstant)
             ]
             try await store.commit(batch)
             batch = StoreBatch()

@@ -24,7 +24,7 @@ import Testing
             #expect(try await store.load().files == files)
             world.tick()
             files[0].length = .max
-            files[0].usedAt = world.instant
+            files[0].usedAt = world.keptInstant
             files[0].expectedDigest = digest
             files[1].isComplete = true
             files[1].expectedDigest = nil
@@ -32,7 +32,7 @@ import Testing
             let late = files[2]
             files[2] = StagedFile(
                 id: late.id, tenant: late.tenant, announcedLength: 77, expectedDigest: nil,
-                mediaType: late.mediaType, createdAt: late.createdAt)
+                mediaType: late.mediaType, createdAt: late.createdAt, usedAt: late.usedAt)
             batch.files = files
             try await store.commit(batch)
             #expect(try await store.load().files == files)
@@ -59,7 +59,7 @@ import Testing
             #expect(try await store.load().lastIdentifier == batch.files[0].id.rawValue)
             // Whose time it is to go the engine says.
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = Timestamp(milliseconds: .max)
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             _ = try await store.purge(limits)
             #expect(try await store.load().files == [files[1]])
         }

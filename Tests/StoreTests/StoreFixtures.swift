@@ -55,6 +55,7 @@ struct World {
     mutating func tick(milliseconds: Int64 = 1) { now += milliseconds }
 
     var instant: Timestamp { Timestamp(milliseconds: now) }
+    var keptInstant: KeptTime { KeptTime(milliseconds: now) }
 
     mutating func makeSession(
         of tenant: TenantID = alice, configuration: SessionConfiguration = SessionConfiguration(),
@@ -101,7 +102,7 @@ struct World {
         return StagedFile(
             id: FileID(rawValue: nextIdentifier()), tenant: tenant,
             announcedLength: announcedLength, expectedDigest: expectedDigest, mediaType: mediaType,
-            createdAt: instant)
+            createdAt: instant, usedAt: keptInstant)
     }
 
     /// What a request with this key has created, now.
@@ -110,7 +111,7 @@ struct World {
     ) -> IdempotencyRecord {
         IdempotencyRecord(
             tenant: tenant, key: key, fingerprint: Array(key.utf8.prefix(32)), created: created,
-            at: instant)
+            at: keptInstant)
     }
 
     mutating func event(
@@ -134,6 +135,7 @@ struct World {
         var batch = StoreBatch()
         batch.sessions = sessions.map(session)
         batch.tenantSequences = tenantSequences
+        batch.keptAt = keptInstant
         return batch
     }
 }
@@ -156,6 +158,7 @@ extension TaskRecord {
         task.suspendCount = 0
         task.startedAt = createdAt
         task.completedAt = instant
+        task.keptSince = KeptTime(milliseconds: instant.milliseconds)
         task.hasLiveAttempt = false
         task.response = .plain
         task.error = error

@@ -54,7 +54,7 @@ import Testing
                         mustVerify: index == 1)
                 }
                 session.state = .invalid
-                session.invalidatedAt = Timestamp(milliseconds: World.start + 5)
+                session.invalidatedAt = KeptTime(milliseconds: World.start + 5)
                 session.lastSequence = 17
                 session.lastTaskNumber = 4
             }

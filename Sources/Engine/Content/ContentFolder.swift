@@ -13,8 +13,8 @@ public struct ContentFolder: Sendable {
         public let owner: Owner
         /// What of the owner it is.
         public let kind: Kind
-        /// When it was written last, by the wall clock.
-        let modified: Timestamp
+        /// What the file system tells of its age: of one that is `kept`, since when it is.
+        let modified: KeptTime
     }
 
     /// Whose file it is.
@@ -87,9 +87,15 @@ public struct ContentFolder: Sendable {
         }
     }
 
-    /// Keeps the part of a download that has ended for another one that will go on with it.
+    /// Keeps the part of a download that has ended for another one that will go on with it. The file's time of
+    /// modification tells since when.
     /// - Returns: false where there is none.
-    func keep(_ task: TaskID) throws -> Bool {
+    func keep(_ task: TaskID, since instant: KeptTime) throws -> Bool {
+        let (seconds, rest) = instant.milliseconds.quotientAndRemainder(dividingBy: 1000)
+        let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1_000_000)
+        if utimensat(AT_FDCWD, partPath(of: task), [time, time], 0) != 0, errno != ENOENT {
+            throw FileError("utimensat", code: errno)
+        }
         if rename(partPath(of: task), keptPath(of: task)) == 0 { return true }
         guard errno == ENOENT else { throw FileError("rename", code: errno) }
         return access(keptPath(of: task), F_OK) == 0
@@ -202,7 +208,7 @@ public struct ContentFolder: Sendable {
         guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
         let modified =
             Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
-        return Entry(owner: owner, kind: kind, modified: Timestamp(milliseconds: modified))
+        return Entry(owner: owner, kind: kind, modified: KeptTime(milliseconds: modified))
     }
 
     private static func owner(_ name: String) -> Owner? {

@@ -122,9 +122,8 @@ extension StagedFile {
     func expecting(_ length: Int64?, _ digest: ContentDigest?) -> StagedFile {
         var file = StagedFile(
             id: id, tenant: tenant, announcedLength: length, expectedDigest: digest,
-            mediaType: mediaType, createdAt: createdAt)
+            mediaType: mediaType, createdAt: createdAt, usedAt: usedAt)
         file.length = self.length
-        file.usedAt = usedAt
         return file
     }
 }

@@ -157,7 +157,7 @@ final class FileUpload {
         var next = file
         next.length = length
         next.isComplete = isComplete
-        next.usedAt = gateway.parts.clock.now
+        next.usedAt = gateway.keptClock.now
         if await gateway.save(next) {
             file = next
             owed = nil

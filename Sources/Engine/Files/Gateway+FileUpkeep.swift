@@ -29,8 +29,8 @@ extension Gateway {
 
     /// Somebody reads or sends a complete file. The store hears of it once a minute.
     func noteUse(of file: StagedFile) {
-        let now = parts.clock.now
-        guard file.usedAt < now.earlier(by: .seconds(60)) else { return }
+        let now = keptClock.now
+        guard now.since(file.usedAt) > .seconds(60) else { return }
         var file = file
         file.usedAt = now
         stagedFiles[file.id] = file
@@ -55,8 +55,7 @@ extension Gateway {
 
     /// Forgets files that nobody has used for their time to live, unless a live task sends them.
     func purgeFiles() async {
-        let now = parts.clock.now
-        let expired = stagedFiles.values.filter { expiry(of: $0) <= now }
+        let expired = stagedFiles.values.filter { timeToLive(of: $0) == .zero }
         guard !expired.isEmpty else { return }
         let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
         let used = Set(sent).union(fileUploads.keys)

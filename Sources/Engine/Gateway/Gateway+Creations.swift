@@ -34,9 +34,9 @@ public final class CreationTicket {
 
     private let tenant: TenantID
     private let request: CreationRequest
-    private let at: Timestamp
+    private let at: KeptTime
 
-    init(_ request: CreationRequest, of tenant: TenantID, at: Timestamp) {
+    init(_ request: CreationRequest, of tenant: TenantID, at: KeptTime) {
         self.request = request
         self.tenant = tenant
         self.at = at
@@ -94,7 +94,7 @@ extension Gateway {
             return .earlier(record.created)
         }
         return .new(
-            try await create(CreationTicket(request, of: tenant, at: parts.clock.now)))
+            try await create(CreationTicket(request, of: tenant, at: keptClock.now)))
     }
 
     /// What a key has created; nil for a new one.

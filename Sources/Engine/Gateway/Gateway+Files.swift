@@ -92,15 +92,16 @@ extension Gateway {
     /// The most bytes that a file may have.
     public var fileSizeLimit: Int64 { limits.stagedBytes }
 
-    /// When a file is forgotten unless it is used before.
-    public func expiry(of file: StagedFile) -> Timestamp {
-        let life = file.isComplete ? limits.stagedRetention : limits.partialRetention
-        return Timestamp(milliseconds: file.usedAt.milliseconds + life.components.seconds * 1000)
-    }
+    /// What the wall clock will show when a file is forgotten, unless the file is used or the clock is set before.
+    public func expiry(of file: StagedFile) -> Timestamp { keptClock.wall(at: end(of: file)) }
 
     /// How long a file is still kept, unless it is used before.
     public func timeToLive(of file: StagedFile) -> Duration {
-        .milliseconds(max(0, expiry(of: file).milliseconds - parts.clock.now.milliseconds))
+        max(.zero, end(of: file).since(keptClock.now))
+    }
+
+    private func end(of file: StagedFile) -> KeptTime {
+        file.usedAt.advanced(by: file.isComplete ? limits.stagedRetention : limits.partialRetention)
     }
 
     /// The bytes of a complete file, for a task that sends it, or a client that reads it.
@@ -135,7 +136,7 @@ extension Gateway {
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,
-            createdAt: parts.clock.now)
+            createdAt: parts.clock.now, usedAt: keptClock.now)
         try requireSize(spec.announcedLength)
         guard fileQuota.admit(file) else { throw .quotaExceeded }
         stagedFiles[file.id] = file

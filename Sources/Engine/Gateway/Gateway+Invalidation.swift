@@ -56,7 +56,7 @@ extension Gateway {
             guard session.record.state == .invalidating else { return }
             session.change { record in
                 record.state = .invalid
-                record.invalidatedAt = parts.clock.now
+                record.invalidatedAt = keptClock.now
             }
             hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
             session.closeConnections()

@@ -69,6 +69,7 @@ extension Gateway {
         await endUploads()
         tidySessions()
         for session in sessions.values { session.closeConnections() }
+        durable.noteClock()
         await durable.caughtUp()
     }
 
@@ -97,20 +98,15 @@ extension Gateway {
         await inSlices(Array(sessions.values)) { slice in
             for session in slice { session.tidy(at: parts.clock.now) }
         }
-        let now = parts.clock.now
+        durable.noteClock()
         do {
-            let limits = RetentionLimits(
-                tasksCompletedBefore: now.earlier(by: limits.taskRetention),
-                eventsBefore: now.earlier(by: limits.eventRetention),
-                eventsPerSession: limits.eventsPerSession,
-                sessionsInvalidBefore: now.earlier(by: limits.taskRetention),
-                creationsBefore: now.earlier(by: .seconds(86_400)))
+            let limits = limits.retention(at: keptClock.now)
             for journal in [durable, volatile] {
                 await leave(try await journal.store.purge(limits))
             }
             cache.removeAll { task in
                 sessions[task.session] == nil
-                    || task.completedAt.map { $0 < limits.tasksCompletedBefore } ?? false
+                    || task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
             }
             await purgeFiles()
             try await sweepFiles()
@@ -167,12 +163,12 @@ extension Gateway {
         let uptime = parts.clock.uptime
         guard sweptFilesAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
         let folder = parts.folder
-        let oldest = parts.clock.now.earlier(by: limits.partRetention)
+        let now = keptClock.now
         for (number, entry) in try await parts.files.run({ try folder.entries() }).enumerated() {
             if number % Gateway.sliceSize == 0 { await LoopActor.nextTurn() }
             switch entry.owner {
             case .task where entry.kind == .kept:
-                guard entry.modified < oldest else { continue }
+                guard now.since(entry.modified) > limits.partRetention else { continue }
             case .task(let task):
                 guard sweptFilesAt == nil, runners[task] == nil, durable.pendingTask(task) == nil,
                     cache[task] == nil
@@ -193,8 +189,14 @@ extension Gateway {
     }
 }
 
-extension Timestamp {
-    func earlier(by duration: Duration) -> Timestamp {
-        Timestamp(milliseconds: milliseconds - duration.components.seconds * 1000)
+extension Gateway.Limits {
+    /// What has outlived its time at an instant.
+    fileprivate func retention(at now: KeptTime) -> RetentionLimits {
+        let oldestTask = now.advanced(by: .zero - taskRetention)
+        return RetentionLimits(
+            tasksCompletedBefore: oldestTask,
+            eventsBefore: now.advanced(by: .zero - eventRetention),
+            eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestTask,
+            creationsBefore: now.advanced(by: .zero - creationRetention))
     }
 }

@@ -20,6 +20,8 @@ public final class Gateway {
         /// How many events of one session can be replayed: beyond it the oldest are forgotten
         ///
         public var eventsPerSession = 100_000
+        /// How long a request with an `Idempotency-Key` is remembered.
+        public var creationRetention = Duration.seconds(86_400)
         /// How long a suspended task keeps its connection, where it can do without (S-32).
         public var suspensionGrace = Duration.seconds(30)
         /// After how long a task that waits for a route tries again without having heard of one: the first time, and at
@@ -99,6 +101,7 @@ public final class Gateway {
 
     let limits: Limits
     let parts: Parts
+    let keptClock: KeptClock
     let durable: Journal
     let volatile: Journal
     private let memoryStore: MemoryStore
@@ -142,13 +145,15 @@ public final class Gateway {
     public init(_ parts: Parts, contents: StoreContents, limits: Limits = Limits()) {
         self.parts = parts
         self.limits = limits
-        durable = Journal(store: parts.store)
+        keptClock = KeptClock(parts.clock, since: contents.clockMark)
+        durable = Journal(store: parts.store, clock: keptClock)
         memoryStore = MemoryStore(byteLimit: limits.ephemeralBytes)
-        volatile = Journal(store: memoryStore)
+        volatile = Journal(store: memoryStore, clock: keptClock)
         hub = EventHub(
             clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
         services = TaskServices(
-            clock: parts.clock, files: parts.files, folder: parts.folder, digests: parts.digests,
+            clock: parts.clock, keptClock: keptClock, files: parts.files, folder: parts.folder,
+            digests: parts.digests,
             sealer: parts.sealer, transport: parts.transport, hub: hub,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)

@@ -1,9 +1,11 @@
 public import Semantics
 
-/// The engine's two clocks.
+/// The engine's clocks.
 public protocol Clock: Sendable {
     /// The wall clock: for what people read.
     var now: Timestamp { get }
     /// The monotonic clock: for what waits. Its zero means nothing.
     var uptime: Duration { get }
+    /// How long the machine has been up: for what is kept.
+    var machine: MachineTime { get }
 }

@@ -109,6 +109,10 @@ public struct StoreBatch: Sendable {
     public var cacheEntries: [KeptResponse] = []
     /// When stored responses were used last, of those that the store still has.
     public var cacheUses: [CacheEntryID: Timestamp] = [:]
+    /// When the batch was given to the store: from here on its events are kept.
+    public var keptAt = KeptTime(milliseconds: 0)
+    /// What the clock that stamps all this goes on from at the next start; nil leaves what the store has.
+    public var clockMark: ClockMark?
     /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it is.
     public var gatewayLimit: Int64??
 
@@ -123,6 +127,7 @@ public struct StoreBatch: Sendable {
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
             && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
             && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
+            && clockMark == nil
     }
 }
 
@@ -208,6 +213,8 @@ public struct StoreContents: Sendable {
     public var damagedSessions: [SessionID: TenantID] = [:]
     /// Staged files whose rows cannot be read, and whose they are.
     public var damagedFiles: [FileID: TenantID] = [:]
+    /// What kept time goes on from; nil where the store has never been told.
+    public var clockMark: ClockMark?
 
     /// What a new store holds: nothing.
     public init() {}
@@ -296,23 +303,23 @@ public struct Forgotten: Sendable {
     public init() {}
 }
 
-/// How long results and events are kept (R-8, S-60).
+/// How long results and events are kept (R-8, S-60), in the time that a jump of the wall clock does not move.
 public struct RetentionLimits: Sendable {
     /// Tasks completed before this instant are forgotten.
-    public var tasksCompletedBefore: Timestamp
-    /// Events older than this instant are forgotten.
-    public var eventsBefore: Timestamp
+    public var tasksCompletedBefore: KeptTime
+    /// Events that came to the store before this instant are forgotten.
+    public var eventsBefore: KeptTime
     /// Beyond this many events of one session the oldest are forgotten.
     public var eventsPerSession: Int
     /// Invalid sessions without tasks and events that ended before this instant are forgotten.
-    public var sessionsInvalidBefore: Timestamp
+    public var sessionsInvalidBefore: KeptTime
     /// Idempotency keys that are older than this instant are forgotten.
-    public var creationsBefore: Timestamp
+    public var creationsBefore: KeptTime
 
-    /// Limits from their parts, by the wall clock.
+    /// Limits from their parts.
     public init(
-        tasksCompletedBefore: Timestamp, eventsBefore: Timestamp, eventsPerSession: Int,
-        sessionsInvalidBefore: Timestamp, creationsBefore: Timestamp
+        tasksCompletedBefore: KeptTime, eventsBefore: KeptTime, eventsPerSession: Int,
+        sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime
     ) {
         self.tasksCompletedBefore = tasksCompletedBefore
         self.eventsBefore = eventsBefore

@@ -9,7 +9,7 @@ extension TaskRunner {
         record.suspendCount = 0
         record.hasLiveAttempt = false
         record.checkpoint = nil
-        record.completedAt = services.clock.now
+        noteEnd()
         record.error = error.map {
             $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
         }
@@ -29,7 +29,7 @@ extension TaskRunner {
         record.state = .completed
         record.suspendCount = 0
         record.hasLiveAttempt = false
-        record.completedAt = services.clock.now
+        noteEnd()
         endDelivery()
         leave()
         if let heir = record.dialogue.becameTask {
@@ -37,6 +37,11 @@ extension TaskRunner {
         }
         endWaits()
         services.onCompletion?(self)
+    }
+
+    private func noteEnd() {
+        record.completedAt = services.clock.now
+        record.keptSince = services.keptClock.now
     }
 
     /// The parts before the one that another task goes on with: a reader has them, and nobody keeps them.

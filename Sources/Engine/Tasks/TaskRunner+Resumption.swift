@@ -370,7 +370,7 @@ extension TaskRunner {
     }
 
     private func keepOwnPart(on lane: Int?) async throws -> Bool {
-        let (folder, id) = (services.folder, record.id)
-        return try await services.files.run(on: lane) { try folder.keep(id) }
+        let (folder, id, now) = (services.folder, record.id, services.keptClock.now)
+        return try await services.files.run(on: lane) { try folder.keep(id, since: now) }
     }
 }

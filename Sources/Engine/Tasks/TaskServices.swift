@@ -6,6 +6,7 @@ internal import Semantics
 @LoopActor
 final class TaskServices {
     let clock: any Clock
+    let keptClock: KeptClock
     let files: FileThreads
     let folder: ContentFolder
     /// What ephemeral sessions have on the disk.
@@ -36,14 +37,16 @@ final class TaskServices {
     var decisionNamer: (@LoopActor () -> DecisionID)?
 
     init(
-        clock: any Clock, files: FileThreads, folder: ContentFolder, digests: any Digests,
-        sealer: any Sealer, transport: any Transport, hub: EventHub, ticketHosts: Set<String>,
+        clock: any Clock, keptClock: KeptClock, files: FileThreads, folder: ContentFolder,
+        digests: any Digests, sealer: any Sealer, transport: any Transport, hub: EventHub,
+        ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
     ) {
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = clock
+        self.keptClock = keptClock
         self.files = files
         self.folder = folder
         self.unnamed = UnnamedFile(in: folder, files: files)

@@ -45,6 +45,9 @@ enum Schema {
         migrator.registerMigration("5 lists by type, counts") { database in
             try database.execute(sql: fifth)
         }
+        migrator.registerMigration("6 kept time") { database in
+            try database.execute(sql: sixth)
+        }
         return migrator
     }
 
@@ -262,5 +265,21 @@ enum Schema {
             UPDATE task_count SET count = count - 1
                 WHERE session = old.session AND state = old.state;
         END;
+        """
+
+    private static let sixth = """
+        -- What retention goes by from now on is a time that does not jump with the wall clock. It began as
+        -- that one, so what was written before is in it too: session.invalidatedAt, creation.at,
+        -- file.usedAt and event_pack.newestAt, which is the commit's.
+        -- Of a task people read the wall clock. NULL: the same as completedAt.
+        ALTER TABLE task_status ADD COLUMN keptSince INTEGER;
+        DROP INDEX task_status_completed;
+        CREATE INDEX task_status_kept ON task_status (coalesce(keptSince, completedAt))
+            WHERE completedAt IS NOT NULL;
+        -- What three clocks showed at one instant, in milliseconds; NULL before the first start.
+        ALTER TABLE gateway ADD COLUMN keptMark INTEGER;
+        ALTER TABLE gateway ADD COLUMN wallMark INTEGER;
+        ALTER TABLE gateway ADD COLUMN bootMark TEXT;
+        ALTER TABLE gateway ADD COLUMN elapsedMark INTEGER;
         """
 }

@@ -12,7 +12,6 @@ struct EventPackWriter {
     let tenant: TenantID
     let session: SessionID
     let firstSequence: Int64
-    private(set) var newestAt: Int64
     private(set) var lastSequence: Int64 = 0
     private var writer = RecordWriter()
     private(set) var newestTenantSequence: Int64 = 0
@@ -24,18 +23,14 @@ struct EventPackWriter {
 
     /// A pack that begins with this event, which is still to be appended.
     init(startingAt event: Event) {
-        self.init(
-            of: event.tenant, event.session, firstSequence: event.sequence, newestAt: event.at)
+        self.init(of: event.tenant, event.session, firstSequence: event.sequence)
     }
 
     /// A pack of events that are all still to be appended.
-    init(
-        of tenant: TenantID, _ session: SessionID, firstSequence: Int64, newestAt: Timestamp
-    ) {
+    init(of tenant: TenantID, _ session: SessionID, firstSequence: Int64) {
         self.tenant = tenant
         self.session = session
         self.firstSequence = firstSequence
-        self.newestAt = newestAt.milliseconds
         writer.varint(Self.version)
     }
 
@@ -61,7 +56,6 @@ struct EventPackWriter {
         tenantSequence = event.tenantSequence
         newestTenantSequence = max(newestTenantSequence, tenantSequence)
         at = event.at.milliseconds
-        newestAt = max(newestAt, at)
         if let number = event.task?.rawValue {
             writer.varint(zigzag: number &- task)
             task = number

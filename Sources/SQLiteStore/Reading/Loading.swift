@@ -23,7 +23,9 @@ struct Loading {
             database: database, sealer: sealer
         ).all()
         contents.credentials = credentials.items
-        contents.gatewayLimit = try GatewayRow(database: database).limit()
+        let gateway = GatewayRow(database: database)
+        contents.gatewayLimit = try gateway.limit()
+        contents.clockMark = try gateway.mark()
         return (contents, cookies.damaged + credentials.damaged)
     }
 
@@ -82,7 +84,7 @@ struct Loading {
         session.maximumBytesPerSecond = row.int64OrNil(11)
         session.knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
         session.state = state
-        session.invalidatedAt = row.int64OrNil(6).map(Timestamp.init(milliseconds:))
+        session.invalidatedAt = row.int64OrNil(6).map(KeptTime.init(milliseconds:))
         session.lastSequence = row.int64(7)
         session.lastTaskNumber = Int(row.int64(8))
         return session

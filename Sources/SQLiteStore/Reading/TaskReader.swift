@@ -7,7 +7,7 @@ struct TaskReader {
     /// All tasks, those that are removed included.
     static let columns = """
         SELECT task.id, tenant, session, number, type, state, hasLiveAttempt, createdAt, startedAt,
-            request, task_secret.secret, completedAt, status, task_status.secret
+            request, task_secret.secret, completedAt, status, task_status.secret, keptSince
         FROM task LEFT JOIN task_status ON task_status.task = task.id
             LEFT JOIN task_secret ON task_secret.task = task.id
         """
@@ -86,6 +86,8 @@ struct TaskReader {
         task.hasLiveAttempt = row.bool(6)
         task.startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
         task.completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))
+        task.keptSince =
+            (row.int64OrNil(14) ?? task.completedAt?.milliseconds).map(KeptTime.init(milliseconds:))
         if let status = row.bytesOrNil(12) {
             try TaskStatus.read(
                 clear: status,

@@ -32,8 +32,7 @@ extension Resealing {
         pack bytes: [UInt8], of tenant: TenantID, _ session: SessionID
     ) throws -> [UInt8]? {
         var reader = try EventPackReader(bytes)
-        var writer = EventPackWriter(
-            of: tenant, session, firstSequence: 0, newestAt: Timestamp(milliseconds: 0))
+        var writer = EventPackWriter(of: tenant, session, firstSequence: 0)
         var isChanged = false
         while var event = try reader.next() {
             switch event.payload {

@@ -47,14 +47,14 @@ struct CreationTable {
                 row.bytes(1), for: .creation(key, of: tenant))
             return IdempotencyRecord(
                 tenant: tenant, key: key, fingerprint: fingerprint ?? [], created: created,
-                at: Timestamp(milliseconds: row.int64(0)))
+                at: KeptTime(milliseconds: row.int64(0)))
         }
     }
 
     /// Forgets the oldest keys before an instant, at most so many.
     ///
     /// - Returns: How many.
-    func remove(before instant: Timestamp, limit: Int) throws -> Int {
+    func remove(before instant: KeptTime, limit: Int) throws -> Int {
         let statement = try PreparedStatement(
             database,
             """

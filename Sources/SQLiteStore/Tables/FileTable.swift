@@ -67,10 +67,10 @@ struct FileTable {
             id: FileID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
             announcedLength: row.int64OrNil(4), expectedDigest: digest,
             mediaType: row.stringOrNil(6),
-            createdAt: Timestamp(milliseconds: row.int64(7)))
+            createdAt: Timestamp(milliseconds: row.int64(7)),
+            usedAt: KeptTime(milliseconds: row.int64(8)))
         file.length = row.int64(2)
         file.isComplete = row.bool(3)
-        file.usedAt = Timestamp(milliseconds: row.int64(8))
         return file
     }
 }

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Semantics
 
 /// The one row of `gateway`.
 struct GatewayRow {
@@ -22,6 +23,37 @@ struct GatewayRow {
             database, "UPDATE gateway SET maximumBytesPerSecond = ?1")
         statement.bind(1, limit)
         try statement.run()
+    }
+
+    /// Keeps what kept time goes on from.
+    func set(mark: ClockMark) throws {
+        let statement = try PreparedStatement(
+            database,
+            """
+            UPDATE gateway SET keptMark = ?1, wallMark = ?2, bootMark = ?3, elapsedMark = ?4
+            """)
+        statement.bind(1, mark.kept.milliseconds)
+        statement.bind(2, mark.wall.milliseconds)
+        statement.bind(3, mark.machine.boot)
+        statement.bind(4, mark.machine.elapsed.milliseconds)
+        try statement.run()
+    }
+
+    /// What kept time goes on from; nil where nobody has said.
+    func mark() throws -> ClockMark? {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT keptMark, wallMark, bootMark, elapsedMark FROM gateway
+            WHERE keptMark IS NOT NULL
+            """)
+        return try statement.first { row throws(StoreError) in
+            ClockMark(
+                kept: KeptTime(milliseconds: row.int64(0)),
+                wall: Timestamp(milliseconds: row.int64(1)),
+                machine: MachineTime(
+                    boot: try row.string(2), elapsed: .milliseconds(row.int64(3))))
+        }
     }
 
     /// The gateway's own limit in bytes a second; nil for none.

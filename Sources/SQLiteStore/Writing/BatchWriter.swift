@@ -41,7 +41,7 @@ struct BatchWriter {
         }
         try writeContents(batch)
         try DecisionTable(database: database, sealer: sealer).save(batch.decisions)
-        try writePacks(packer)
+        try writePacks(packer, at: batch.keptAt)
         try CreationTable(database: database, sealer: sealer).save(batch.creations)
         let files = FileTable(database: database)
         try files.save(batch.files)
@@ -52,6 +52,7 @@ struct BatchWriter {
         try cache.apply(batch)
         let gateway = GatewayRow(database: database)
         if let limit = batch.gatewayLimit { try gateway.set(limit: limit) }
+        if let mark = batch.clockMark { try gateway.set(mark: mark) }
         if packer.newestDecision > 0 { try gateway.note(packer.newestDecision) }
         let removal = try Removal(database, sealer: sealer)
         for task in batch.removedTasks { _ = try removal.forgetEvenDamaged(task) }
@@ -154,7 +155,7 @@ struct BatchWriter {
         }
     }
 
-    private func writePacks(_ packer: EventPacker) throws {
+    private func writePacks(_ packer: EventPacker, at instant: KeptTime) throws {
         guard !packer.packs.isEmpty else { return }
         let newestOfTenant = packer.newestOfTenant
         let insert = try PreparedStatement(
@@ -170,7 +171,7 @@ struct BatchWriter {
             insert.bind(3, pack.firstSequence)
             insert.bind(4, pack.lastSequence)
             insert.bind(5, newestOfTenant[pack.tenant] ?? pack.newestTenantSequence)
-            insert.bind(6, pack.newestAt)
+            insert.bind(6, instant.milliseconds)
             try insert.run(7, pack.bytes)
         }
     }

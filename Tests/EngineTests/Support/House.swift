@@ -28,9 +28,7 @@ final class House {
     ) async throws {
         self.store = store
         self.clock = clock
-        // Files have the time of the machine, which may be long before the clock's.
         var limits = limits
-        limits.partRetention = .seconds(100 * 365 * 86_400)
         limits.routeWaits = routeWaits
         let directory = try directory ?? TemporaryDirectory()
         self.directory = directory

@@ -2,11 +2,13 @@ import Engine
 import Semantics
 import Synchronization
 
-/// Two clocks that stand until they are set.
+/// Clocks that stand until they are set.
 final class ManualClock: Clock {
     private struct Hands {
         var wall: Int64 = 1_800_000_000_000
         var uptime = Duration.seconds(1000)
+        var boot = 1
+        var bootedAt = Duration.zero
     }
 
     private let hands = Mutex(Hands())
@@ -14,22 +16,28 @@ final class ManualClock: Clock {
     var now: Timestamp { Timestamp(milliseconds: hands.withLock { $0.wall }) }
     var uptime: Duration { hands.withLock { $0.uptime } }
 
-    /// Time goes by, on both clocks.
+    var machine: MachineTime {
+        hands.withLock { MachineTime(boot: "\($0.boot)", elapsed: $0.uptime - $0.bootedAt) }
+    }
+
+    /// The machine is started again; only the wall clock tells how long that took.
+    func restartMachine() {
+        hands.withLock { hands in
+            hands.boot += 1
+            hands.bootedAt = hands.uptime
+        }
+    }
+
+    /// Time goes by, on all clocks.
     func advance(by duration: Duration) {
         hands.withLock { hands in
             hands.uptime += duration
-            hands.wall += duration.wholeMilliseconds
+            hands.wall += duration.milliseconds
         }
     }
 
     /// Somebody sets the wall clock.
     func jump(by duration: Duration) {
-        hands.withLock { $0.wall += duration.wholeMilliseconds }
-    }
-}
-
-extension Duration {
-    fileprivate var wholeMilliseconds: Int64 {
-        components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+        hands.withLock { $0.wall += duration.milliseconds }
     }
 }

@@ -191,7 +191,7 @@ private struct FileGateway: Sendable {
     private struct NoPort: Error {}
 }
 
-/// A wall clock that is set forward; the uptime is the system's.
+/// Days that go by when the test says so; what waits goes by the system's clock.
 private final class WallClock: Engine.Clock {
     private let offset = Mutex(Int64(0))
     private let system = SystemClock()
@@ -201,6 +201,9 @@ private final class WallClock: Engine.Clock {
         Timestamp(milliseconds: 1_800_000_000_000 + offset.withLock { $0 })
     }
     var uptime: Duration { system.uptime }
+    var machine: MachineTime {
+        MachineTime(boot: "test", elapsed: .seconds(1000) + .milliseconds(offset.withLock { $0 }))
+    }
 
     func advance(by seconds: Int64) { offset.withLock { $0 += seconds * 1000 } }
 }

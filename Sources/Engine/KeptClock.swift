@@ -1,0 +1,36 @@
+internal import Loop
+internal import Semantics
+
+/// The clock that says how long results, events, keys and files have been kept.
+///
+/// What is stored for a time is stamped by it; what people read is by the wall clock.
+@LoopActor
+final class KeptClock {
+    private let clock: any Clock
+    private let origin: ClockMark
+    /// What instants are shown by: not the newest, so that one instant is shown alike twice.
+    private var shown: ClockMark
+
+    /// Goes on from what a store has; without that it begins as the wall clock.
+    init(_ clock: any Clock, since mark: ClockMark?) {
+        self.clock = clock
+        let (wall, machine) = (clock.now, clock.machine)
+        let beginning = ClockMark(
+            kept: KeptTime(milliseconds: wall.milliseconds), wall: wall, machine: machine)
+        origin = mark?.moved(to: wall, machine) ?? beginning
+        shown = origin
+    }
+
+    /// Now.
+    var now: KeptTime { mark.kept }
+
+    /// What the next start goes on from.
+    var mark: ClockMark { origin.moved(to: clock.now, clock.machine) }
+
+    /// What the wall clock shows at an instant, as it is set now.
+    func wall(at instant: KeptTime) -> Timestamp {
+        let mark = mark
+        if mark.hasJumped(since: shown) { shown = mark }
+        return Timestamp(milliseconds: instant.advanced(by: shown.lead).milliseconds)
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// What is kept for a time, while somebody sets the wall clock.
+@Suite(.onLoop)
+struct KeptTimeTests {
+    private static let day = Duration.seconds(86_400)
+
+    /// A gateway with one of everything that is kept for a time.
+    @LoopActor
+    private final class Scene {
+        private(set) var house: House
+        private let session: SessionID
+        private let ended: SessionID
+        private let ephemeral: SessionID
+        private let task: TaskID
+        private let memory: TaskID
+        private let broken: TaskID
+        private let partial: FileID
+        private let whole: FileID
+        private var hasRestarted = false
+
+        init() async throws {
+            house = try await House.open()
+            let server = RangeServer(Pattern.bytes(count: 100_000))
+            server.cuts[2] = 50_000
+            server.serve(house.network)
+            session = try await house.session()
+            ephemeral = try await house.session(.ephemeral)
+            task = try await house.create(try house.spec(), in: session)
+            try await house.recorder.end(of: task)
+            memory = try await house.create(try house.spec(), in: ephemeral)
+            try await house.recorder.end(of: memory)
+            broken = try await house.create(try house.spec(.download), in: session)
+            try await house.recorder.end(of: broken)
+            ended = try await house.session()
+            try await house.gateway.invalidate(ended, of: house.tenant, .finishTasks)
+            try await house.recorder.end(of: ended)
+            partial = try await house.file()
+            whole = try await house.file([1])
+            _ = try await create()
+            await house.gateway.keepHouse()
+        }
+
+        /// Whether the request with the key was done just now, and not before.
+        @discardableResult
+        private func create() async throws -> Bool {
+            let creation = try await house.gateway.createOnce(
+                CreationRequest(key: "key", fingerprint: [1]), of: house.tenant
+            ) { ticket in
+                ticket?.record([1], in: house.gateway.durable)
+                try await house.gateway.durable.acknowledged()
+            }
+            if case .new = creation { return true }
+            return false
+        }
+
+        /// What of it is still there.
+        func found() async throws -> Set<String> {
+            await house.gateway.keepHouse()
+            house.clock.advance(by: .seconds(3600))  // the folder is looked through once an hour
+            await house.gateway.keepHouse()
+            await house.quiet()
+            var found: Set<String> = []
+            let (gateway, tenant) = (house.gateway, house.tenant)
+            func look(_ name: String, _ isThere: Bool) { if isThere { found.insert(name) } }
+            look("task", (try? await gateway.task(task, of: tenant)) != nil)
+            look("session", gateway.sessions[ended] != nil)
+            let events = EventQuery(stream: .session(session), after: 0, limit: 1)
+            look("events", try await !gateway.durable.store.events(events).isEmpty)
+            if !hasRestarted {
+                look("memory", (try? await gateway.task(memory, of: tenant)) != nil)
+                let events = EventQuery(stream: .session(ephemeral), after: 0, limit: 1)
+                look("memory's events", try await !gateway.volatile.store.events(events).isEmpty)
+            }
+            let path = ContentFolder(path: house.directory.path).keptPath(of: broken)
+            look("part", FileManager.default.fileExists(atPath: path))
+            look("upload", gateway.stagedFiles[partial] != nil)
+            look("file", gateway.stagedFiles[whole] != nil)
+            look("key", try await gateway.durable.store.creation(of: "key", of: tenant) != nil)
+            return found
+        }
+
+        func restart(machine: Bool) async throws {
+            await house.gateway.stop()
+            if machine { house.clock.restartMachine() }
+            hasRestarted = true
+            house = try await House(
+                store: ScriptedStore(disk: house.store.disk), clock: house.clock,
+                directory: house.directory)
+            await house.gateway.start()
+        }
+    }
+
+    private static let all: Set<String> = [
+        "task", "session", "events", "memory", "memory's events", "part", "upload", "file", "key",
+    ]
+    private static let ofAWeek: Set<String> = ["task", "session", "memory", "part", "file"]
+    private static let ofMemory: Set<String> = ["memory", "memory's events"]
+
+    @Test(arguments: [.zero, day, .zero - day, day * 365, .zero - day * 365])
+    @LoopActor
+    func `a jump of the wall clock makes nothing older or younger (R-14)`(
+        jump: Duration
+    ) async throws {
+        let scene = try await Scene()
+        scene.house.clock.jump(by: jump)
+        #expect(try await scene.found() == Self.all)
+        scene.house.clock.advance(by: Self.day)
+        #expect(try await scene.found() == Self.ofAWeek)
+        scene.house.clock.jump(by: .zero - jump)
+        #expect(try await scene.found() == Self.ofAWeek)
+        scene.house.clock.advance(by: Self.day * 6)
+        #expect(try await scene.found() == [])
+    }
+
+    @Test(arguments: [day, .zero - day, day * 365, .zero - day * 365], [true, false])
+    @LoopActor
+    func `nor does one before or after a restart (R-14)`(
+        jump: Duration, isOfMachine: Bool
+    ) async throws {
+        let scene = try await Scene()
+        scene.house.clock.jump(by: jump)
+        try await scene.restart(machine: isOfMachine)
+        #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
+        scene.house.clock.jump(by: .zero - jump)
+        #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
+        try await scene.restart(machine: isOfMachine)
+        #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
+        scene.house.clock.advance(by: Self.day)
+        #expect(try await scene.found() == Self.ofAWeek.subtracting(Self.ofMemory))
+        scene.house.clock.advance(by: Self.day * 6)
+        #expect(try await scene.found() == [])
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
+    func `the time in which the gateway was stopped counts`(isOfMachine: Bool) async throws {
+        let scene = try await Scene()
+        await scene.house.gateway.stop()
+        scene.house.clock.advance(by: Self.day)
+        try await scene.restart(machine: isOfMachine)
+        #expect(try await scene.found() == Self.ofAWeek.subtracting(Self.ofMemory))
+    }
+
+    @Test @LoopActor
+    func `a crash after a jump has the clock of before (R-14)`() async throws {
+        let house = try await House.open()
+        let key = CreationRequest(key: "key", fingerprint: [1])
+        _ = try await house.gateway.createOnce(key, of: house.tenant) { ticket in
+            ticket?.record([1], in: house.gateway.durable)
+        }
+        await house.gateway.keepHouse()
+        house.clock.jump(by: Self.day * 2)
+        await house.gateway.keepHouse()
+        await house.quiet()
+        house.clock.restartMachine()
+        let next = try await house.crash()
+        await next.gateway.start()
+        await next.gateway.keepHouse()
+        #expect(try await next.store.creation(of: "key", of: next.tenant) != nil)
+    }
+
+    @Test @LoopActor
+    func `what people read is the wall clock's, also of when a file will go (R-14)`() async throws {
+        let house = try await House.open()
+        house.clock.jump(by: Self.day)
+        let file = try house.gateway.fileRecord(try await house.file(), of: house.tenant)
+        #expect(file.createdAt == house.clock.now)
+        let end = file.createdAt.milliseconds + 86_400_000
+        #expect(house.gateway.expiry(of: file).milliseconds == end)
+        house.clock.jump(by: .zero - Self.day)
+        #expect(house.gateway.expiry(of: file).milliseconds == end - 86_400_000)
+        #expect(house.gateway.timeToLive(of: file) == Self.day)
+    }
+}
