@@ -96,3 +96,16 @@ extension CurlAttempt {
         return handshake.isIdentityWanted || request.identity.isCertificate
     }
 }
+
+extension CurlAttempt {
+    /// The process stood still, and libcurl's clock did not: what is left for the connection stays what it was.
+    func prolongConnecting() {
+        guard let easy, let limit = request.connectTimeout else { return }
+        let lost = Double(LoopActor.loop.clock.lost - lostBefore) / 1e9
+        do throws(CurlFailure) {
+            try easy.limitConnecting(to: limit + lost)
+        } catch {
+            preconditionFailure("libcurl takes any number for this option: \(error)")
+        }
+    }
+}

@@ -19,6 +19,8 @@ final class CurlAttempt: Attempt {
     /// Nil once the attempt has ended or was cancelled.
     private(set) var observer: (any AttemptObserver)?
     private(set) var easy: EasyHandle?
+    /// What the loop's clock had lost when the transfer began, in nanoseconds.
+    private(set) var lostBefore: Int64 = 0
     var clock = AttemptClock()
     private var metricsAtEnd: TransactionMetrics?
 
@@ -98,6 +100,7 @@ final class CurlAttempt: Attempt {
     func begin(_ easy: EasyHandle, in pool: CurlPool) {
         self.easy = easy
         self.pool = pool
+        lostBefore = LoopActor.loop.clock.lost
         upload?.body.onReady { [weak self] in self?.bodyIsReady() }
     }
 

@@ -80,7 +80,7 @@ final class CurlPool: ConnectionPool {
     /// judged, and libcurl gets an address in its place. A connection through the proxy is kept for that address only.
     private func findAddress(for attempt: CurlAttempt, _ request: AttemptRequest) {
         let url = request.url
-        let start = ContinuousClock.now
+        let start = LoopActor.loop.clock.now
         addresses.find(url.host, while: { attempt.observer != nil }) { [self] answer in
             guard attempt.observer != nil else { return }
             switch answer {
@@ -96,7 +96,7 @@ final class CurlPool: ConnectionPool {
                 attempt.address = permitted.first { $0.bitCount == 32 } ?? permitted.first
                 guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
                 var request = request
-                request.connectTimeout? -= (ContinuousClock.now - start) / .seconds(1)
+                request.connectTimeout? -= Double(LoopActor.loop.clock.now - start) / 1e9
                 attempt.clock.restart()
                 findTickets(for: attempt, request)
             }
@@ -250,6 +250,9 @@ final class CurlPool: ConnectionPool {
             onEnd: { [unowned self] easy, code in attempts[easy]?.end(code) },
             onWatch: { [unowned self] easy, socket, isForInput in
                 attempts[easy]?.noteWatch(of: socket, isForInput: isForInput)
+            },
+            onStandstill: { [unowned self] in
+                for attempt in attempts.values { attempt.prolongConnecting() }
             })
         return multi
     }

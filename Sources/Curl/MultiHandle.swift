@@ -14,6 +14,9 @@ final class MultiHandle {
     /// By descriptor, kept when libcurl closes the socket: the number comes back with the next one.
     private var watches: [CInt: Watch] = [:]
     private var timer: LoopTimer?
+    private let onStandstill: @LoopActor () -> Void
+    /// What the loop's clock had lost at the last look.
+    private var lost = LoopActor.loop.clock.lost
     /// Whether a call of libcurl is on the stack.
     private(set) var isActing = false
 
@@ -26,14 +29,18 @@ final class MultiHandle {
     ///   - onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which is still
     ///     part of the multi handle.
     ///   - onWatch: Called from inside libcurl.
+    ///   - onStandstill: Called from outside of libcurl when the process stood still, before libcurl looks at its own clock,
+    ///     which does not know that.
     init?(
         onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void,
-        onWatch: @escaping WatchHandler
+        onWatch: @escaping WatchHandler,
+        onStandstill: @escaping @LoopActor () -> Void
     ) {
         guard let raw = curl_multi_init() else { return nil }
         self.raw = raw
         self.onEnd = onEnd
         self.onWatch = onWatch
+        self.onStandstill = onStandstill
         let me = Unmanaged.passUnretained(self).toOpaque()
         Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_SOCKETDATA, me))
         Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_TIMERDATA, me))
@@ -111,10 +118,19 @@ final class MultiHandle {
     // MARK: Acting
 
     private func act(on socket: CInt, _ flags: CInt) {
+        noticeStandstill()
         var running: CInt = 0
         // Its result tells of misuse only; what happens to a transfer comes as a message.
         _ = calling { curl_multi_socket_action(raw, socket, flags, &running) }
         while let (easy, code) = nextEnd() { onEnd(easy, code) }
+    }
+
+    private func noticeStandstill() {
+        let clock = LoopActor.loop.clock
+        _ = clock.now
+        guard clock.lost != lost else { return }
+        lost = clock.lost
+        onStandstill()
     }
 
     private func nextEnd() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Loop
 public import Semantics
 
 /// The machine's clocks.
@@ -13,12 +14,8 @@ public struct SystemClock: Clock {
         return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
-    /// CLOCK_MONOTONIC, which stands still while the machine is suspended.
-    public var uptime: Duration {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-    }
+    /// CLOCK_MONOTONIC, but for the time in which the process stood still: see `LoopClock`.
+    public var uptime: Duration { .nanoseconds(LoopActor.loop.clock.now) }
 
     /// CLOCK_BOOTTIME, and the kernel's name for this boot.
     public var machine: MachineTime {

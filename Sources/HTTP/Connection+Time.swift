@@ -62,7 +62,7 @@ extension Connection {
     func wake(at deadline: Uptime?) {
         guard let deadline, deadline < deadlines.armedFor ?? .max else { return }
         deadlines.armedFor = deadline
-        // The coarse clock lags by one tick of the kernel: without it the timer would fire twice.
+        // libevent counts from the beginning of the turn: without a little more the timer would fire twice.
         timer.arm(after: .nanoseconds(max(0, deadline - .now)) + .milliseconds(4))
     }
 

@@ -1,15 +1,11 @@
-internal import Glibc
+internal import Loop
 
-/// A point on the monotonic clock, in nanoseconds.
+/// A point on the loop's clock, in nanoseconds.
 typealias Uptime = Int64
 
 extension Uptime {
-    /// Now, to a few milliseconds: the coarse clock costs no system call and is enough for limits.
-    static var now: Uptime {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
-        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
-    }
+    /// Now.
+    static var now: Uptime { LoopActor.loop.clock.now }
 
     /// This point, `duration` later; saturates.
     func advanced(by duration: Duration) -> Uptime {

@@ -20,6 +20,8 @@ public final class EventLoop: SerialExecutor {
     /// libevent's `event_base`, for the C doors of other targets. Touch it on the loop's thread only.
     nonisolated(unsafe) public let rawBase: OpaquePointer
 
+    /// What judges silence goes by.
+    public let clock = LoopClock()
     private let wakeUp: CInt
     /// What other threads have sent.
     private let inbox = Mutex<[Entry]>([])
@@ -33,11 +35,12 @@ public final class EventLoop: SerialExecutor {
     nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
     nonisolated(unsafe) private var events = Events()
 
-    /// The three events of the loop itself.
+    /// The events of the loop itself.
     private struct Events {
         var wake: OpaquePointer?
         var local: OpaquePointer?
         var deferred: OpaquePointer?
+        var look: OpaquePointer?
     }
 
     /// There is one loop, `LoopActor.loop`, since its jobs may be anything isolated to that actor.
@@ -72,10 +75,11 @@ public final class EventLoop: SerialExecutor {
         precondition(first, "the event loop runs already")
         Signals.ignoreBrokenPipes()
         let me = Unmanaged.passUnretained(self).toOpaque()
+        clock.begin()
         makeEvents(context: me)
         takeInbox()
         event_base_loop(rawBase, CInt(EVLOOP_NO_EXIT_ON_EMPTY))
-        for event in [events.wake, events.local, events.deferred] { event_free(event) }
+        for event in [events.wake, events.local, events.deferred, events.look] { event_free(event) }
         events = Events()
         thread.store(0, ordering: .sequentiallyConsistent)
     }
@@ -183,7 +187,11 @@ public final class EventLoop: SerialExecutor {
             rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.takeLocal() }, context)
         events.deferred = event_new(
             rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.runDeferred() }, context)
+        events.look = event_new(
+            rawBase, -1, Int16(EV_PERSIST), { _, _, _ in _ = LoopActor.loop.clock.now }, nil)
         event_add(events.wake, nil)
+        var interval = timeval(tv_sec: LoopClock.interval, tv_usec: 0)
+        event_add(events.look, &interval)
     }
 
     private static func from(_ context: UnsafeMutableRawPointer?) -> EventLoop? {

@@ -1,12 +1,18 @@
 internal import CEvent
 
-/// A timer of the loop, on the monotonic clock: setting the wall clock moves nothing.
+/// A timer of the loop, on its clock: setting the wall clock moves nothing, and the time in which the process stood
+/// still does not count.
 ///
 /// Arming costs O(log n) in the number of armed timers.
 @LoopActor
 public final class LoopTimer {
     private let action: @LoopActor () -> Void
     private var event: OpaquePointer?
+    /// libevent's clock stands within a turn of the loop, and goes on where the process stands still: by it a timer may be
+    /// early. By so many nanoseconds it may stay so.
+    private static let tolerance: Int64 = 10_000_000
+    /// By the loop's clock.
+    private var due: Int64 = 0
 
     /// Makes a timer that is not armed; released, it never fires.
     ///
@@ -22,10 +28,24 @@ public final class LoopTimer {
     public func arm(after delay: Duration) {
         let (seconds, attoseconds) = delay.components
         // An hour-long timer is exact; a year is the most that anything here means by "never".
+        let nanoseconds =
+            min(max(seconds, 0), 31_536_000) * 1_000_000_000
+            + (seconds < 0 ? 0 : max(attoseconds, 0) / 1_000_000_000)
+        // Who wants the next turn gets it.
+        due = nanoseconds == 0 ? 0 : LoopActor.loop.clock.now + nanoseconds
+        add(nanoseconds)
+    }
+
+    private func add(_ nanoseconds: Int64) {
         var time = timeval(
-            tv_sec: Int(min(max(seconds, 0), 31_536_000)),
-            tv_usec: seconds < 0 ? 0 : Int(max(attoseconds, 0) / 1_000_000_000_000))
+            tv_sec: Int(nanoseconds / 1_000_000_000),
+            tv_usec: Int(nanoseconds % 1_000_000_000 / 1000))
         event_add(event, &time)
+    }
+
+    private func fire() {
+        let left = due - LoopActor.loop.clock.now
+        if left > LoopTimer.tolerance { add(left) } else { action() }
     }
 
     /// Disarms; arming again is fine.
@@ -43,7 +63,7 @@ public final class LoopTimer {
     }
 
     private nonisolated static let callback: event_callback_fn = { _, _, context in
-        LoopActor.enter(context, as: LoopTimer.self) { $0.action() }
+        LoopActor.enter(context, as: LoopTimer.self) { $0.fire() }
     }
 }
 

@@ -53,8 +53,7 @@ extension EasyHandle {
         try set(CURLOPT_TCP_NODELAY, 1)
         // The engine's timers end attempts (S-16, S-17); libcurl's own default of 300 s would end them first. What the
         // engine sets is shared out to the host's addresses, so that a dead one does not take all of the time.
-        let connectTimeout = min(max(request.connectTimeout ?? 604_800, 0.001), 604_800)
-        try set(CURLOPT_CONNECTTIMEOUT_MS, Int((connectTimeout * 1000).rounded(.up)))
+        try limitConnecting(to: request.connectTimeout ?? Self.longestConnecting)
         // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
         try set(CURLOPT_QUICK_EXIT, 1)
         if request.usesFreshConnection { try set(CURLOPT_FRESH_CONNECT, 1) }
@@ -67,6 +66,14 @@ extension EasyHandle {
         try set(CURLOPT_PIPEWAIT, 1)
         try set(CURLOPT_STREAM_WEIGHT, Self.streamWeight(priority: request.priority))
     }
+
+    /// Seconds from the start of the transfer; may be called while it is under way.
+    func limitConnecting(to seconds: Double) throws(CurlFailure) {
+        let seconds = min(max(seconds, 0.001), Self.longestConnecting)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, Int((seconds * 1000).rounded(.up)))
+    }
+
+    private static var longestConnecting: Double { 604_800 }
 
     /// S-43: 0…1 as HTTP/2's 1…256; 0.5 is near to the protocol's own default, and 16 is not: weights only
     /// mean something beside each other.
