@@ -1,4 +1,5 @@
 internal import CEvent
+internal import Glibc
 
 /// A timer of the loop, on its clock: setting the wall clock moves nothing, and the time in which the process stood
 /// still does not count.

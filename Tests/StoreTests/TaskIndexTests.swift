@@ -54,7 +54,7 @@ import Testing
             change.removedTasks = stride(from: 0, to: 400, by: 25).map { tasks[$0].id }
             try await store.commit(change)
             var limits = RetentionLimits.none
-            limits.tasksCompletedBefore = world.instant
+            limits.tasksCompletedBefore = world.keptInstant
             for _ in 0..<2 {
                 for session in sessions {
                     let counted = try await store.pool.read { database in
