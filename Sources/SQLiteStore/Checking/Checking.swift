@@ -163,7 +163,7 @@ final class Checking {
 
     private func checkItems<Item: RememberedItem>(_: Item.Type) throws {
         let table = RememberedTable<Item>(database: database, sealer: sealer)
-        for item in try table.all().damaged { try take(.item(item), "It cannot be read.") }
+        for (item, words) in try table.all().damaged { try take(.item(item), words) }
     }
 
     private func checkResponses() throws {

@@ -22,8 +22,8 @@ final class Checkpointer: Sendable {
 
     private struct State {
         var pages = 0
-        /// How many pages the log may have before readers are waited for: more than `longLog` behind
-        /// one that was waited for in vain, such as a backup.
+        /// How many pages the log may have before readers are waited for: more than `longLog` after
+        /// one was waited for in vain, such as a backup.
         var waitsFrom = Checkpointer.longLog
         var failure: StoreError?
     }

@@ -26,7 +26,9 @@ struct Loading {
         let gateway = GatewayRow(database: database)
         contents.gatewayLimit = try gateway.limit()
         contents.clockMark = try gateway.mark()
-        return (contents, cookies.damaged + credentials.damaged)
+        let damaged = cookies.damaged + credentials.damaged
+        for (item, words) in damaged { item.note(words) }
+        return (contents, damaged.map(\.item))
     }
 
     /// The counter of each tenant: never behind its events, so that a damaged one gives no number

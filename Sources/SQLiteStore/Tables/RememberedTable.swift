@@ -114,7 +114,8 @@ struct RememberedTable<Item: RememberedItem> {
     /// What is found, and what of it cannot be read.
     struct Found {
         var items: [SessionID: [Int64: Item]] = [:]
-        var damaged: [DamagedItem] = []
+        /// With the reason, in words.
+        var damaged: [(item: DamagedItem, words: String)] = []
     }
 
     /// Everything, by session and number.
@@ -136,8 +137,7 @@ struct RememberedTable<Item: RememberedItem> {
                 found.items[session, default: [:]][number] = item
             } catch StoreError.damaged(let words) {
                 let damaged = DamagedItem(table: Item.table, session: session, number: number)
-                damaged.note(words)
-                found.damaged.append(damaged)
+                found.damaged.append((damaged, words))
             }
             return true
         }

@@ -85,7 +85,7 @@ struct DamagedRowTests {
                 "UPDATE session SET constants = x'0AFF01' WHERE id = "
                     + "\(try Self.row(session.id))")
             let client = gateway.client
-            for path in ["", "/cookies", "/tasks"] {
+            for path in ["", "/cookies", "/tasks", "/events"] {
                 let answer = try await client.get("/v1/sessions/\(session.id)\(path)")
                 #expect(answer.status == 500 && answer.problem == "damaged", "\(answer.text)")
             }
@@ -98,6 +98,8 @@ struct DamagedRowTests {
                 let answer = try await client.post("/v1/tasks/\(waiting)/\(verb)")
                 #expect(answer.status == 500 && answer.problem == "damaged", "\(answer.text)")
             }
+            let events = try await client.events("/v1/events?replay=all")
+            try await eventually { events.names.contains("task.didComplete") }
             let next = try await TestSession(client: client, id: other.id, json: .null).run(
                 "download", origin.url("/large"))
             #expect(try await client.content(next.id).count == 100_000)
