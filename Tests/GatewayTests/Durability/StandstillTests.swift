@@ -24,8 +24,8 @@ struct StandstillTests {
             origin.on("/gated", .stall(after: 4, of: 8, until: ends))
             origin.on("/moved", .fixed(302, ["Location": "/late"]))
             let client = gateway.client
-            let (session, events) = try await client.createAskingSession("redirect", timeout: 4)
-            let quick: [String: TestJSON] = ["timeoutInterval": 4]
+            let (session, events) = try await client.createAskingSession("redirect", timeout: 8)
+            let quick: [String: TestJSON] = ["timeoutInterval": 8]
             // Bytes keep coming; the head comes while nobody is there to see it; the end comes afterwards.
             let dripping = try await session.start("data", origin.url("/drip"), request: quick)
             let waiting = try await session.start("download", origin.url("/late"), request: quick)
@@ -34,6 +34,11 @@ struct StandstillTests {
             let moved = try await session.start("data", origin.url("/moved"), request: quick)
             let question = try await events.question()
             try await origin.waitForRequests(1, for: "/silent")
+            // A server that has yet to say a word of TLS.
+            let deaf = try Decoy(keepsVisitors: true)
+            let connecting = try await session.start(
+                "data", "https://\(deaf.endpoint)/", request: quick)
+            try await eventually("the connection") { deaf.acceptCount == 1 }
             try await origin.waitForRequests(1, for: "/late")
             try await origin.waitForRequests(1, for: "/drip")
             // Half a request, and a client that waits for the end of a task.
@@ -42,7 +47,7 @@ struct StandstillTests {
             try await half.send(Array(head.prefix(head.count / 2)))
             let patient = try await client.connect()
             try await patient.send(
-                client.requestHead("GET", "/v1/tasks/\(gated)", ["Prefer": "wait=6"]))
+                client.requestHead("GET", "/v1/tasks/\(gated)", ["Prefer": "wait=8"]))
 
             gateway.process.send(SIGSTOP)
             answers.open()
@@ -51,6 +56,7 @@ struct StandstillTests {
 
             try await half.send(Array(head.dropFirst(head.count / 2)))
             #expect(try await half.response().json["state"].string == "running")
+            #expect(try await client.task(connecting)["state"].string == "running")
             try await client.decide(question, .disposition("follow"))
             ends.open()
             let answer = try await patient.response()
@@ -61,7 +67,9 @@ struct StandstillTests {
                 #expect(try await client.content(task).count == length)
             }
             // Whoever is silent afterwards, too, is judged as ever.
-            #expect(try await client.completedTask(silent).errorCode == -1001)
+            for task in [silent, connecting] {
+                #expect(try await client.completedTask(task).errorCode == -1001)
+            }
         }
     }
 }
