@@ -184,6 +184,9 @@ public struct TaskMachine: Equatable, Sendable {
             return go(to: .completed, .retire)
         case (.finishing, .contentKept):
             return go(to: .completed, .complete(nil))
+        case (.finishing, .retry):  // the content could not be brought to safety
+            return isSuspended
+                ? go(to: .suspended, .save) : go(to: .waitingForRetry, .save, .waitForRetry)
         case (.finishing, .again):  // the content was not the right one
             return isSuspended ? go(to: .suspended, .save) : prepare()
 

@@ -1,3 +1,4 @@
+import Glibc
 import Loop
 import Semantics
 import TestSupport
@@ -236,7 +237,7 @@ struct SuspensionTests {
         attempt.head(
             200, ["ETag": "\"one\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 200_000))
-        try await eventually("the part") { try FailingSync.open(in: house.directory) }
+        house.disk.fail(with: EIO)
         _ = try await house.gateway.suspend(task, of: house.tenant)
         let error = try await house.recorder.end(of: task)
         #expect(error?.code == -3003)
@@ -253,7 +254,7 @@ struct SuspensionTests {
         attempt.head(
             200, ["ETag": "\"one\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 200_000))
-        try await eventually("the part") { try FailingSync.open(in: house.directory) }
+        house.disk.fail(with: EIO)
         await #expect(throws: GatewayError.self) {
             try await house.gateway.flush(session, of: house.tenant)
         }

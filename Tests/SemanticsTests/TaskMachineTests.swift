@@ -116,6 +116,7 @@ struct TaskMachineTests {
         Step(.finishing, .suspend, .finishing, [.save]),
         Step(.finishing, .contentKept, .completed, [.complete(nil)]),
         Step(.finishing, .again, .waitingForSlot, [.save, .enterQueue]),
+        Step(.finishing, .retry, .waitingForRetry, [.save, .waitForRetry]),
         Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.finishing, .failed(error), .completed, [.dropContent, .complete(error)]),
     ]

@@ -99,9 +99,25 @@ final class ContentFile: Sendable {
 
     /// Returns when everything that was written is there for good, if anything of it shall be.
     func sync() throws {
-        guard unnamed == nil else { return }
+        guard case .named(let folder, _) = place else { return }
         let (descriptor, _) = try openForWriting()
-        guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+        guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+    }
+
+    /// Writes to a task's growing file behind what it has for good, and syncs that: an error where there is no room. Nil
+    /// stands for a file that begins anew. What was there is lost; a file that is gone needs no room.
+    static func takeRoom(behind end: Int64?, in folder: ContentFolder, for task: TaskID) throws {
+        let isThere = access(folder.partPath(of: task), F_OK) == 0
+        guard end == nil || isThere else { return }
+        let file =
+            end == nil
+            ? ContentFile(at: .named(folder, task), digest: nil)
+            : ContentFile(continuing: task, in: folder, digest: nil)
+        let block = FileBlock(capacity: 1 << 20)
+        block.refill { $0.initializeMemory(as: UInt8.self, repeating: 0).count }
+        let alignment = Int64(FileBlock.alignment)
+        try file.write(block, at: ((end ?? 0) + alignment - 1) / alignment * alignment)
+        try file.sync()
     }
 
     private func openForWriting() throws -> (descriptor: CInt, isDirect: Bool) {
@@ -124,7 +140,7 @@ final class ContentFile: Sendable {
             throw FileError("ftruncate", code: errno)
         }
         guard case .named(let folder, let id) = place else { return digest }
-        guard fdatasync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+        guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
         let path = folder.path(of: id)
         guard rename(folder.partPath(of: id), path) == 0 else {
             throw FileError("rename", code: errno)

@@ -49,8 +49,17 @@ public struct ContentFolder: Sendable {
     /// The folder's own path, without a final slash.
     public let path: String
 
+    /// fdatasync(2), with its result and `errno`.
+    let sync: @Sendable (CInt) -> CInt
+
     /// - Parameter path: an absolute path; made by `prepare()`.
-    public init(path: String) { self.path = path }
+    public init(path: String) { self.init(path: path, sync: { fdatasync($0) }) }
+
+    /// A folder whose files are brought to the disk in another way.
+    init(path: String, sync: @escaping @Sendable (CInt) -> CInt) {
+        self.path = path
+        self.sync = sync
+    }
 
     /// Makes the folder and its 32 parts, for the owner only.
     /// - Throws: `FileError`.

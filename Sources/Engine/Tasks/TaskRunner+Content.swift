@@ -126,7 +126,7 @@ extension TaskRunner {
             guard record.state != .completed, !hasBrokenOff else { return }  // cancelled meanwhile
             keep(nil, digest, of: spool)
         } catch {
-            send(.failed(.cannotWrite("\(error)")))
+            if !goesBack(after: error, in: spool) { send(.failed(.cannotWrite("\(error)"))) }
         }
     }
 

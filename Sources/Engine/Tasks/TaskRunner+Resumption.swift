@@ -252,7 +252,7 @@ extension TaskRunner {
         do {
             try await spool.flush()
         } catch {
-            send(.interrupted(.cannotWrite("\(error)")))
+            if !goesBack(after: error, in: spool) { send(.interrupted(.cannotWrite("\(error)"))) }
             return error as? FileError ?? FileError("flush", code: 0)
         }
         guard !spool.isWaitingForRoom else { return FileError("pwrite", code: ENOSPC) }
@@ -283,7 +283,7 @@ extension TaskRunner {
             try await spool.sync()
         } catch {
             // Not `fail`: keeping the part would sync again, and be told that all is well.
-            send(.interrupted(.cannotWrite("\(error)")))
+            if !goesBack(after: error, in: spool) { send(.interrupted(.cannotWrite("\(error)"))) }
             return
         }
         note(point, in: spool)
@@ -296,6 +296,7 @@ extension TaskRunner {
         do {
             try await spool.settle()
         } catch {
+            guard !goesBack(after: error, in: spool) else { return }
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
             // It is not gone on with: the next sync would be told that all is well. Of a task that is left to the
             // next start, the record tells of what was there before.

@@ -27,7 +27,7 @@ extension TaskRunner {
 
     func waitForRetry() {
         settleWhileWaiting()
-        let timer = LoopTimer { [unowned self] in send(.retryDue) }
+        let timer = LoopTimer { [unowned self] in if let retryTimer { retryIsDue(retryTimer) } }
         timer.arm(after: retryDelay)
         retryTimer = timer
     }

@@ -47,6 +47,8 @@ final class TaskRunner {
     var firstWriter: BlockWriter?
     /// Where the file work of a content is done that was thrown away: what takes its place comes behind it.
     var replacedLane: Int?
+    /// Where the file work of a content was done for which the disk had no room; nil once there is some.
+    var laneWithoutRoom: Int?
     /// The ranges that are fetched side by side at the moment.
     var segments: SegmentedTransfer?
     /// What the spool has, where that is not all from its start on, while no ranges are being fetched.

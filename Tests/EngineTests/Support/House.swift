@@ -13,6 +13,8 @@ final class House {
     let clock: ManualClock
     let store: ScriptedStore
     let directory: TemporaryDirectory
+    /// What becomes of the bytes that files have taken.
+    let disk = ScriptedSync()
     let gateway: Gateway
     let recorder: EventRecorder
     /// Tells the gateway of routes.
@@ -32,7 +34,7 @@ final class House {
         limits.routeWaits = routeWaits
         let directory = try directory ?? TemporaryDirectory()
         self.directory = directory
-        let folder = ContentFolder(path: directory.path)
+        let folder = ContentFolder(path: directory.path, sync: disk.sync)
         try folder.prepare()
         let contents = try await store.load()
         var parts = Gateway.Parts(
