@@ -223,8 +223,13 @@ public final class DurableStore: Store {
     ) async throws(StoreError) -> Value {
         let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
             pool.asyncWriteWithoutTransaction { [self] database in
-                continuation.resume(returning: transaction(database, body))
-                checkpointer.didCommit(on: database)
+                let result = transaction(database, body)
+                continuation.resume(returning: result)
+                if case .failure(.full) = result {
+                    checkpointer.metFullDisk(on: database)
+                } else {
+                    checkpointer.didCommit(on: database)
+                }
             }
         }
         return try result.get()

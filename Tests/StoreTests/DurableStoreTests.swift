@@ -3,6 +3,7 @@ import Foundation
 import GRDB
 import Sealing
 import Semantics
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -139,6 +140,57 @@ import Testing
             let query = EventQuery(stream: .session(session), after: 0, limit: 1000)
             #expect(try await store.events(query) == batch.events)
         }
+    }
+
+    @Test(.enabled("needs a file system of its own", { geteuid() == 0 }))
+    func `a log that finds no room starts over, and has the room that it had (R-5)`() async throws {
+        let directory = try TemporaryDirectory()
+        _ = try await ChildProcess.run(
+            "mount", ["-t", "tmpfs", "-o", "size=8m", "none", directory.path])
+        let outcome: Result<Void, any Error>
+        do {
+            outcome = .success(try await fillLog(in: directory.path))
+        } catch {
+            outcome = .failure(error)
+        }
+        // Lazily: descriptors may still be open.
+        _ = try await ChildProcess.run("umount", ["-l", directory.path])
+        try outcome.get()
+    }
+
+    private func fillLog(in folder: String) async throws {
+        var world = World()
+        let sealer = AESGCMSealer(key: DataKey())
+        let session = world.makeSession()
+        func batch(_ description: String) -> StoreBatch {
+            var batch = world.batch(session)
+            batch.sessions[0].description = description
+            return batch
+        }
+        let store = try DurableStore(folder: folder, sealer: sealer)
+        for number in 0..<50 { try await store.commit(batch("first \(100 + number)")) }
+        // The database has room of its own for what is going to change, and the log has some.
+        try await store.pool.writeWithoutTransaction { database in
+            try database.execute(sql: "PRAGMA wal_checkpoint(PASSIVE)")
+        }
+        // Not a byte is left.
+        let filler = open(folder + "/filler", O_WRONLY | O_CREAT, 0o600)
+        defer { close(filler) }
+        let page = [UInt8](repeating: 1, count: 4096)
+        while write(filler, page, page.count) > 0 {}
+        var fullCount = 0
+        for number in 0..<200 {
+            do throws(StoreError) {
+                try await store.commit(batch("again \(100 + number)"))
+            } catch {
+                guard error == .full else { throw error }
+                fullCount += 1
+                try await store.commit(batch("again \(100 + number)"))
+            }
+        }
+        #expect(fullCount > 0)
+        #expect(try await store.load().sessions.first?.description == "again 299")
+        try store.close()
     }
 
     @Test func `nothing is written any more once the disk has failed (R-6)`() async throws {

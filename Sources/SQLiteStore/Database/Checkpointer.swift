@@ -46,6 +46,13 @@ final class Checkpointer: Sendable {
         if isDue { copy(by: writer) }
     }
 
+    /// Called on the writer's queue when the log could not grow: once it is copied, the room that
+    /// it has serves again.
+    func metFullDisk(on writer: Database) {
+        state.withLock { $0.pages = 0 }
+        copy(by: writer)
+    }
+
     private func copy(by writer: Database) {
         let connection = writer.sqliteConnection
         var length: Int32 = 0
@@ -62,9 +69,10 @@ final class Checkpointer: Sendable {
         // A reader that holds an old page back for longer is left alone: the next copy takes the rest.
         guard code != SQLITE_OK, code & 0xFF != SQLITE_BUSY else { return }
         let error = StoreError(code: code, words: writer.lastErrorMessage ?? "unknown error")
-        log.write(.error, "the log could not be copied", ["error": .words("\(error)")])
         // With no room nothing is lost: the log stays, and the next copy may succeed.
-        if error != .full { state.withLock { $0.failure = error } }
+        guard error != .full else { return }
+        log.write(.error, "the log could not be copied", ["error": .words("\(error)")])
+        state.withLock { $0.failure = error }
     }
 
     /// Copies all of the log, and leaves it empty: at the end, when nobody else reads or writes.
