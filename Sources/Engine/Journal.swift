@@ -18,15 +18,15 @@ final class Journal {
     private(set) var generation: Int64 = 1
     /// The newest batch that the store has acknowledged.
     private(set) var committedGeneration: Int64 = 0
-    /// Set while the disk is full: new work is refused.
+    /// Set while there is no room for a batch, not even in the reserve: nothing can be promised
+    ///
     private(set) var isStalled = false
     /// Called after each acknowledged batch.
     var onCommit: (@LoopActor () -> Void)?
-    /// Called when `isStalled` changes.
-    var onStall: (@LoopActor () -> Void)?
     /// Called when the store has failed for good: the process must end and recover from the store.
     var onFailure: (@LoopActor (StoreError) -> Void)?
 
+    private let room: DiskRoom?
     private var gathered = GatheredBatch()
     private var inFlight: GatheredBatch?
     private var isScheduled = false
@@ -46,9 +46,11 @@ final class Journal {
         let resume: @LoopActor () -> Void
     }
 
-    init(store: any Store, clock: KeptClock) {
+    /// The room is that of the store's disk; nil for one that is in memory.
+    init(store: any Store, clock: KeptClock, room: DiskRoom? = nil) {
         self.store = store
         self.clock = clock
+        self.room = room
     }
 
     // MARK: Changes
@@ -313,13 +315,12 @@ final class Journal {
         rememberRecords()
         inFlight = nil
         committedGeneration = generation - 1
-        let hadStalled = isStalled
-        isStalled = false
         onCommit?()
         wake { $0.generation <= committedGeneration }
-        if hadStalled {
+        if isStalled {
+            isStalled = false
             log.write(.notice, "the store has room again")
-            onStall?()
+            room?.storeWaits = false
         }
         send()
     }
@@ -358,12 +359,29 @@ final class Journal {
             onFailure?(error)
             return
         }
+        LoopActor.start { [self] in
+            if await room?.give() == true { commit() } else { stall() }
+        }
+    }
+
+    private func stall() {
         if !isStalled {
             isStalled = true
-            log.write(.error, "the disk is full: new work is refused until there is room")
+            log.write(.error, "there is no room left to note changes: they are refused")
+            room?.storeWaits = true
             wake { !$0.waitsWhileStalled }
-            onStall?()
         }
         retry.arm(after: .seconds(1))
+    }
+
+    /// As the store does it, which takes room before it gives some back.
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        while true {
+            do throws(StoreError) {
+                return try await store.purge(limits)
+            } catch {
+                guard error == .full, await room?.give() == true else { throw error }
+            }
+        }
     }
 }

@@ -18,6 +18,7 @@ struct ContentSpoolTests {
         let directory: TemporaryDirectory
         let folder: ContentFolder
         let clock = ManualClock()
+        let room = DiskRoom()
         let task = TaskID(rawValue: 77)
         let spool: ContentSpool
         var roomCount = 0
@@ -34,7 +35,7 @@ struct ContentSpoolTests {
             spool = ContentSpool(
                 at: unnamed
                     ? .unnamed(UnnamedFile(in: folder, files: files)) : .named(folder, task),
-                digest: digest.map(SumDigests().start), files: files, clock: clock)
+                digest: digest.map(SumDigests().start), files: files, room: room, clock: clock)
             spool.onRoom = { [unowned self] in roomCount += 1 }
             spool.onFailure = { [unowned self] in failures.append($0) }
         }

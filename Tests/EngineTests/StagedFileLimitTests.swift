@@ -189,7 +189,7 @@ struct StagedFileLimitTests {
     }
 
     @Test @LoopActor
-    func `without room in the store nothing is promised, and deleting makes some (R-5)`()
+    func `without room in the store nothing is promised, and nothing is taken away (R-5, R-1)`()
         async throws
     {
         let house = try await House.open()
@@ -210,14 +210,63 @@ struct StagedFileLimitTests {
         #expect(await outcome { try await house.append([9], to: id) }.refusal == .diskFull)
         #expect(await outcome { try await house.file() }.refusal == .diskFull)
         #expect(try await house.bytes(of: doomed) == [1])
-        try await house.gateway.deleteFile(doomed, of: house.tenant)
-        #expect(try house.names(of: doomed).isEmpty)
+        let deletion = await outcome {
+            try await house.gateway.deleteFile(doomed, of: house.tenant)
+        }
+        #expect(deletion.refusal == .diskFull)
+        #expect(try await house.bytes(of: doomed) == [1])
         house.store.refuse(with: nil)
         try await eventually("room") {
             try await house.gateway.file(id, of: house.tenant).isComplete
         }
         #expect(try await house.bytes(of: id) == [1, 2, 3])
+        try await house.gateway.deleteFile(doomed, of: house.tenant)
         #expect(try await house.stored(doomed) == nil)
+        #expect(try house.names(of: doomed).isEmpty)
+    }
+
+    @Test @LoopActor
+    func `a file is there until its removal is durable, and nothing is begun with it (R-1)`()
+        async throws
+    {
+        let house = try await House.open()
+        let doomed = try await house.file([1, 2])
+        let part = try await house.file()
+        try await house.append([3], to: part)
+        house.store.refuse(with: .full)
+        for id in [doomed, part] {
+            let deletion = await outcome {
+                try await house.gateway.deleteFile(id, of: house.tenant)
+            }
+            #expect(deletion.refusal == .diskFull)
+        }
+        // The first one has found out that the disk is full, and goes when there is room.
+        #expect(try await house.bytes(of: doomed) == [1, 2])
+        #expect(try await house.gateway.file(doomed, of: house.tenant).length == 2)
+        #expect(try await house.survivorOfCopy().bytes(of: doomed) == [1, 2])
+        house.store.refuse(with: nil)
+        try await eventually("the removal") { house.gateway.stagedFiles[doomed] == nil }
+        try await eventually("its bytes to go") { try house.names(of: doomed).isEmpty }
+        #expect(try await house.stored(doomed) == nil)
+        // The second one has not begun.
+        #expect(try await house.gateway.file(part, of: house.tenant).length == 1)
+        // Whoever comes while the removal is on its way waits for it.
+        await house.quiet()
+        house.store.hold()
+        let deletion = Task { @LoopActor in
+            try await house.gateway.deleteFile(part, of: house.tenant)
+        }
+        try await eventually("the commit") { house.store.heldCount == 1 }
+        #expect(try await house.gateway.file(part, of: house.tenant).length == 1)
+        let append = Task { @LoopActor in
+            await outcome { try await house.append([4], to: part) }
+        }
+        for _ in 0..<4 { await house.turn() }
+        house.store.release()
+        try await deletion.value
+        #expect(await append.value.refusal == .noSuchFile)
+        let look = await outcome { try await house.gateway.file(part, of: house.tenant) }
+        #expect(look.refusal == .noSuchFile)
     }
 
     @Test @LoopActor

@@ -2,7 +2,7 @@ internal import Diagnostics
 internal import Loop
 
 /// Blocks on their way to one file, in the order of sending. A block for which the disk has no room, or the process no
-/// descriptor, is tried again until there is some.
+/// descriptor, waits in the line of all files until there is some.
 @LoopActor
 final class BlockQueue {
     /// More blocks than this are not on their way, but for one of each writer.
@@ -21,6 +21,7 @@ final class BlockQueue {
 
     private let file: ContentFile
     private let files: FileThreads
+    private let room: DiskRoom
     private let lane: Int
     /// Whether blocks come in the order of the file, and its digest is taken of them as they come.
     var takesDigest: Bool
@@ -28,10 +29,13 @@ final class BlockQueue {
     private var flying: [(block: FileBlock, offset: Int64)] = []
     /// Blocks that wait for room on a full disk.
     private var retries: [ObjectIdentifier: Retry] = [:]
+    /// What was given up of them.
+    private var lost: [Range<Int64>] = []
     private var drains: [CheckedContinuation<Void, Never>] = []
 
     private struct Retry {
-        let timer: LoopTimer
+        /// In the line.
+        let number: Int
         let block: FileBlock
         let offset: Int64
         let reason: FileError
@@ -41,9 +45,12 @@ final class BlockQueue {
     private let log = Log("engine.content")
 
     /// A queue to one file, which alone uses the lane.
-    init(to file: ContentFile, files: FileThreads, lane: Int, takesDigest: Bool) {
+    init(
+        to file: ContentFile, files: FileThreads, room: DiskRoom, lane: Int, takesDigest: Bool
+    ) {
         self.file = file
         self.files = files
+        self.room = room
         self.lane = lane
         self.takesDigest = takesDigest
     }
@@ -65,20 +72,35 @@ final class BlockQueue {
         }
     }
 
+    /// Returns when nothing is on its way any more but what waits for room, or the disk has failed.
+    func rested() async {
+        while flying.count > retries.count, failure == nil {
+            await withCheckedContinuation { drains.append($0) }
+        }
+    }
+
+    /// What waits for room is not written any more, and the file goes without it.
+    func giveUpWaiting() {
+        for retry in retries.values {
+            lost.append(retry.offset..<retry.offset + Int64(retry.block.count))
+            drop(retry)
+        }
+    }
+
     /// What waits for room waits in vain from now on.
     func close() {
         isClosed = true
         let waiting = retries.values
         retries = [:]
         for retry in waiting {
-            retry.timer.cancel()
+            room.line.leave(retry.number)
             written(retry.block, at: retry.offset, .failure(retry.reason))
         }
     }
 
     /// What waits for room is not needed any more.
     private func drop(_ retry: Retry) {
-        retry.timer.cancel()
+        room.line.leave(retry.number)
         retries[ObjectIdentifier(retry.block)] = nil
         remove(retry.block)
     }
@@ -88,18 +110,35 @@ final class BlockQueue {
         flying.first { offset >= $0.offset && offset < $0.offset + Int64($0.block.count) }
     }
 
-    /// The parts of the file that are on their way.
+    /// The parts of the file that are on their way, or will never be there.
     var ranges: [Range<Int64>] {
-        flying.map { $0.offset..<$0.offset + Int64($0.block.count) }
+        lost + flying.map { $0.offset..<$0.offset + Int64($0.block.count) }
     }
 
     private func submit(_ block: FileBlock, at offset: Int64, digests: Bool) {
-        files.submit(on: lane) { [file] in
+        files.submit(on: lane) { [file, gate = room.gate] in
             if digests { file.digest(block) }
+            try gate.pass()
             try file.write(block, at: offset)
         } then: { [weak self] result in
             self?.written(block, at: offset, result)
         }
+    }
+
+    private func tryAgain(_ block: FileBlock, at offset: Int64) async -> BlockLine.Outcome {
+        retries[ObjectIdentifier(block)] = nil
+        // Submitted at once: a newer block of the same place comes behind it.
+        let result = await withCheckedContinuation { continuation in
+            files.submit(on: lane) { [file, gate = room.gate] in
+                try gate.pass()
+                try file.write(block, at: offset)
+            } then: {
+                continuation.resume(returning: $0)
+            }
+        }
+        written(block, at: offset, result)
+        guard case .failure(let error as FileError) = result else { return .isOver }
+        return error.isOutOfSpace ? .noRoom : error.isOutOfDescriptors ? .noDescriptor : .isOver
     }
 
     private func written(_ block: FileBlock, at offset: Int64, _ result: Result<Void, any Error>) {
@@ -126,12 +165,14 @@ final class BlockQueue {
         isWaitingForRoom = !retries.isEmpty
         let wasFull = isFull
         flying.removeAll { $0.block === block }
-        if flying.isEmpty || failure != nil {
-            let waiting = drains
-            drains = []
-            for waiter in waiting { waiter.resume() }
-        }
+        if flying.count == retries.count || failure != nil { wakeDrains() }
         if wasFull, !isFull { onRoom?() }
+    }
+
+    private func wakeDrains() {
+        let waiting = drains
+        drains = []
+        for waiter in waiting { waiter.resume() }
     }
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
@@ -143,12 +184,11 @@ final class BlockQueue {
                     : "there is no descriptor: a transfer waits for one")
         }
         isWaitingForRoom = true
-        let name = ObjectIdentifier(block)
-        let timer = LoopTimer { [weak self] in
-            self?.retries[name] = nil
-            self?.submit(block, at: offset, digests: false)
+        let number = room.line.join { [weak self] in
+            await self?.tryAgain(block, at: offset) ?? .isOver
         }
-        retries[name] = Retry(timer: timer, block: block, offset: offset, reason: reason)
-        timer.arm(after: .seconds(1))
+        retries[ObjectIdentifier(block)] = Retry(
+            number: number, block: block, offset: offset, reason: reason)
+        if flying.count == retries.count { wakeDrains() }
     }
 }

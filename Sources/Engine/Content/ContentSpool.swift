@@ -47,14 +47,15 @@ final class ContentSpool {
     /// One that takes the place of another of the same name has that one's `lane`, behind what is still written there.
     init(
         at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
-        clock: any Clock, lane: Int? = nil
+        room: DiskRoom, clock: any Clock, lane: Int? = nil
     ) {
         self.file = ContentFile(at: place, digest: digest)
         self.digest = digest
         self.files = files
         self.clock = clock
         self.lane = lane ?? files.makeLane()
-        self.queue = BlockQueue(to: file, files: files, lane: self.lane, takesDigest: true)
+        self.queue = BlockQueue(
+            to: file, files: files, room: room, lane: self.lane, takesDigest: true)
         hearQueue()
     }
 
@@ -63,7 +64,7 @@ final class ContentSpool {
     /// `digest` is taken at the end, of the whole file.
     init(
         continuing file: ContentFile, length: Int64, digest: (any RunningDigest)?,
-        files: FileThreads, clock: any Clock
+        files: FileThreads, room: DiskRoom, clock: any Clock
     ) {
         self.file = file
         self.digest = digest
@@ -71,7 +72,8 @@ final class ContentSpool {
         self.clock = clock
         self.lane = files.makeLane()
         self.length = length
-        self.queue = BlockQueue(to: file, files: files, lane: lane, takesDigest: false)
+        self.queue = BlockQueue(
+            to: file, files: files, room: room, lane: lane, takesDigest: false)
         isOnDisk = true
         isOutOfOrder = true
         isSettled = true
@@ -192,7 +194,8 @@ final class ContentSpool {
 
     // MARK: What is there for good
 
-    /// Of ranges that have come, the parts that the disk has: all but what is in memory or on its way.
+    /// Of ranges that have come, the parts that the disk has: all but what is in memory, on its way
+    /// or given up.
     func written(of received: [Range<Int64>]) -> [Range<Int64>] {
         guard isOnDisk else { return [] }
         let owed = (queue.ranges + writers.map(\.gathered)).sorted { $0.lowerBound < $1.lowerBound }
@@ -225,13 +228,21 @@ final class ContentSpool {
     }
 
     /// Returns when all that has come is on disk for good; nothing may come afterwards.
+    ///
+    /// - Parameter waitsForRoom: whether a full disk is waited for; else what it does not take is
+    ///   given up, and `written` leaves it out.
     /// - Throws: `FileError`.
-    func settle() async throws {
+    func settle(waitsForRoom: Bool = true) async throws {
         moveToDisk()
         for writer in writers { writer.flush() }
         writers = []
         isSettled = true
-        await queue.drained()
+        if waitsForRoom {
+            await queue.drained()
+        } else {
+            await queue.rested()
+            queue.giveUpWaiting()
+        }
         if let failure = queue.failure { throw failure }
         try await sync()
     }

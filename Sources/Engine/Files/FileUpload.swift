@@ -45,7 +45,7 @@ final class FileUpload {
         self.file = file
         self.feed = feed
         self.gateway = gateway
-        spool = FileUpload.makeSpool(file, gateway.parts)
+        spool = FileUpload.makeSpool(file, gateway.parts, gateway.room)
         spool.onRoom = { [weak self] in self?.changed() }
         spool.onFailure = { [weak self] error in
             if let self { diskFailed(error, taken: spool.writtenLength) }
@@ -117,17 +117,20 @@ final class FileUpload {
         }
     }
 
-    private static func makeSpool(_ file: StagedFile, _ parts: Gateway.Parts) -> ContentSpool {
+    private static func makeSpool(
+        _ file: StagedFile, _ parts: Gateway.Parts, _ room: DiskRoom
+    ) -> ContentSpool {
         let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
         guard file.length > 0 else {
             return ContentSpool(
                 at: .named(parts.folder, file.id), digest: digest, files: parts.files,
-                clock: parts.clock)
+                room: room, clock: parts.clock)
         }
         // The digest is taken at the end, of the whole file.
         return ContentSpool(
             continuing: ContentFile(continuing: file.id, in: parts.folder, digest: nil),
-            length: file.length, digest: digest, files: parts.files, clock: parts.clock)
+            length: file.length, digest: digest, files: parts.files, room: room,
+            clock: parts.clock)
     }
 
     // MARK: What is there for good

@@ -30,23 +30,42 @@ extension Gateway {
     /// Somebody reads or sends a complete file. The store hears of it once a minute.
     func noteUse(of file: StagedFile) {
         let now = keptClock.now
-        guard now.since(file.usedAt) > .seconds(60) else { return }
+        guard now.since(file.usedAt) > .seconds(60), !deletingFiles.contains(file.id) else { return }
         var file = file
         file.usedAt = now
         stagedFiles[file.id] = file
         durable.save(file)
     }
 
-    /// Removes a file and all that is kept of it.
-    func forget(_ id: FileID) async {
+    /// Removes a file and all that is kept of it, its bytes after its record: so no record is
+    /// without its bytes.
+    ///
+    /// - Returns: false as soon as the store has no room. The file goes when there is some.
+    @discardableResult
+    func forget(_ id: FileID) async -> Bool {
+        deletingFiles.insert(id)
+        durable.remove(id)
+        guard await durable.caughtUp() else {
+            LoopActor.start { [self] in
+                await durable.durable()
+                await leave(id)
+            }
+            return false
+        }
+        await leave(id)
+        return true
+    }
+
+    /// The store has forgotten a file.
+    private func leave(_ id: FileID) async {
         let folder = parts.folder
+        deletingFiles.remove(id)
         stagedFiles[id] = nil
         damagedFiles[id] = nil
         fileQuota.release(id)
-        durable.remove(id)
-        await durable.caughtUp()
         do {
             try await parts.files.run { try folder.remove(id) }
+            room.look()
         } catch {
             // The next start sweeps up what has no record.
             log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
@@ -59,7 +78,9 @@ extension Gateway {
         guard !expired.isEmpty else { return }
         let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
         let used = Set(sent).union(fileUploads.keys)
-        for file in expired where !used.contains(file.id) { await forget(file.id) }
+        for file in expired where !used.contains(file.id) && !deletingFiles.contains(file.id) {
+            await forget(file.id)
+        }
     }
 
     /// Holds the records against what the disk has, at a start.

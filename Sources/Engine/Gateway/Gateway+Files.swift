@@ -55,6 +55,17 @@ extension Gateway {
         return try known(id, tenant)
     }
 
+    /// A file that something may be begun with: an earlier request that still appends to it is
+    /// ended, and one that is being removed is gone first.
+    private func usable(_ id: FileID, _ tenant: TenantID) async throws(GatewayError) -> StagedFile {
+        let file = try await file(id, of: tenant)
+        guard deletingFiles.contains(id) else { return file }
+        await durable.caughtUp()
+        // Gone, or without room to note that.
+        _ = try known(id, tenant)
+        throw .diskFull
+    }
+
     /// The tenant's files in the order of creation, with what of them is there for good.
     public func files(of tenant: TenantID, after: FileID?, limit: Int) async -> [StagedFile] {
         let first = after?.rawValue ?? -1
@@ -77,16 +88,14 @@ extension Gateway {
         }
     }
 
-    /// Removes a file, complete or not, or damaged. A task that has begun to send it goes on.
+    /// Removes a file, complete or not, or damaged, for good when it returns. A task that has begun to
+    /// send it goes on.
     ///
-    /// While the disk is full the bytes go at once and the row when there is room, which they make.
+    /// - Throws: `noSuchFile`; `diskFull` where there is no room to note it.
     public func deleteFile(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
-        if damagedFiles[id] != tenant {
-            _ = try known(id, tenant)
-            await endUpload(of: id)
-            _ = try known(id, tenant)
-        }
-        await forget(id)
+        if damagedFiles[id] != tenant { _ = try await usable(id, tenant) }
+        if durable.isStalled { throw .diskFull }
+        guard await forget(id) else { throw .diskFull }
     }
 
     /// The most bytes that a file may have.
@@ -148,9 +157,7 @@ extension Gateway {
     private func beginUpload(
         _ order: FileAppend, _ id: FileID, _ tenant: TenantID, _ feed: ByteFeed
     ) async throws(GatewayError) -> FileUpload {
-        _ = try known(id, tenant)
-        await endUpload(of: id)
-        let file = try known(id, tenant)
+        let file = try await usable(id, tenant)
         guard fileUploads[id] == nil else { throw .diskFull }
         guard !file.isComplete else { throw .uploadCompleted }
         guard order.offset == file.length else {

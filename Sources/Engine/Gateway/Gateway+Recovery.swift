@@ -20,6 +20,7 @@ extension Gateway {
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
+        await room.prepare()
         await recall(recalledDecisions)
         recalledDecisions = []
         var ending: [TaskRunner] = []
@@ -47,7 +48,8 @@ extension Gateway {
         }
         for runner in ending { await runner.completion(within: .seconds(60)) }
         await recoverFiles()
-        await durable.durable()
+        // A full disk does not hold the start up: what must wait for room does.
+        await durable.caughtUp()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
     }
@@ -75,7 +77,11 @@ extension Gateway {
 
     func discardPart(of task: TaskID) {
         let folder = parts.folder
-        parts.files.submit { try? folder.remove(task) }  // or housekeeping does
+        parts.files.submit {
+            try? folder.remove(task)  // or housekeeping does
+        } then: { [room] _ in
+            room.look()
+        }
     }
 
     // MARK: Housekeeping
@@ -102,7 +108,7 @@ extension Gateway {
         do {
             let limits = limits.retention(at: keptClock.now)
             for journal in [durable, volatile] {
-                await leave(try await journal.store.purge(limits))
+                await leave(try await journal.purge(limits))
             }
             cache.removeAll { task in
                 sessions[task.session] == nil
@@ -129,6 +135,7 @@ extension Gateway {
             // Awaited, so that what is left of a thousand others is not in line at once; the sweep takes what stays.
             _ = try? await parts.files.run { for task in tasks { try? folder.remove(task) } }
         }
+        if !forgotten.files.isEmpty { room.look() }
         // Only ephemeral sessions have any: few, and with few tasks that are so old.
         let tasks = Set(forgotten.files)
         await inSlices(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { slice in

@@ -84,8 +84,11 @@ extension Gateway {
     }
 
     /// Starts or goes on with a task; a completed one stays as it is (S-31).
+    ///
+    /// - Throws: `noSuchTask`; `diskFull` for a suspended one, which is new work.
     public func resume(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        try await steer(id, tenant) { $0.resume() }
+        if room.isShort, try await newestTask(id, tenant).state == .suspended { throw .diskFull }
+        return try await steer(id, tenant) { $0.resume() }
     }
 
     /// Stops a task until it is resumed.
@@ -144,7 +147,8 @@ extension Gateway {
     ///   - generation: of the body, as `task.needNewBodyStream` asked for it.
     ///   - length: bytes, if the client knows.
     /// - Returns: what the client's bytes are written to.
-    /// - Throws: `bodyNotWanted`, `wrongBodyLength`, `noSuchTask`.
+    /// - Throws: `bodyNotWanted`, `wrongBodyLength`, `noSuchTask`; `diskFull`, for it would begin
+    ///   an attempt.
     public func openBody(
         of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
     ) async throws(GatewayError) -> BodyPipe {
@@ -152,6 +156,7 @@ extension Gateway {
         guard let runner = runners[id] else {
             throw .bodyNotWanted(generation: newest.bodyGeneration)
         }
+        if room.isShort { throw .diskFull }
         return try runner.takeBody(of: generation, length: length)
     }
 

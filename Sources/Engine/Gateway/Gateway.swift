@@ -59,6 +59,8 @@ public final class Gateway {
         let publicSuffixes: any PublicSuffixes
         /// Tells of changes of this machine's network; nil where nothing does (S-26).
         public var connectivity: (any Connectivity)?
+        /// Room on the store's disk that is kept for the store; nil keeps none.
+        public var reserve: (any Reserve)?
         /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
         public var ticketHosts: Set<String> = []
 
@@ -102,6 +104,8 @@ public final class Gateway {
     let limits: Limits
     let parts: Parts
     let keptClock: KeptClock
+    /// Of the disk that the store and the contents are on.
+    let room: DiskRoom
     let durable: Journal
     let volatile: Journal
     private let memoryStore: MemoryStore
@@ -125,6 +129,8 @@ public final class Gateway {
     /// What requests append to staged files just now.
     var fileUploads: [FileID: FileUpload] = [:]
     var fileQuota: FileQuota
+    /// Staged files whose removal is on its way to the store: nothing is begun with them.
+    var deletingFiles: Set<FileID> = []
     let creationLocks = CreationLocks()
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
@@ -145,16 +151,17 @@ public final class Gateway {
     public init(_ parts: Parts, contents: StoreContents, limits: Limits = Limits()) {
         self.parts = parts
         self.limits = limits
+        room = DiskRoom(reserve: parts.reserve)
         keptClock = KeptClock(parts.clock, since: contents.clockMark)
-        durable = Journal(store: parts.store, clock: keptClock)
+        durable = Journal(store: parts.store, clock: keptClock, room: room)
         memoryStore = MemoryStore(byteLimit: limits.ephemeralBytes)
         volatile = Journal(store: memoryStore, clock: keptClock)
         hub = EventHub(
             clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
         services = TaskServices(
-            clock: parts.clock, keptClock: keptClock, files: parts.files, folder: parts.folder,
-            digests: parts.digests,
-            sealer: parts.sealer, transport: parts.transport, hub: hub,
+            clock: parts.clock, keptClock: keptClock, files: parts.files, room: room,
+            folder: parts.folder, digests: parts.digests, sealer: parts.sealer,
+            transport: parts.transport, hub: hub,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
         bandwidth = Bandwidth(clock: parts.clock)
@@ -170,8 +177,9 @@ public final class Gateway {
             journal.onCommit = { [weak hub] in hub?.release() }
             journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }
         }
-        // What ends while the disk is full stays in memory: nothing is added to it.
-        durable.onStall = { [budget, unowned durable] in budget.isClosed = durable.isStalled }
+        // What ends while the disk is full takes room of the reserve, or stays in memory: nothing
+        // is added to it.
+        room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
         services.onCompletion = { [weak self] in self?.completed($0) }
         services.onRest = { [weak self] in self?.settle($0) }
         services.sourceOpener = { [weak self] (body, tenant) throws(TransferError) in
@@ -267,7 +275,7 @@ public final class Gateway {
     ///
     /// - Throws: `diskFull`.
     public func setLimit(_ limit: Int64?) async throws(GatewayError) {
-        try refuseWhenFull(isPersistent: true)
+        if durable.isStalled { throw .diskFull }
         durable.setGatewayLimit(limit)
         guard await durable.caughtUp() else {
             LoopActor.start { [self] in
@@ -283,7 +291,7 @@ public final class Gateway {
     public internal(set) var forgetting = 0
 
     /// Whether new work is taken: not while the disk is full.
-    public var takesWork: Bool { !durable.isStalled }
+    public var takesWork: Bool { !room.isShort }
 
     /// Figures for who watches the gateway; the counters begin at the start.
     public var figures: Figures {
@@ -308,7 +316,7 @@ public final class Gateway {
 
     /// New work is refused while the disk is full, and for ephemeral sessions when they have all their memory.
     func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
-        if durable.isStalled { throw .diskFull }
+        if room.isShort { throw .diskFull }
         if !isPersistent, memoryStore.isFull { throw .memoryFull }
     }
 

@@ -26,8 +26,8 @@ extension TaskRunner {
             ? .named(services.folder, record.id) : .unnamed(services.unnamed)
         attach(
             ContentSpool(
-                at: place, digest: makeDigest(), files: services.files, clock: services.clock,
-                lane: replacedLane))
+                at: place, digest: makeDigest(), files: services.files, room: services.room,
+                clock: services.clock, lane: replacedLane))
     }
 
     /// A digest over no bytes yet, if one was asked for.

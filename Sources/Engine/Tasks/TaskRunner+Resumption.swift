@@ -14,11 +14,13 @@ extension TaskRunner {
         return [0..<spool.length]
     }
 
-    private var resumePoint: ResumePoint? {
+    private var resumePoint: ResumePoint? { resumePoint(from: receivedRanges) }
+
+    private func resumePoint(from received: [Range<Int64>]) -> ResumePoint? {
         guard record.type == .download, record.currentRequest.method == "GET", let entity else {
             return nil
         }
-        return ResumePoint(entity: entity, received: receivedRanges)
+        return ResumePoint(entity: entity, received: received)
     }
 
     /// Whether an answer that was shorter than its range may be followed by another one: not for ever, where a server
@@ -87,7 +89,7 @@ extension TaskRunner {
         }
         let spool = ContentSpool(
             continuing: file.content, length: point.prefixLength, digest: makeDigest(),
-            files: services.files, clock: services.clock)
+            files: services.files, room: services.room, clock: services.clock)
         attach(spool)
         entity = point.entity
         if point.received.count > 1 || point.prefixLength == 0 { scattered = point.received }
@@ -290,11 +292,15 @@ extension TaskRunner {
     }
 
     /// Brings all that has come to the disk, for good, and notes it; nothing is being received.
-    func checkpointAll() async {
-        guard session.record.isPersistent, case .spool(let spool) = sink, let point = resumePoint
+    ///
+    /// - Parameter waitsForRoom: whether a full disk is waited for; else what it does not take is
+    ///   lost.
+    func checkpointAll(waitsForRoom: Bool = true) async {
+        guard session.record.isPersistent, case .spool(let spool) = sink, resumePoint != nil
         else { return }
+        let received = receivedRanges
         do {
-            try await spool.settle()
+            try await spool.settle(waitsForRoom: waitsForRoom)
         } catch {
             guard !goesBack(after: error, in: spool) else { return }
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
@@ -303,10 +309,20 @@ extension TaskRunner {
             send(.interrupted(.cannotWrite("\(error)")))
             return
         }
-        guard case .spool(let current) = sink, current === spool, machine.phase != .completed
+        guard case .spool(let current) = sink, current === spool, machine.phase != .completed,
+            let point = keptPoint(of: received, in: spool)
         else { return }
         record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
         session.journal.save(record)
+    }
+
+    /// Of what has come, what is on disk for good; what is known of it already is never taken back.
+    private func keptPoint(of received: [Range<Int64>], in spool: ContentSpool) -> ResumePoint? {
+        let point = resumePoint(from: spool.written(of: received))
+        guard let noted = record.checkpoint?.point,
+            noted.receivedCount > point?.receivedCount ?? 0
+        else { return point }
+        return noted
     }
 
     /// A task that waits for long leaves nothing that ends with the process: then it waits on behind a restart (S-56).
@@ -337,15 +353,16 @@ extension TaskRunner {
         return sink == nil ? record.checkpoint != nil : resumePoint != nil
     }
 
-    /// Brings the part of a download that ends to safety.
+    /// Brings the part of a download that ends to safety, of a full disk what that has taken.
     /// - Returns: what another task goes on from; nil where the part cannot be kept.
     func park() async -> String? {
         await preparation?.value  // it may be taking the part up
         do {
             guard case .spool(let spool) = sink else { return try await keepCheckpoint() }
-            guard let point = resumePoint else { return nil }
-            try await spool.settle()
-            guard !isOver else { return nil }
+            guard resumePoint != nil else { return nil }
+            let received = receivedRanges
+            try await spool.settle(waitsForRoom: false)
+            guard !isOver, let point = keptPoint(of: received, in: spool) else { return nil }
             if session.record.isPersistent {
                 guard try await keepOwnPart(on: spool.lane) else { return nil }
             } else {

@@ -233,13 +233,14 @@ final class TaskRunner {
         }
     }
 
-    /// Stops moving bytes, and returns when what has been received of a download is there for good.
+    /// Stops moving bytes, and returns when what has been received of a download is there for good
+    /// of a full disk what that has taken.
     func settle() async {
         guard machine.phase != .finishing, machine.phase != .completed, !isParking else { return }
         isParking = true
         stopAttempt()
         await preparation?.value
-        await checkpointAll()
+        await checkpointAll(waitsForRoom: false)
     }
 
     /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.

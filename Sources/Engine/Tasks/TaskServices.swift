@@ -8,6 +8,7 @@ final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
     let files: FileThreads
+    let room: DiskRoom
     let folder: ContentFolder
     /// What ephemeral sessions have on the disk.
     let unnamed: UnnamedFile
@@ -37,17 +38,17 @@ final class TaskServices {
     var decisionNamer: (@LoopActor () -> DecisionID)?
 
     init(
-        clock: any Clock, keptClock: KeptClock, files: FileThreads, folder: ContentFolder,
-        digests: any Digests, sealer: any Sealer, transport: any Transport, hub: EventHub,
-        ticketHosts: Set<String>,
-        connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
-        suspensionGrace: Duration
+        clock: any Clock, keptClock: KeptClock, files: FileThreads, room: DiskRoom,
+        folder: ContentFolder, digests: any Digests, sealer: any Sealer, transport: any Transport,
+        hub: EventHub, ticketHosts: Set<String>, connectivity: (any Connectivity)?,
+        routeWaits: ClosedRange<Duration>, suspensionGrace: Duration
     ) {
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = clock
         self.keptClock = keptClock
         self.files = files
+        self.room = room
         self.folder = folder
         self.unnamed = UnnamedFile(in: folder, files: files)
         self.digests = digests

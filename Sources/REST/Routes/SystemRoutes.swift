@@ -93,6 +93,9 @@ extension Service {
         line(
             "ferry_tasks_failed_total", "counter", "Tasks completed with an error.",
             figures.failedTasks)
+        line(
+            "ferry_disk_full", "gauge", "Whether new work is refused because the disk is full.",
+            gateway.takesWork ? 0 : 1)
         line("ferry_event_streams", "gauge", "Readers of event streams.", streams.readerCount)
         return Response(
             status: 200,

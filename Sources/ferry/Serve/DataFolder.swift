@@ -63,6 +63,9 @@ struct DataFolder {
     /// The folder of the contents; made after the database, so that where it is there was one.
     static let contentName = "content"
 
+    /// Room on the disk that is kept for the database.
+    static let reserveName = "reserve"
+
     /// Refuses a folder that has lost its database: a new one would know nothing of what is here, and
     /// housekeeping would remove it all.
     func refuseWithoutDatabase() throws(Refusal) {

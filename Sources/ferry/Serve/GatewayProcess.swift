@@ -62,14 +62,17 @@ struct GatewayProcess {
         self.folder = folder
         self.digests = digests
         let token = try folder.token(environment: environment)
-        let store = try DurableStore(folder: folder.root, sealer: sealer)
+        let files = FileThreads(count: 4)
+        let reserve = ReserveFile(at: folder.path(DataFolder.reserveName), files: files)
+        let store = try await GatewayProcess.openStore(in: folder, sealer, reserve)
         let contents = try await store.load()
         try await folder.refuseWithoutContents(of: store)
         try content.prepare()
         self.store = store
         var parts = Engine.Gateway.Parts(
             store: store, transport: transport, digests: digests, sealer: sealer,
-            publicSuffixes: try LibPSL(), files: FileThreads(count: 4), folder: content)
+            publicSuffixes: try LibPSL(), files: files, folder: content)
+        parts.reserve = reserve
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
@@ -84,6 +87,19 @@ struct GatewayProcess {
         server = Server(
             router: try service.router(), limits: GatewayProcess.doorLimits(),
             checks: { service.check($0) }, failure: { error, _ in service.answer(to: error) })
+    }
+
+    /// Opens the database, on a full disk with room of the reserve.
+    private static func openStore(
+        in folder: DataFolder, _ sealer: AESGCMSealer, _ reserve: ReserveFile
+    ) async throws -> DurableStore {
+        while true {
+            do throws(StoreError) {
+                return try DurableStore(folder: folder.root, sealer: sealer)
+            } catch {
+                guard error == .full, await reserve.release() else { throw error }
+            }
+        }
     }
 
     private func serve() async throws -> Int32 {

@@ -25,7 +25,7 @@ final class House {
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
         directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits(),
-        ticketHosts: Set<String> = [],
+        ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
         self.store = store
@@ -42,6 +42,7 @@ final class House {
             publicSuffixes: FewSuffixes(), files: House.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
         parts.connectivity = routes
+        parts.reserve = reserve
         gateway = Gateway(parts, contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,
@@ -66,11 +67,12 @@ final class House {
     /// A house whose gateway is at work.
     static func open(
         store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits(),
-        ticketHosts: Set<String> = [],
+        ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> House {
         let house = try await House(
-            store: store, limits: limits, ticketHosts: ticketHosts, routeWaits: routeWaits)
+            store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
+            routeWaits: routeWaits)
         await house.gateway.start()
         house.gateway.housekeeping = nil  // it comes when a test says so
         return house

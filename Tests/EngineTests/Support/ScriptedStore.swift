@@ -10,6 +10,8 @@ final class ScriptedStore: Store {
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []
         var refusal: StoreError?
+        /// How many commits more find no room.
+        var fullCount = 0
         var readers: [CheckedContinuation<Void, Never>] = []
         var holdsReads = false
         var newest: [SessionID: Int64] = [:]
@@ -66,6 +68,9 @@ final class ScriptedStore: Store {
     /// Every commit fails so, until it is nil.
     func refuse(with error: StoreError?) { state.withLock { $0.refusal = error } }
 
+    /// So many commits find the disk full, and then there is room.
+    func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
+
     /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
     func holdReads() { state.withLock { $0.holdsReads = true } }
 
@@ -99,7 +104,9 @@ final class ScriptedStore: Store {
         }
         let refusal = state.withLock { state in
             if let refusal = state.refusal, refusal != .full { state.hasFailed = true }
-            return state.refusal
+            guard state.refusal == nil, state.fullCount > 0 else { return state.refusal }
+            state.fullCount -= 1
+            return .full
         }
         if let refusal { throw refusal }
         try await disk.commit(batch)
