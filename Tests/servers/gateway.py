@@ -9,17 +9,25 @@ import tempfile
 import httpx
 
 import canaries
-from daemon import eventually
+from daemon import eventually, run
 
 MARKER = "Ferry listens on "
 
 
 class Gateway:
-    """May fetch from what is `allowed`. Can be killed, and started on its data again."""
+    """May fetch from what is `allowed`. Can be killed, and started on its data again.
 
-    def __init__(self, *arguments, allowed="127.0.0.0/8", **environment):
+    With `mebibytes` its data lie on a disk of that size, which only root may give it.
+    """
+
+    def __init__(self, *arguments, allowed="127.0.0.0/8", mebibytes=None, **environment):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
+        self._has_disk = mebibytes is not None
+        if self._has_disk:
+            (self.folder / "data").mkdir(mode=0o700)
+            size = f"size={mebibytes}m"
+            run("mount", "-t", "tmpfs", "-o", size, "none", str(self.folder / "data"))
         self._arguments = ["--allow-destination", allowed, *arguments]
         self._environment = environment
         self._process = None
@@ -31,6 +39,8 @@ class Gateway:
 
     def __exit__(self, *_):
         self.stop()
+        if self._has_disk:
+            run("umount", str(self.folder / "data"))
         self._temporary.cleanup()
 
     @property
@@ -38,7 +48,7 @@ class Gateway:
         """The process id."""
         return self._process.pid
 
-    def _start(self):
+    def _start(self, probe="/readyz"):
         # Nothing of the machine's environment that is meant for another gateway.
         environment = {
             name: value
@@ -62,7 +72,7 @@ class Gateway:
             timeout=30,
             trust_env=False,
         )
-        eventually(lambda: self.client.get("/readyz").status_code == 200, "/readyz", 30)
+        eventually(lambda: self.client.get(probe).status_code == 200, probe, 30)
 
     def _url(self):
         assert self._process.poll() is None, f"the gateway ended: {self.last_words()}"
@@ -92,9 +102,9 @@ class Gateway:
     def kill9(self):
         self.stop(signal.SIGKILL)
 
-    def restart(self):
-        """Starts it again on its data; it must have ended."""
-        self._start()
+    def restart(self, probe="/readyz"):
+        """Starts it again on its data, until it answers the probe; it must have ended."""
+        self._start(probe)
 
     def post(self, path, status=None, /, **members):
         """Sends JSON; gives the answer, which has this status if one is named."""
