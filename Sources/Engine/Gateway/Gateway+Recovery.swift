@@ -88,7 +88,8 @@ extension Gateway {
 
     private func scheduleHousekeeping(after delay: Duration) {
         let timer = LoopTimer { [unowned self] in
-            Task { @LoopActor in
+            // Held until it is done: the gateway may be let go of meanwhile.
+            LoopActor.start { [self] in
                 await keepHouse()
                 if housekeeping != nil { scheduleHousekeeping(after: .seconds(60)) }
             }

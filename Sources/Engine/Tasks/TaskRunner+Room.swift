@@ -58,7 +58,9 @@ extension TaskRunner {
         guard let lane = laneWithoutRoom else { return send(.retryDue) }
         LoopActor.start { [self] in
             let failure = await findRoom(on: lane)
-            guard retryTimer === timer, machine.phase == .waitingForRetry else { return }
+            guard retryTimer === timer, machine.phase == .waitingForRetry, !isOver else {
+                return
+            }
             switch failure {
             case nil:
                 laneWithoutRoom = nil

@@ -85,7 +85,7 @@ struct LimitTests {
             let tasks = try await client.get(session.path + "/tasks?state=completed&limit=500")
                 .json["tasks"].array
             #expect(tasks?.count == 300)
-            #expect(tasks?.allSatisfy { $0["error"].isNull } == true)
+            #expect(tasks?.map { $0["error"] }.first { !$0.isNull } == nil)
             crowd.forEach { $0.close() }
             try await shell.killNow()
         }
