@@ -69,16 +69,17 @@ public final class LoopTimer {
 }
 
 extension LoopActor {
-    /// Returns on a later turn of the loop: sockets that have something are served before.
+    /// Returns on a later turn of the loop, after `delay` if one is given: sockets that have something are
+    /// served before.
     @LoopActor
-    public static func nextTurn() async {
+    public static func nextTurn(after delay: Duration = .zero) async {
         await withCheckedContinuation { continuation in
             var timer: LoopTimer?
             timer = LoopTimer {
                 timer = nil
                 continuation.resume()
             }
-            timer?.arm(after: .zero)
+            timer?.arm(after: delay)
         }
     }
 }

@@ -148,7 +148,8 @@ public final class DurableStore: Store {
                 let ids = try TaskIndex(database: database).ids(query)
                 for id in ids {
                     do {
-                        if let task = try tasks.task(id, of: query.tenant) { page.tasks.append(task) }
+                        let task = try tasks.task(id, of: query.tenant)
+                        if let task { page.tasks.append(task) }
                     } catch {
                         guard case .damaged(let words) = StoreError(error) else { throw error }
                         Log.damage(of: "task", id.rawValue, words)

@@ -180,6 +180,9 @@ import Testing
             WHERE completedAt IS NOT NULL;
         ALTER TABLE gateway DROP COLUMN keptMark; ALTER TABLE gateway DROP COLUMN wallMark;
         ALTER TABLE gateway DROP COLUMN bootMark; ALTER TABLE gateway DROP COLUMN elapsedMark;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '6 %';
+        DROP INDEX task_history; DROP TABLE task_count;
+        DROP TRIGGER task_is_created; DROP TRIGGER task_changes; DROP TRIGGER task_goes;
         DELETE FROM grdb_migrations WHERE identifier LIKE '5 %';
         DROP TABLE cookie; DROP TABLE credential; DROP TABLE cache_entry;
         DROP TABLE cache_metadata; DROP TABLE cache_content; DROP TABLE cache_remains;

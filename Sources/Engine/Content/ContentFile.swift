@@ -127,26 +127,28 @@ final class ContentFile: Sendable {
         }
     }
 
-    /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error.
+    /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error. One of
+    /// missing descriptors leaves all as it was, and may be tried again.
     /// - Returns: the digest, if one was asked for.
     func finish(length: Int64) throws -> [UInt8]? {
-        let digest = state.withLock { $0.digest?.value() }
-        if let unnamed {
-            unnamed.finish(length: length)
-            return digest
+        guard case .named(let folder, let id) = place else {
+            unnamed?.finish(length: length)
+            return state.withLock { $0.digest?.value() }
         }
         let (descriptor, _) = try openForWriting()
+        let path = folder.path(of: id)
+        // First, so that what has no descriptor has done nothing.
+        let directory = try ContentFile.openFolder(of: path)
+        defer { close(directory) }
         guard ftruncate(descriptor, off_t(length)) == 0 else {
             throw FileError("ftruncate", code: errno)
         }
-        guard case .named(let folder, let id) = place else { return digest }
         guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
-        let path = folder.path(of: id)
         guard rename(folder.partPath(of: id), path) == 0 else {
             throw FileError("rename", code: errno)
         }
-        try ContentFile.syncFolder(of: path)
-        return digest
+        guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
+        return state.withLock { $0.digest?.value() }
     }
 
     // MARK: Reading, on any file thread
@@ -226,12 +228,11 @@ final class ContentFile: Sendable {
         }
     }
 
-    private static func syncFolder(of path: String) throws {
+    private static func openFolder(of path: String) throws -> CInt {
         let folder = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
         let descriptor = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw FileError("fsync", code: errno) }
+        return descriptor
     }
 }
 

@@ -273,14 +273,23 @@ final class ContentSpool {
         if let failure = queue.failure { throw failure }
         let (file, length) = (file, length)
         let missing = isOutOfOrder ? digest : nil
-        return (
-            nil,
-            try await files.run(on: lane) {
-                if let missing { try file.digestWhole(length: length, by: missing) }
-                return try file.finish(length: length)
+        while true {
+            do {
+                return (
+                    nil,
+                    try await files.run(on: lane) {
+                        if let missing { try file.digestWhole(length: length, by: missing) }
+                        return try file.finish(length: length)
+                    }
+                )
+            } catch let error as FileError where error.isOutOfDescriptors && !isClosed {
+                await LoopActor.nextTurn(after: ContentSpool.descriptorInterval)
             }
-        )
+        }
     }
+
+    /// How long the end of a file waits before it asks for a descriptor again.
+    private static let descriptorInterval = Duration.milliseconds(100)
 
     /// Ends the spool; followers see the end, or that it is not whole.
     func close(isBroken: Bool = false) {

@@ -30,7 +30,8 @@ extension Gateway {
     /// Somebody reads or sends a complete file. The store hears of it once a minute.
     func noteUse(of file: StagedFile) {
         let now = keptClock.now
-        guard now.since(file.usedAt) > .seconds(60), !deletingFiles.contains(file.id) else { return }
+        guard now.since(file.usedAt) > .seconds(60), !deletingFiles.contains(file.id)
+        else { return }
         var file = file
         file.usedAt = now
         stagedFiles[file.id] = file

@@ -33,28 +33,45 @@ struct TaskIndex {
         return counts
     }
 
-    /// The ids of a page, in the order of creation. Each state and type is a range of an index.
+    /// The ids of a page, in the order of creation. Each state and type is a range of an index; where no
+    /// type is asked for, damaged rows of none come along.
     func ids(_ query: TaskQuery) throws -> [TaskID] {
         var ids: [TaskID] = []
-        for state in query.states {
-            let statement = try PreparedStatement(
-                database,
-                Self.page(inSession: query.session != nil, StoredState(state)))
-            statement.bind(1, query.tenant.rawValue)
-            statement.bind(2, StoredState(state).rawValue)
-            statement.bind(3, query.after?.rawValue ?? 0)
-            statement.bind(5, Int64(query.limit))
-            if let session = query.session { statement.bind(6, session.rawValue) }
-            for type in query.types ?? Set(TaskType.allCases) {
-                statement.bind(4, type.stored)
-                ids += try statement.all { TaskID(rawValue: $0.int64(0)) }
+        let known = TaskType.allCases.map(\.stored)
+        let ranges: [(TypeRange, [Int64])] =
+            if let types = query.types {
+                [(.equal, types.map(\.stored))]
+            } else {
+                [(.equal, known), (.below, [known.min() ?? 0]), (.above, [known.max() ?? 0])]
+            }
+        for state in query.states.map(StoredState.init) {
+            for (range, types) in ranges {
+                let statement = try PreparedStatement(
+                    database, Self.page(inSession: query.session != nil, state, range))
+                statement.bind(1, query.tenant.rawValue)
+                statement.bind(2, state.rawValue)
+                statement.bind(3, query.after?.rawValue ?? 0)
+                statement.bind(5, Int64(query.limit))
+                if let session = query.session { statement.bind(6, session.rawValue) }
+                for type in types {
+                    statement.bind(4, type)
+                    ids += try statement.all { TaskID(rawValue: $0.int64(0)) }
+                }
             }
         }
         return Array(ids.sorted().prefix(query.limit))
     }
 
+    enum TypeRange: String {
+        case equal = "="
+        case below = "<"
+        case above = ">"
+    }
+
     /// The page of one state and type: a range of the index that has them in the order of creation.
-    static func page(inSession: Bool, _ state: StoredState) -> String {
+    static func page(
+        inSession: Bool, _ state: StoredState, _ types: TypeRange = .equal
+    ) -> String {
         let source =
             if inSession {
                 "task_by_session WHERE session = ?6 AND state = ?2 AND tenant = ?1"
@@ -64,7 +81,7 @@ struct TaskIndex {
                 "task_history WHERE state = 5 AND state = ?2 AND tenant = ?1"
             }
         return """
-            SELECT id FROM task INDEXED BY \(source) AND type = ?4 AND id > ?3
+            SELECT id FROM task INDEXED BY \(source) AND type \(types.rawValue) ?4 AND id > ?3
             ORDER BY id LIMIT ?5
             """
     }
