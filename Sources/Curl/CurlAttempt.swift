@@ -206,10 +206,17 @@ final class CurlAttempt: Attempt {
                 heldHead = head
                 return .proceed
             }
+            if head.status >= 400, sendsBodyToProxy { keepConnectionAtEnd(false) }
             guard !isPaused else { return rest() }
             return offer(head, to: observer)
         }
         return .proceed
+    }
+
+    /// A proxy that has refused a body while it came may never read what follows on that connection, though
+    /// it keeps it: measured with Squid 5.7, which had the next request whole, and left it unanswered.
+    private var sendsBodyToProxy: Bool {
+        request.body != nil && request.httpProxy != nil && !request.url.isSecure
     }
 
     private func offer(_ head: ResponseHead, to observer: any AttemptObserver) -> FlowVerdict {

@@ -274,7 +274,7 @@ final class CurlPool: ConnectionPool {
 
     /// Closes the connections when the pool has been without attempts for the idle lifetime, at most twice as long.
     private func waitIdle() {
-        let timer = idleTimer ?? LoopTimer { [unowned self] in idleTimePassed() }
+        let timer = idleTimer ?? LoopTimer { [weak self] in self?.idleTimePassed() }
         idleTimer = timer
         guard !timer.isArmed else { return }
         wasUsed = false

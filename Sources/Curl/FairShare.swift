@@ -17,7 +17,7 @@ final class FairShare {
     private var left = FairShare.bytesPerTurn
     private var isRefillDue = false
     private var waiting: [CurlAttempt] = []
-    private lazy var nextTurn = LoopTimer { [unowned self] in refill() }
+    private lazy var nextTurn = LoopTimer { [weak self] in self?.refill() }
 
     /// Whether there is something left of this turn's share: then the attempt may move one piece, of whatever size.
     /// - Returns: false when it is used up: the attempt is told by `goOn()`, in another turn.

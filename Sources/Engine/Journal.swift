@@ -37,7 +37,7 @@ final class Journal {
     private var acknowledgedSessions: [SessionID: SessionRecord] = [:]
     /// Contents that the store was given lately: who waits for a task to end mostly reads its content next.
     private var recentContents = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { 64 + $0.count }
-    private lazy var retry = LoopTimer { [unowned self] in commit() }
+    private lazy var retry = LoopTimer { [weak self] in self?.commit() }
     private let log = Log("engine.journal")
 
     private struct Waiter {

@@ -40,7 +40,7 @@ final class Connection {
     /// The pump of a source, waiting for room in the wire.
     var roomWaiter: CheckedContinuation<Void, Never>?
     var deadlines = Deadlines()
-    private(set) lazy var timer = LoopTimer { [unowned self] in timerHasFired() }
+    private(set) lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
 
     init(server: Server, context: ConnectionContext) {
         self.server = server

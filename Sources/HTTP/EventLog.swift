@@ -53,8 +53,8 @@ public final class EventLog {
     private var readers: [EventReader] = []
     private var isFlushDue = false
     /// Runs for a moment after a round to many readers.
-    private lazy var pause = LoopTimer { [unowned self] in beginDueRound() }
-    private lazy var nextTurn = LoopTimer { [unowned self] in flushSlice() }
+    private lazy var pause = LoopTimer { [weak self] in self?.beginDueRound() }
+    private lazy var nextTurn = LoopTimer { [weak self] in self?.flushSlice() }
 
     /// Makes an empty log.
     ///

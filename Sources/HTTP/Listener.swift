@@ -14,7 +14,7 @@ final class Listener {
     private let hasRoom: @LoopActor () -> Bool
     private let accept: @LoopActor (CInt, sockaddr_storage) -> Void
     private var raw: OpaquePointer?
-    private lazy var timer = LoopTimer { [unowned self] in resume() }
+    private lazy var timer = LoopTimer { [weak self] in self?.resume() }
     private var lastComplaint: Uptime?
 
     /// Listens at a bound socket, which the listener closes.

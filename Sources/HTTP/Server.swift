@@ -72,7 +72,7 @@ public final class Server {
         listeners = []
         for connection in connections.values { connection.drain() }
         if !connections.isEmpty {
-            let timer = LoopTimer { [unowned self] in emptied.take()?.resume() }
+            let timer = LoopTimer { [weak self] in self?.emptied.take()?.resume() }
             timer.arm(after: limit)
             await withCheckedContinuation { emptied = $0 }
             timer.cancel()

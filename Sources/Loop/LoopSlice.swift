@@ -51,7 +51,7 @@ private final class LoopTurns {
     private var first = 0
     private var isTaken = false
     /// A timer of no time fires in the next turn, behind the sockets that are ready by then.
-    private lazy var nextTurn = LoopTimer { [unowned self] in begin() }
+    private lazy var nextTurn = LoopTimer { [weak self] in self?.begin() }
 
     /// Returns in a turn whose slice is the caller's.
     func take() async {

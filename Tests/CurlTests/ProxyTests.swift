@@ -42,6 +42,21 @@ import Testing
     }
 
     @LoopActor
+    @Test func `where a proxy has refused a body, nothing else is sent`() async throws {
+        let proxy = try ScriptedOrigin()
+        proxy.otherwise(.fixed(407, ["Proxy-Authenticate": "Basic realm=\"p\""], "no"))
+        let network = Network()
+        for (method, connections) in [("GET", 1), ("GET", 1), ("POST", 1), ("GET", 2)] {
+            let probe = try await network.run(
+                "http://127.0.0.1:9/", method: method,
+                body: method == "POST" ? .bytes([1, 2, 3]) : nil, mayPause: false
+            ) { $0.proxy = proxy.address }
+            #expect(probe.head?.status == 407 && probe.error == nil)
+            #expect(proxy.connectionCount == connections)
+        }
+    }
+
+    @LoopActor
     @Test func `a 407 is an ordinary answer, and a credential is proved to the proxy`() async throws
     {
         let proxy = try ScriptedOrigin()

@@ -26,7 +26,7 @@ final class Revalidation {
     private var isStorable = false
     private var isOver = false
     /// For all of it: nobody waits, so that nobody would notice one that never ends.
-    private lazy var timer = LoopTimer { [unowned self] in cancel() }
+    private lazy var timer = LoopTimer { [weak self] in self?.cancel() }
 
     /// Waits for a slot of its host like any other attempt.
     init(

@@ -37,7 +37,7 @@ final class FileUpload {
     private var isEnding = false
     private var hasEnded = false
     private var waiters: [CheckedContinuation<Void, Never>] = []
-    private lazy var timer = LoopTimer { [unowned self] in look() }
+    private lazy var timer = LoopTimer { [weak self] in self?.look() }
     private let log = Log("engine.files")
 
     /// An upload that goes on behind the file's `length` bytes.

@@ -87,7 +87,8 @@ extension Gateway {
     // MARK: Housekeeping
 
     private func scheduleHousekeeping(after delay: Duration) {
-        let timer = LoopTimer { [unowned self] in
+        let timer = LoopTimer { [weak self] in
+            guard let self else { return }
             // Held until it is done: the gateway may be let go of meanwhile.
             LoopActor.start { [self] in
                 await keepHouse()

@@ -27,7 +27,7 @@ final class BlockLine {
     private var order = Deque<Int>()
     private var lastNumber = 0
     private var isServing = false
-    private lazy var timer = LoopTimer { [unowned self] in serve() }
+    private lazy var timer = LoopTimer { [weak self] in self?.serve() }
 
     /// - Returns: the number to leave by.
     func join(_ attempt: @escaping Attempt) -> Int {

@@ -42,7 +42,7 @@ final class DiskRoom {
     private var giftCount = 0
     private var isLooking = false
     private var hasFailed = false
-    private lazy var timer = LoopTimer { [unowned self] in look() }
+    private lazy var timer = LoopTimer { [weak self] in self?.look() }
     private let log = Log("engine.room")
 
     /// Without a reserve, the disk is short while the store waits.

@@ -4,7 +4,7 @@ internal import Loop
 @LoopActor
 final class CompletionWaiter {
     private var continuation: CheckedContinuation<Void, Never>?
-    private lazy var timer = LoopTimer { [unowned self] in end() }
+    private lazy var timer = LoopTimer { [weak self] in self?.end() }
 
     init(_ continuation: CheckedContinuation<Void, Never>, limit: Duration) {
         self.continuation = continuation

@@ -44,7 +44,7 @@ final class RouteBoard {
 final class RouteWatch {
     private unowned let board: RouteBoard
     private var action: (@LoopActor () -> Void)?
-    fileprivate lazy var timer = LoopTimer { [unowned self] in tell() }
+    fileprivate lazy var timer = LoopTimer { [weak self] in self?.tell() }
 
     fileprivate init(on board: RouteBoard, _ action: @escaping @LoopActor () -> Void) {
         self.board = board

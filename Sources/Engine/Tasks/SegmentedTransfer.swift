@@ -59,7 +59,7 @@ final class SegmentedTransfer {
     private var isOver = false
     private var failure: TransferError?
     private var primaryMovedAt: Duration
-    private lazy var watch = LoopTimer { [unowned self] in giveUpTheSilent() }
+    private lazy var watch = LoopTimer { [weak self] in self?.giveUpTheSilent() }
 
     /// - Parameters:
     ///   - plan: what is missing; its lowest gap is what the task's own attempt fetches.

@@ -89,7 +89,7 @@ extension TaskRunner {
         upload?.isHeld = true
         segments?.hold()
         timeouts.suspend(at: services.clock.uptime)
-        let timer = LoopTimer { [unowned self] in detach() }
+        let timer = LoopTimer { [weak self] in self?.detach() }
         timer.arm(after: services.suspensionGrace)
         graceTimer = timer
     }

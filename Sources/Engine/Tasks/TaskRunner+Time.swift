@@ -10,7 +10,7 @@ extension TaskRunner {
 
     func waitForBeginDate() {
         beginsAt = services.clock.uptime + beginDelay
-        let timer = LoopTimer { [unowned self] in checkBeginDate() }
+        let timer = LoopTimer { [weak self] in self?.checkBeginDate() }
         timer.arm(after: beginDelay)
         beginTimer = timer
     }
@@ -27,7 +27,9 @@ extension TaskRunner {
 
     func waitForRetry() {
         settleWhileWaiting()
-        let timer = LoopTimer { [unowned self] in if let retryTimer { retryIsDue(retryTimer) } }
+        let timer = LoopTimer { [weak self] in
+            if let self, let retryTimer { retryIsDue(retryTimer) }
+        }
         timer.arm(after: retryDelay)
         retryTimer = timer
     }

@@ -118,7 +118,7 @@ final class TaskRunner {
     var timeouts: TimeoutClock
     /// Whether a time-out has run out and waits for the sockets to be read.
     var isOverdue = false
-    private(set) lazy var timeoutTimer = LoopTimer { [unowned self] in checkTimeouts() }
+    private(set) lazy var timeoutTimer = LoopTimer { [weak self] in self?.checkTimeouts() }
     var beginTimer: LoopTimer?
     var graceTimer: LoopTimer?
     var retryTimer: LoopTimer?

@@ -101,7 +101,7 @@ final class CheckpointTicker {
     private static let interval = Duration.seconds(1)
 
     private var moved: [ObjectIdentifier: TaskRunner] = [:]
-    private lazy var timer = LoopTimer { [unowned self] in tick() }
+    private lazy var timer = LoopTimer { [weak self] in self?.tick() }
 
     /// The task will be asked for a checkpoint at the next tick, once.
     func note(_ runner: TaskRunner) {
@@ -130,7 +130,7 @@ final class ProgressTicker {
     private static let interval = Duration.milliseconds(280)
 
     private var moved: [ObjectIdentifier: TaskRunner] = [:]
-    private lazy var timer = LoopTimer { [unowned self] in tick() }
+    private lazy var timer = LoopTimer { [weak self] in self?.tick() }
 
     /// The task will be asked for its figures at the next tick, once.
     func note(_ runner: TaskRunner) {

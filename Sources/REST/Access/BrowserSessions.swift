@@ -25,7 +25,7 @@ final class BrowserSessions {
     private let isSecure: Bool
     private var sessions: [[UInt8]: Session] = [:]
     private let digest: ([UInt8]) -> [UInt8]
-    private lazy var expiry = LoopTimer { [unowned self] in expire() }
+    private lazy var expiry = LoopTimer { [weak self] in self?.expire() }
 
     /// - Parameters:
     ///   - clock: its uptime ends sessions.
