@@ -21,7 +21,7 @@ public final class EventLog {
 
     private static let manyReaders = 64
     /// How many are sent to in one turn of the loop: a few milliseconds.
-    private static let sliceSize = 512
+    private static let sliceSize = 256
     /// The pause after a round to many readers: the shortest, the longest, and its length in rounds.
     private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(250)
     private static let pauseShare = 5
