@@ -272,16 +272,16 @@ final class ContentSpool {
         await queue.drained()
         if let failure = queue.failure { throw failure }
         let (file, length) = (file, length)
-        let missing = isOutOfOrder ? digest : nil
+        var missing = isOutOfOrder ? digest : nil
         while true {
             do {
-                return (
-                    nil,
+                if let digest = missing {
                     try await files.run(on: lane) {
-                        if let missing { try file.digestWhole(length: length, by: missing) }
-                        return try file.finish(length: length)
+                        try file.digestWhole(length: length, by: digest)
                     }
-                )
+                    missing = nil
+                }
+                return (nil, try await files.run(on: lane) { try file.finish(length: length) })
             } catch let error as FileError where error.isOutOfDescriptors && !isClosed {
                 await LoopActor.nextTurn(after: ContentSpool.descriptorInterval)
             }

@@ -31,7 +31,10 @@ struct SessionTable {
     /// Removes many at the cost of one look at each session of their tenants.
     mutating func remove(_ ids: some Sequence<SessionID>) {
         let tenants = Set(ids.compactMap { byID.removeValue(forKey: $0)?.record.tenant })
-        for tenant in tenants { ofTenant[tenant]?.removeAll { byID[$0] == nil } }
+        for tenant in tenants {
+            let left = ofTenant[tenant]?.filter { byID[$0] != nil } ?? []
+            ofTenant[tenant] = left.isEmpty ? nil : left
+        }
     }
 
     /// A tenant's sessions behind one of them, or from the first, as many as `limit`, of those that fit.
@@ -40,7 +43,13 @@ struct SessionTable {
     ) -> [LiveSession] {
         let ids = ofTenant[tenant] ?? []
         let start = id.map { id in ids.partitioningIndex { $0 > id } } ?? 0
-        return Array(ids[start...].lazy.compactMap { byID[$0] }.filter(fits).prefix(limit))
+        var page: [LiveSession] = []
+        // Not by `filter`, which would look at all that follow.
+        for id in ids[start...] {
+            guard page.count < limit else { break }
+            if let session = byID[id], fits(session) { page.append(session) }
+        }
+        return page
     }
 
     /// Where an id is, or would go.
