@@ -40,7 +40,10 @@ final class BlockLine {
 
     func leave(_ number: Int) {
         attempts[number] = nil
-        if attempts.isEmpty { order.removeAll() }
+        // Those that have left are dropped before they are the most, however long nobody is served.
+        if order.count > 64, order.count > 2 * attempts.count {
+            order.removeAll { attempts[$0] == nil }
+        }
     }
 
     /// Tries each that waits by now, up to the first that finds no room.
