@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,14 +53,20 @@ class Gateway:
 
 
 def start_gateway(
-    executable: Path, work: Path, name: str, cores: frozenset[int] | None = None, port: int = 0
+    executable: Path,
+    work: Path,
+    name: str,
+    cores: frozenset[int] | None = None,
+    port: int = 0,
+    environment: Mapping[str, str] | None = None,
 ) -> Gateway:
     """Starts a gateway and returns when it is ready. A name used before finds its data again."""
     data = work / name
     data.mkdir(exist_ok=True)
     log = work / f"{name}.log"
     seen = log.stat().st_size if log.exists() else 0
-    server = Server(serve_command(executable, data, port), log, cores, home_in(work))
+    command = serve_command(executable, data, port)
+    server = Server(command, log, cores, {**home_in(work), **(environment or {})})
     try:
 
         def address() -> re.Match[bytes] | None:

@@ -13,16 +13,22 @@ from pathlib import Path
 from .processes import Failed, Server, run_tool, wait_until
 
 _SOURCES = Path(__file__).parent / "load"
+_PRELOADED = Path(__file__).parent / "preload"
 
 
 def build_tools(folder: Path) -> None:
-    """Compiles the C programs into a folder, those that are older than their source."""
-    newest = max(source.stat().st_mtime for source in _SOURCES.iterdir())
-    for source in _SOURCES.glob("*.c"):
-        target = folder / source.stem
+    """Compiles the C programs and libraries into a folder, those that are older than their source."""
+    _build(_SOURCES, folder, "", [])
+    _build(_PRELOADED, folder, ".so", ["-shared", "-fPIC"])
+
+
+def _build(sources: Path, folder: Path, ending: str, options: list[str]) -> None:
+    newest = max(source.stat().st_mtime for source in sources.iterdir())
+    for source in sources.glob("*.c"):
+        target = folder / (source.stem + ending)
         if target.exists() and target.stat().st_mtime > newest:
             continue
-        command = ["cc", "-O2", "-Wall", "-Wextra", "-o", str(target), str(source)]
+        command = ["cc", "-O2", "-Wall", "-Wextra", *options, "-o", str(target), str(source)]
         subprocess.run(command, check=True)
 
 
@@ -69,14 +75,35 @@ def _wrk(
     return result["requests"] / result["seconds"]
 
 
-def paced_get(
-    tools: Path, port: int, path: str, header: str, connections: int, rate: int, seconds: float
+@dataclass(frozen=True)
+class Pace:
+    """Requests that are due at a fixed rate, however long the answers take."""
+
+    connections: int
+    rate: int
+    seconds: float
+
+
+def paced_get(tools: Path, port: int, path: str, header: str, pace: Pace) -> dict[str, int]:
+    """Latencies in microseconds, each from when its GET was due."""
+    return _paced(tools, port, "GET", path, header, "", pace)
+
+
+def paced_post(
+    tools: Path, port: int, path: str, header: str, value: object, pace: Pace
 ) -> dict[str, int]:
-    """Latencies in microseconds of GETs that are due at a fixed pace."""
-    command = [str(tools / "paced_get"), str(port), path, header]
-    result = json.loads(run_tool([*command, str(connections), str(rate), f"{seconds:g}"]))
+    """As `paced_get`, but posts the value as JSON."""
+    return _paced(tools, port, "POST", path, header, json.dumps(value), pace)
+
+
+def _paced(
+    tools: Path, port: int, method: str, path: str, header: str, body: str, pace: Pace
+) -> dict[str, int]:
+    command = [str(tools / "paced"), str(port), method, path, header, body]
+    numbers = [str(pace.connections), str(pace.rate), f"{pace.seconds:g}"]
+    result = json.loads(run_tool([*command, *numbers]))
     if result["refused"]:
-        raise Failed(f"{result['refused']} answers of port {port}{path} were not 200")
+        raise Failed(f"{result['refused']} answers of {method} {path} were no success")
     return result
 
 

@@ -46,6 +46,19 @@ struct StoreKey {
         }
     }
 
+    /// Reads the file again: what is wrong with it now would prevent the next start, and then it may
+    /// be too late to put the key back.
+    ///
+    /// - Throws: `Refusal` where the file is missing or holds another key, `DataKeyError` where it
+    ///   cannot be read.
+    func check() throws {
+        guard let file else { return }
+        guard let found = try file.load() else { throw Refusal.noKeyFile(file.path) }
+        guard found == key else {
+            throw Refusal(description: "\(file.path) holds another key than at the start.", code: 78)
+        }
+    }
+
     private static func settled(_ file: KeyFile, in folder: DataFolder) throws -> DataKey? {
         let key = try file.settled {
             try folder.isSealed(with: $0)

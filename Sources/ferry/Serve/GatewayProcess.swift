@@ -22,6 +22,7 @@ struct GatewayProcess {
     private let server: Server
     private let store: DurableStore
     private let folder: DataFolder
+    private let key: StoreKey
     private let digests: SHADigests
     /// Held to the end of the process: their release gives back the defaults, and a second signal
     /// would then kill a gateway that is still ending.
@@ -58,7 +59,8 @@ struct GatewayProcess {
         let digests = SHADigests()
         let content = folder.contents
         try folder.refuseWithoutDatabase()
-        let sealer = AESGCMSealer(key: try StoreKey.find(settings.key, in: folder).key)
+        key = try StoreKey.find(settings.key, in: folder)
+        let sealer = AESGCMSealer(key: key.key)
         self.folder = folder
         self.digests = digests
         let token = try folder.token(environment: environment)
@@ -153,9 +155,21 @@ struct GatewayProcess {
         return tokens
     }
 
-    /// SIGHUP: the token's file is read again, and made again where it has been removed. What else a gateway was started
-    /// with stays as it is to its end.
+    /// SIGHUP: the token's file is read again, and made again where it has been removed; the key's
+    /// file is looked at, for the next start. The log is standard error, which is not the gateway's
+    /// to open again. What else a gateway was started with stays as it is to its end.
     private func reload() {
+        readToken()
+        do {
+            try key.check()
+        } catch {
+            GatewayProcess.log.write(
+                .error, "SIGHUP: the next start will fail for the key: put it back before",
+                ["error": .words("\(error)")])
+        }
+    }
+
+    private func readToken() {
         do {
             let token = try folder.token(environment: environment)
             service.tokens = GatewayProcess.tokens(token, digests)

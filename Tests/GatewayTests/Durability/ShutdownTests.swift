@@ -88,6 +88,27 @@ struct ShutdownTests {
         }
     }
 
+    @Test func `SIGHUP tells of a key's file that the next start will miss`() async throws {
+        try await RunningGateway.alone { gateway in
+            let path = gateway.dataDirectory + "/key"
+            let key = try #require(FileManager.default.contents(atPath: path))
+            try FileManager.default.removeItem(atPath: path)
+            kill(gateway.process.identifier, SIGHUP)
+            try await eventually("a line of the log") {
+                gateway.process.errorText.contains("There is no key file \(path).")
+            }
+            let other = Data(key.map { ~$0 })
+            #expect(
+                FileManager.default.createFile(
+                    atPath: path, contents: other, attributes: [.posixPermissions: 0o600]))
+            kill(gateway.process.identifier, SIGHUP)
+            try await eventually("a line of the log") {
+                gateway.process.errorText.contains("\(path) holds another key")
+            }
+            #expect(try await gateway.client.get("/v1/tasks").status == 200)
+        }
+    }
+
     @Test func `requests that do not end are cut, and their tasks end as -997 (R-12, S-56)`()
         async throws
     {

@@ -14,7 +14,7 @@ from ..http import Connection
 from ..nginx import start_nginx
 from ..processes import wait_until
 from ..results import Comparison
-from ..tools import paced_get
+from ..tools import Pace, paced_get
 
 _TASKS = 100_000
 _FILES = 4_000
@@ -38,7 +38,8 @@ def measure(bench: Bench) -> list[Comparison]:
     seconds = bench.seconds(usual=60, quick=15)
     with start_gateway(bench.ferry, bench.work, "forgetting") as gateway:
         found = paced_get(
-            bench.tools, gateway.port, "/healthz", gateway.authorization, 1, 200, seconds
+            bench.tools, gateway.port, "/healthz", gateway.authorization,
+            Pace(connections=1, rate=200, seconds=seconds),
         )
         with gateway.connection() as connection:
             wait_until("all to be forgotten", lambda: _is_empty(connection), seconds=300, pause=1)

@@ -13,7 +13,7 @@ from ..gateway import Gateway, completed_task, start_gateway
 from ..nginx import start_nginx
 from ..processes import Failed
 from ..results import Comparison
-from ..tools import paced_get
+from ..tools import Pace, paced_get
 
 _DOWNLOADS = 4
 _CONNECTIONS = 8
@@ -34,7 +34,7 @@ def measure(bench: Bench) -> list[Comparison]:
         def gets() -> dict[str, int]:
             return paced_get(
                 bench.tools, gateway.port, f"/v1/tasks/{task['id']}", gateway.authorization,
-                _CONNECTIONS, _RATE, seconds,
+                Pace(_CONNECTIONS, _RATE, seconds),
             )  # fmt: skip
 
         def under_load() -> dict[str, int]:

@@ -9,7 +9,7 @@ from ..bench import Bench, in_parallel
 from ..gateway import download, start_gateway
 from ..processes import Failed
 from ..results import Comparison
-from ..tools import EventReaders, paced_get
+from ..tools import EventReaders, Pace, paced_get
 
 _READERS = 5_000
 _RATE = 100
@@ -44,7 +44,7 @@ def _turn(bench: Bench) -> tuple[float, float]:
 
             def look() -> None:
                 latencies.update(
-                    paced_get(bench.tools, gateway.port, "/healthz", gateway.authorization, 1, 200, seconds)
+                    paced_get(bench.tools, gateway.port, "/healthz", gateway.authorization, Pace(1, 200, seconds))
                 )
 
             def publish() -> None:

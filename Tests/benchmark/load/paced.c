@@ -1,7 +1,7 @@
-// Sends the same GET at a fixed pace and measures from when each was due, so that a stall of the
-// server counts for every request that was due in it.
+// Sends the same request at a fixed pace and measures from when each was due, so that a stall of
+// the server counts for every request that was due in it.
 //
-//   paced_get PORT PATH HEADER CONNECTIONS RATE SECONDS
+//   paced PORT METHOD PATH HEADER BODY CONNECTIONS RATE SECONDS
 //
 // Prints one line of JSON with the latencies in microseconds.
 #include "common.h"
@@ -41,7 +41,7 @@ static void read_answer(struct connection *c) {
         if (c->length == BUFFER - 1) fail("an answer is longer than %d bytes", BUFFER - 1);
         return;
     }
-    if (strncmp(c->answer, "HTTP/1.1 200", 12) != 0) refused++;
+    if (strncmp(c->answer, "HTTP/1.1 20", 11) != 0) refused++;
     double micro = (now() - c->due) * 1e6;
     latencies[answered++] = micro < 0 ? 0 : (uint32_t)micro;
     c->is_busy = 0;
@@ -53,21 +53,30 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/// In turn, so that none rests until the server closes it.
 static struct connection *idle_one(struct connection *all, int count) {
-    for (int i = 0; i < count; i++)
-        if (!all[i].is_busy) return &all[i];
+    static int last = 0;
+    for (int i = 1; i <= count; i++) {
+        struct connection *next = &all[(last + i) % count];
+        if (next->is_busy) continue;
+        last = (int)(next - all);
+        return next;
+    }
     return NULL;
 }
 
 int main(int count, char **words) {
-    if (count != 7) fail("usage: %s PORT PATH HEADER CONNECTIONS RATE SECONDS", words[0]);
-    int port = atoi(words[1]), connection_count = atoi(words[4]);
-    double rate = atof(words[5]), seconds = atof(words[6]);
+    if (count != 9)
+        fail("usage: %s PORT METHOD PATH HEADER BODY CONNECTIONS RATE SECONDS", words[0]);
+    int port = atoi(words[1]), connection_count = atoi(words[6]);
+    const char *body = words[5];
+    double rate = atof(words[7]), seconds = atof(words[8]);
     size_t total = (size_t)(rate * seconds), begun = 0;
     char request[2048];
     int length = snprintf(request, sizeof request,
-                          "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s\r\n\r\n", words[2], port,
-                          words[3]);
+                          "%s %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n%s\r\n"
+                          "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s",
+                          words[2], words[3], port, words[4], strlen(body), body);
     if (connection_count < 1 || total < 100 || length < 0 || (size_t)length >= sizeof request)
         fail("no connection, fewer than 100 requests, or a request that is too long");
 
