@@ -9,6 +9,7 @@
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
 #include <linux/rtnetlink.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>

@@ -374,6 +374,12 @@ final class Journal {
         retry.arm(after: .seconds(1))
     }
 
+    /// Lets go of what is kept to be quick, here and in the store.
+    func releaseMemory() async {
+        recentContents.removeAll()
+        await store.releaseMemory()
+    }
+
     /// As the store does it, which takes room before it gives some back.
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         while true {

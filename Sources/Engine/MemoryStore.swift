@@ -112,6 +112,9 @@ public final class MemoryStore: Store {
         state.withLock { $0.oldest(of: stream) }
     }
 
+    /// Nothing here is kept for speed alone.
+    public func releaseMemory() async {}
+
     /// Looks at every task and every key once.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         state.withLock { $0.purge(limits) }

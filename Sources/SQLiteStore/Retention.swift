@@ -27,6 +27,9 @@ extension DurableStore {
         return forgotten
     }
 
+    /// Empties SQLite's page cache, and closes the connections that read: the next one opens anew.
+    public func releaseMemory() async { pool.releaseMemoryEventually() }
+
     private func purgeEvents(_ limits: RetentionLimits) async throws(StoreError) {
         let sessions = try await reading { try Retention(database: $0).crowdedSessions(limits) }
         for session in sessions { try await purgeEvents(of: session, limits) }

@@ -53,6 +53,23 @@ struct WaitingCrowdTests {
     }
 
     @Test @LoopActor
+    func `a task is steered as always before a start has come to it`() async throws {
+        let house = try await House.open()
+        try await crowd(1000, in: house)
+        let last = try #require(house.gateway.runners.values.map(\.record.id).max())
+        let next = try await house.crash()
+        let start = LoopActor.start { await next.gateway.start() }
+        try await eventually("the first slice") { !next.gateway.startingTasks.isEmpty }
+        #expect(next.gateway.startingTasks.contains(last))
+        let view = try await next.gateway.suspend(last, of: next.tenant)
+        #expect(view.record.state == .suspended && view.record.suspendCount == 1)
+        await start.value
+        #expect(next.gateway.startingTasks.isEmpty)
+        #expect(try await next.state(last) == .suspended)
+        #expect(try await next.gateway.resume(last, of: next.tenant).record.state == .running)
+    }
+
+    @Test @LoopActor
     func `of those that wait no more than have slots hold anything of the cache`() async throws {
         let house = try await House.open()
         try await crowd(1000, in: house)

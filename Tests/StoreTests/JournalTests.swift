@@ -179,6 +179,8 @@ private final class GatedStore: Store {
 
     func load() async throws(StoreError) -> StoreContents { try await memory.load() }
 
+    func releaseMemory() async { await memory.releaseMemory() }
+
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         try await memory.task(id, of: tenant)
     }

@@ -29,29 +29,46 @@ extension Gateway {
             left.priority != right.priority
                 ? left.priority > right.priority : left.age < right.age
         }
-        for runner in inOrder {
-            if runner.record.state == .canceling {
-                runner.interrupt(.cancelled)
-                ending.append(runner)
-            } else if !runner.record.hasLiveAttempt {
-                // A suspended one is here for its decision, and is kept as it is.
-                if runner.record.state != .suspended { runner.resume() }
-            } else if runner.record.checkpoint != nil {
-                runner.record.countOfBytesReceived =
-                    runner.record.checkpoint?.point.receivedCount ?? 0
-                runner.interrupt(.disconnected)
-                ending.append(runner)
-            } else {
-                discardPart(of: runner.record.id)
-                runner.send(.interrupted(.disconnected))
-            }
+        // What was interrupted first, before a client can have its say about it.
+        let waiting = inOrder.filter { runner in
+            let isWaiting = runner.record.state == .running && !runner.record.hasLiveAttempt
+            if !isWaiting, end(runner) { ending.append(runner) }
+            return isWaiting
         }
+        startingTasks = Set(waiting.map(\.record.id))
+        // The store takes a slice while the next one is on its way.
+        await inSlices(waiting) { for runner in $0 { letGoOn(runner) } }
         for runner in ending { await runner.completion(within: .seconds(60)) }
         await recoverFiles()
         // A full disk does not hold the start up: what must wait for room does.
         await durable.caughtUp()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
+    }
+
+    /// Lets a task go on that waited when the last process ended, once.
+    func letGoOn(_ runner: TaskRunner) {
+        if startingTasks.remove(runner.record.id) != nil { runner.resume() }
+    }
+
+    /// Ends a task that the end of the last process has interrupted; a suspended one that is here for its decision is
+    /// kept as it is.
+    ///
+    /// - Returns: whether its end takes a while, since a part of it is brought to safety first.
+    private func end(_ runner: TaskRunner) -> Bool {
+        if runner.record.state == .canceling {
+            runner.interrupt(.cancelled)
+            return true
+        }
+        guard runner.record.hasLiveAttempt else { return false }
+        guard let point = runner.record.checkpoint?.point else {
+            discardPart(of: runner.record.id)
+            runner.send(.interrupted(.disconnected))
+            return false
+        }
+        runner.record.countOfBytesReceived = point.receivedCount
+        runner.interrupt(.disconnected)
+        return true
     }
 
     /// The gateway is about to stop: who waits for the end of a task, or for its content to begin, is answered now, with
@@ -120,6 +137,22 @@ extension Gateway {
             try await sweepFiles()
         } catch {
             log.write(.warning, "housekeeping was not finished", ["error": .words("\(error)")])
+        }
+        await giveMemoryBack()
+    }
+
+    /// After a peak; and where nothing has changed since the last round, also what is kept to be quick.
+    private func giveMemoryBack() async {
+        let generations = [durable, volatile].map(\.generation)
+        let isIdle = generations == generationsAtRound
+        generationsAtRound = generations
+        if isIdle {
+            cache.removeAll()
+            forgetting += 1
+            for journal in [durable, volatile] { await journal.releaseMemory() }
+        }
+        parts.files.submit {
+            if isIdle || Heap.isMostlyFree { Heap.trim() }
         }
     }
 

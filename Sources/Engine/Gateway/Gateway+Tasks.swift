@@ -232,7 +232,10 @@ extension Gateway {
 
     /// The task's runner, made anew for a task at rest.
     func runner(for record: TaskRecord, in session: LiveSession) -> TaskRunner {
-        if let runner = runners[record.id] { return runner }
+        if let runner = runners[record.id] {
+            letGoOn(runner)
+            return runner
+        }
         let runner = TaskRunner(record, in: session, services: services)
         runners[record.id] = runner
         session.runners[record.id] = runner

@@ -132,12 +132,16 @@ public final class Gateway {
     /// Staged files whose removal is on its way to the store: nothing is begun with them.
     var deletingFiles: Set<FileID> = []
     let creationLocks = CreationLocks()
+    /// Tasks that waited when the last process ended, and that `start()` has not come to.
+    var startingTasks: Set<TaskID> = []
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
     var housekeeping: LoopTimer?
     /// Whether the process is about to end: nobody waits for a task any more.
     var isStopping = false
     var counters = Figures()
+    /// What the journals had got to at the last round of housekeeping.
+    var generationsAtRound: [Int64] = []
     /// When the content folder was last looked through; nil before the first time.
     var sweptFilesAt: Duration?
     /// Tasks whose removal is on its way to the store: nothing is done with them.

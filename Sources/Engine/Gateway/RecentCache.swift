@@ -44,6 +44,11 @@ public struct RecentCache<Key: Hashable, Value> {
         youngCost = young.values.reduce(0) { $0 + cost($1) }
     }
 
+    /// Drops everything, and the room for it.
+    public mutating func removeAll() {
+        self = RecentCache(limit: limit, cost: cost)
+    }
+
     private mutating func insert(_ value: Value, for key: Key) {
         if let replaced = young.removeValue(forKey: key) { youngCost -= cost(replaced) }
         if youngCost + cost(value) > limit, !young.isEmpty {

@@ -48,6 +48,8 @@ public protocol Store: Sendable {
     /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and so that a crash between
     /// two of them leaves nothing that the next call would not remove.
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
+    /// Lets go of memory that only makes the next call quicker: nothing has been changed for a while.
+    func releaseMemory() async
 }
 
 extension Store {

@@ -116,6 +116,8 @@ final class ScriptedStore: Store {
         }
     }
 
+    func releaseMemory() async { await disk.releaseMemory() }
+
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let found = try await disk.task(id, of: tenant)
         await withCheckedContinuation { continuation in
