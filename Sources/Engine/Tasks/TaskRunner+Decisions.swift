@@ -347,7 +347,7 @@ extension TaskRunner {
         guard let heir = services.makeDownload(of: self) else { return nil }
         record.dialogue.becameTask = heir.record.id
         heir.isResponseDecided = true
-        heir.inherit(timeouts, phase: machine.phase, suspendCount: machine.suspendCount)
+        heir.inherit(self)
         return heir
     }
 }

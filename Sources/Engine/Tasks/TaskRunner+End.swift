@@ -58,8 +58,7 @@ extension TaskRunner {
 
     /// What the end of a task leaves nothing of.
     private func leave() {
-        timeoutTimer.cancel()
-        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        timers.stop()
         stopWaitingForConnectivity()
         caching = nil
         proposedForCache = nil

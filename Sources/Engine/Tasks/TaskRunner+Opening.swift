@@ -69,10 +69,7 @@ extension TaskRunner {
         planAttempt()
         isResponseDecided = false
         restartSending()
-        timeouts.attemptBegan(
-            at: services.clock.uptime, allowing: record.currentRequest.idleLimit(in: session.record)
-        )
-        armTimeouts()
+        timers.attemptBegan(allowing: record.currentRequest.idleLimit(in: session.record))
     }
 
     /// An attempt that sends a body counts from zero, once the last figures of the one before were shown (S-59). One that
@@ -88,15 +85,13 @@ extension TaskRunner {
         exchange.pause(.client)
         upload?.isHeld = true
         segments?.hold()
-        timeouts.suspend(at: services.clock.uptime)
-        let timer = LoopTimer { [weak self] in self?.detach() }
-        timer.arm(after: services.suspensionGrace)
-        graceTimer = timer
+        timers.run(false)
+        timers.wait(.grace, for: services.suspensionGrace)
     }
 
     func releaseAttempt() {
-        graceTimer = nil
-        timeouts.resume(at: services.clock.uptime)
+        timers.stopWaiting()
+        timers.run(true)
         upload?.isHeld = false
         segments?.release()
         let attempt = exchange.unpause(.client)
@@ -107,17 +102,12 @@ extension TaskRunner {
         if let metrics = exchange.stop() { record.metrics.add(metrics) }
         if let stopped = segments?.stop() { endSegments(stopped) }
         endUpload(.attemptEnded)
-        timeouts.attemptEnded(at: services.clock.uptime)
+        timers.attemptEnded()
     }
 
     /// The attempt is over, whatever comes next.
     func attemptEnded(_ metrics: TransactionMetrics) {
         record.metrics.add(metrics)
-        endAttemptTimers()
-    }
-
-    func endAttemptTimers() {
-        timeouts.attemptEnded(at: services.clock.uptime)
-        armTimeouts()
+        timers.attemptEnded()
     }
 }

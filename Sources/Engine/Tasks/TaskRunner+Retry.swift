@@ -65,7 +65,7 @@ extension TaskRunner {
         else { return nil }
         let delay = policy.delay(
             beforeRetry: record.retryCount + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
-        return delay < timeLeft ? delay : nil
+        return delay < timers.timeLeft ? delay : nil
     }
 
     /// Whether nothing of a response has gone where it cannot be taken back from.

@@ -54,11 +54,12 @@ extension TaskRunner {
     }
 
     /// The wait for the next attempt is over, unless that is also one for room.
-    func retryIsDue(_ timer: LoopTimer) {
+    func retryIsDue() {
         guard let lane = laneWithoutRoom else { return send(.retryDue) }
+        let wait = timers.waitCount
         LoopActor.start { [self] in
             let failure = await findRoom(on: lane)
-            guard retryTimer === timer, machine.phase == .waitingForRetry, !isOver else {
+            guard timers.waitCount == wait, machine.phase == .waitingForRetry, !isOver else {
                 return
             }
             switch failure {
@@ -66,7 +67,7 @@ extension TaskRunner {
                 laneWithoutRoom = nil
                 send(.retryDue)
             case let failure? where failure.isOutOfSpace || failure.isOutOfDescriptors:
-                timer.arm(after: TaskRunner.roomInterval)
+                timers.waitOn(for: TaskRunner.roomInterval)
             case let failure?: send(.interrupted(.cannotWrite("\(failure)")))
             }
         }

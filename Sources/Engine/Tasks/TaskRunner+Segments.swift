@@ -81,7 +81,7 @@ extension TaskRunner: SegmentOwner {
         guard let segments else { return }
         endSegments(segments.stop())
         if let metrics = exchange.stop() { record.metrics.add(metrics) }
-        endAttemptTimers()
+        timers.attemptEnded()
         switch outcome {
         case .whole: send(.answered)
         case .failed(let error) where error.kind != .url(.badServerResponse): attemptFailed(error)

@@ -10,6 +10,9 @@ final class TaskRunner {
     let session: LiveSession
     let services: TaskServices
     private(set) var machine: TaskMachine
+    /// What has come while the orders of another input were being performed.
+    private var inputs: [TaskMachine.Input] = []
+    private var isPerforming = false
     var exchange: Exchange
     var sink: ContentSink?
     /// False once the body's end was told by the connection's end only.
@@ -115,19 +118,11 @@ final class TaskRunner {
     var waiters: [CompletionWaiter] = []
     var contentWaiters: [CheckedContinuation<Void, Never>] = []
 
-    var timeouts: TimeoutClock
-    /// Whether a time-out has run out and waits for the sockets to be read.
-    var isOverdue = false
-    private(set) lazy var timeoutTimer = LoopTimer { [weak self] in self?.checkTimeouts() }
-    var beginTimer: LoopTimer?
-    var graceTimer: LoopTimer?
-    var retryTimer: LoopTimer?
+    let timers: TaskTimers
     /// What the task hears of routes by, while it waits for one (S-26).
     var routeWatch: RouteWatch?
     /// Attempts in a row that have found no way.
     var routeTries = 0
-    /// When the wait for the begin date is over, on the monotonic clock.
-    var beginsAt = Duration.zero
 
     /// A runner for a task as it was created, or as the store has it (suspended, or waiting).
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
@@ -138,10 +133,12 @@ final class TaskRunner {
             suspendCount: max(1, record.suspendCount))
         self.exchange = Exchange(to: record.currentRequest.url.origin)
         let configuration = session.record.configuration
-        self.timeouts = TimeoutClock(
+        self.timers = TaskTimers(
             request: record.currentRequest.idleLimit(in: session.record),
             resource: session.resourceTimeLeft[record.id]
-                ?? .seconds(configuration.timeoutIntervalForResource))
+                ?? .seconds(configuration.timeoutIntervalForResource),
+            clock: services.clock)
+        timers.owner = self
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
         noteBody(of: record.currentRequest)
     }
@@ -191,9 +188,17 @@ final class TaskRunner {
         if let kept { act(on: kept) }
     }
 
+    /// Takes an input: at once, or once the orders of the one before are performed.
     func send(_ input: TaskMachine.Input) {
-        guard !isAbandoned, !isParking else { return }
-        for order in machine.handle(input) { perform(order) }
+        inputs.append(input)
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        while !inputs.isEmpty {
+            let next = inputs.removeFirst()
+            guard !isAbandoned, !isParking else { continue }
+            for order in machine.handle(next) { perform(order) }
+        }
     }
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
@@ -220,7 +225,7 @@ final class TaskRunner {
             session.journal.save(record)
         }
         stopAttempt()
-        timeoutTimer.cancel()
+        timers.stop()
         LoopActor.start { [self] in
             var data: String?
             if keepsPart { await keepPart() } else { data = await park() }
@@ -239,14 +244,14 @@ final class TaskRunner {
         guard machine.phase != .finishing, machine.phase != .completed, !isParking else { return }
         isParking = true
         stopAttempt()
+        timers.stop()
         await preparation?.value
         await checkpointAll(waitsForRoom: false)
     }
 
     /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
     func abandon() {
-        timeoutTimer.cancel()
-        for timer in [beginTimer, graceTimer, retryTimer] { timer?.cancel() }
+        timers.stop()
         stopWaitingForConnectivity()
         decision = nil
         _ = exchange.stop()
@@ -259,19 +264,18 @@ final class TaskRunner {
 
     /// A streamed content is being read: now it is the reader's pace that counts.
     func readerAttached() {
-        if machine.phase == .finishing { timeouts.attemptEnded(at: services.clock.uptime) }
+        if machine.phase == .finishing { timers.attemptEnded() }
         updateIdleTimer()
     }
 
     /// A streamed content is whole but has no reader: it waits for one as long as an attempt waits for a byte.
     func limitWaitForReader() {
-        timeouts.attemptBegan(at: services.clock.uptime)
-        armTimeouts()
+        timers.attemptBegan()
     }
 
     /// The attempt is alive (S-16).
     func moved() {
-        timeouts.progressed(at: services.clock.uptime)
+        timers.attemptMoved()
     }
 
     /// S-43.
@@ -298,10 +302,9 @@ final class TaskRunner {
     private func perform(_ order: TaskMachine.Order) {
         switch order {
         case .waitForBeginDate: waitForBeginDate()
-        case .stopWaitingForBeginDate: beginTimer = nil
+        case .stopWaitingForBeginDate, .stopWaitingForRetry: timers.stopWaiting()
         case .askForBody: askForBody()
         case .waitForRetry: waitForRetry()
-        case .stopWaitingForRetry: retryTimer = nil
         case .waitForConnectivity: waitForConnectivity()
         case .stopWaitingForConnectivity: stopWaitingForConnectivity()
         case .enterQueue: enterQueue()
@@ -325,17 +328,12 @@ final class TaskRunner {
         record.suspendCount = machine.suspendCount
         // A part of a content that is not on disk for good does not outlive the process.
         record.hasLiveAttempt = machine.hasLiveAttempt || (sink != nil && !isCheckpointWhole)
-        let uptime = services.clock.uptime
-        if record.state == .running {
-            if record.startedAt == nil { record.startedAt = services.clock.now }
-            timeouts.resume(at: uptime)
-        } else {
-            timeouts.suspend(at: uptime)
-            if record.startedAt != nil {
-                session.resourceTimeLeft[record.id] = timeouts.remaining(.resource, at: uptime)
-            }
+        let isRunning = record.state == .running
+        if isRunning, record.startedAt == nil { record.startedAt = services.clock.now }
+        timers.run(isRunning)
+        if !isRunning, record.startedAt != nil {
+            session.resourceTimeLeft[record.id] = timers.timeLeft
         }
-        armTimeouts()
         runDecisionClock()
         session.journal.save(record)
     }
@@ -346,10 +344,10 @@ final class TaskRunner {
     }
 
     /// Goes on where another task has been (S-70).
-    func inherit(_ timeouts: TimeoutClock, phase: TaskMachine.Phase, suspendCount: Int) {
-        machine = TaskMachine(phase: phase, suspendCount: suspendCount)
-        self.timeouts = timeouts
-        armTimeouts()
+    func inherit(_ other: TaskRunner) {
+        machine = TaskMachine(
+            phase: other.machine.phase, suspendCount: other.machine.suspendCount)
+        timers.inherit(other.timers)
     }
 
     /// Whether the next attempt needs a body from the client.

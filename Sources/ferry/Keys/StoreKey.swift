@@ -55,7 +55,8 @@ struct StoreKey {
         guard let file else { return }
         guard let found = try file.load() else { throw Refusal.noKeyFile(file.path) }
         guard found == key else {
-            throw Refusal(description: "\(file.path) holds another key than at the start.", code: 78)
+            throw Refusal(
+                description: "\(file.path) holds another key than at the start.", code: 78)
         }
     }
 
