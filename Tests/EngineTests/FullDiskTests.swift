@@ -135,17 +135,19 @@ struct FullDiskTests {
         await #expect(throws: GatewayError.diskFull) {
             _ = try await house.gateway.suspend(task, of: house.tenant)
         }
-        #expect(reserve.count == 0 && !house.gateway.takesWork)
+        #expect(!house.gateway.takesWork)
         await #expect(throws: GatewayError.diskFull) {
             _ = try await house.gateway.cancel(task, of: house.tenant)
         }
-        let offered = house.store.attemptCount
+        // A look on the way there may have filled it once more.
+        try await eventually("the reserve to be used up") { reserve.count == 0 }
+        let (offered, looks) = (house.store.attemptCount, reserve.refillCount)
         try await eventually("another try") { house.store.attemptCount > offered + 1 }
-        #expect(reserve.refillCount == 1)  // at the start
+        #expect(reserve.refillCount == looks)
         reserve.isDiskFull = true
         house.store.refuse(with: nil)
         try await eventually("the store to have room") { !house.gateway.durable.isStalled }
-        try await eventually("a look") { reserve.refillCount > 2 }
+        try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.
         #expect(!house.gateway.takesWork && house.gateway.room.isShort)
         _ = try await house.gateway.suspend(task, of: house.tenant)

@@ -133,9 +133,11 @@ class Server:
         self._process.wait()
 
     def cpu_seconds(self) -> float:
-        """Processor time of all threads so far, ended ones included."""
+        """Processor time so far, user and system: of all threads, ended ones included, and of its
+        processes that run."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         # The kernel's clock of a process: see clock_getcpuclockid(3).
-        return time.clock_gettime((~self.pid << 3) | 2)
+        return sum(time.clock_gettime((~pid << 3) | 2) for pid in [self.pid, *map(int, children)])
 
     def resident_bytes(self) -> int:
         return self._memory("VmRSS")
@@ -154,6 +156,27 @@ class Server:
         if not found:
             raise Failed(f"{self.name} has no resident memory: it has ended")
         return int(found[1]) * 1024
+
+
+@dataclass(frozen=True)
+class Work:
+    """How many of something a server did, and what that took."""
+
+    count: int
+    seconds: float
+    cpu_seconds: float
+
+    @property
+    def rate(self) -> float:
+        return self.count / self.seconds
+
+    @property
+    def cpu(self) -> float:
+        """Microseconds of processor time each."""
+        return self.cpu_seconds / self.count * 1e6
+
+    def __str__(self) -> str:
+        return f"{self.rate:.0f}/s, {self.cpu:.1f} µs of CPU each"
 
 
 @dataclass(frozen=True)

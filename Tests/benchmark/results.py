@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from .processes import Work
+
 
 @dataclass
 class Comparison:
@@ -60,6 +62,23 @@ class Comparison:
             "met": self.is_met,
             "note": self.note,
         }
+
+
+def compare_work(
+    row: str, unit: str, ferry: list[Work], peer: str, peers: list[Work], least: float, most: float
+) -> list[Comparison]:
+    """The rate, of which `least` times the peer's is wanted, and the processor time each, of which
+    at most `most` times the peer's is."""
+    return [
+        Comparison(
+            row, "rate", f"{unit}s/s", [one.rate for one in ferry],
+            peer, [one.rate for one in peers], "≥", least,
+        ),
+        Comparison(
+            row, "CPU", f"µs/{unit}", [one.cpu for one in ferry],
+            peer, [one.cpu for one in peers], "≤", most,
+        ),
+    ]  # fmt: skip
 
 
 @dataclass

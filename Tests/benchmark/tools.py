@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from .processes import Failed, Server, run_tool, wait_until
+from .processes import Failed, Server, Work, run_tool, wait_until
 
 _SOURCES = Path(__file__).parent / "load"
 _PRELOADED = Path(__file__).parent / "preload"
@@ -33,34 +33,41 @@ def _build(sources: Path, folder: Path, ending: str, options: list[str]) -> None
 
 
 def wrk(
+    server: Server,
     port: int,
     path: str,
     seconds: float,
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     cores: frozenset[int] | None = None,
-) -> float:
-    """Answers a second to 64 connections; raises when one of them is an error."""
-    return _wrk("report.lua", port, path, seconds, headers, body or b"", cores)
+) -> Work:
+    """What a server answers to 64 connections; raises when one of its answers is an error."""
+    return _wrk("report.lua", server, port, path, seconds, headers, body or b"", cores)
 
 
 def wrk_in_turn(
-    port: int, path: str, seconds: float, headers: Mapping[str, str], values: list[object]
-) -> float:
+    server: Server,
+    port: int,
+    path: str,
+    seconds: float,
+    headers: Mapping[str, str],
+    values: list[object],
+) -> Work:
     """As `wrk`, but posts these values one after another, as JSON, and again from the first."""
     lines = "".join(json.dumps(value) + "\n" for value in values)
-    return _wrk("answers.lua", port, path, seconds, headers, lines.encode())
+    return _wrk("answers.lua", server, port, path, seconds, headers, lines.encode())
 
 
 def _wrk(
     script: str,
+    server: Server,
     port: int,
     path: str,
     seconds: float,
     headers: Mapping[str, str] | None,
     input: bytes,
     cores: frozenset[int] | None = None,
-) -> float:
+) -> Work:
     command = ["wrk", "-t1", "-c64", f"-d{seconds:g}s", "-s", str(_SOURCES / script)]
     for name, text in (headers or {}).items():
         command += ["-H", f"{name}: {text}"]
@@ -68,11 +75,13 @@ def _wrk(
     with tempfile.NamedTemporaryFile() as file:
         file.write(input)
         file.flush()
+        before = server.cpu_seconds()
         printed = run_tool([*command, "--", file.name], cores, seconds + 60)
+        cpu = server.cpu_seconds() - before
     result = json.loads(printed.rpartition("RESULT ")[2])
     if result["errors"] or not result["requests"]:
         raise Failed(f"wrk on port {port}{path}: {result}")
-    return result["requests"] / result["seconds"]
+    return Work(result["requests"], result["seconds"], cpu)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ extension TaskRunner: AttemptObserver {
             exchange.sequel = sequel
             return .proceed
         }
-        bodyPipe?.end(.answered(status: head.status))
+        upload?.tell(.answered(status: head.status))
         if let rangeRequest { return goOn(with: rangeRequest, head) }
         return begin(ResponseRecord(head, to: record, in: session.record))
     }
@@ -141,7 +141,7 @@ extension TaskRunner: AttemptObserver {
     func attemptDidEnd(_ end: AttemptEnd) {
         let sequel = exchange.sequel
         let end = exchange.ended(end)
-        endUpload(.attemptEnded)
+        upload?.attemptEnded()
         if let segments {
             record.metrics.add(end.metrics)
             segments.primaryDidEnd(end)
@@ -178,7 +178,7 @@ extension TaskRunner: AttemptObserver {
             if let error = end.error {
                 attemptFailed(error)
             } else {
-                knownServer = record.currentRequest.url.origin
+                upload?.knows(record.currentRequest.url.origin)
                 tryAgain()
             }
         case .finish: send(.answered)

@@ -53,7 +53,7 @@ extension TaskRunner {
         wait(for: record)
         switch record.question {
         case .needNewBodyStream:
-            isBodyOwed = true
+            _ = upload?.ask()
             noteBody(of: self.record.currentRequest)
         case .didReceiveChallenge(let challenge, _):
             waitForDecision()

@@ -65,8 +65,7 @@ extension TaskRunner {
         session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
         services.checkpoints.forget(self)
-        bodyPipe?.end(.taskEnded(record.error))
-        bodyPipe = nil
+        upload?.end(.taskEnded(record.error))
         leaveTrustLine()
         closeDecision(as: .withdrawn)
         dropHeld()

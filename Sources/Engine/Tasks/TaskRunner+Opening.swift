@@ -101,7 +101,7 @@ extension TaskRunner {
     func stopAttempt() {
         if let metrics = exchange.stop() { record.metrics.add(metrics) }
         if let stopped = segments?.stop() { endSegments(stopped) }
-        endUpload(.attemptEnded)
+        upload?.attemptEnded()
         timers.attemptEnded()
     }
 

@@ -97,17 +97,8 @@ final class TaskRunner {
     /// What the delegate is asked about: a response that the cache would store.
     var proposedForCache: (NewResponse, NewContent)?
 
-    // What the request sends; see TaskRunner+Body.
-
-    /// What sends the body of the attempt.
-    var upload: PacedBody?
-    /// The client's end of a streamed body, from its arrival to the end of the attempt.
-    var bodyPipe: BodyPipe?
-    /// Whose questions in the handshake have been answered, where the body is asked for behind them.
-    var knownServer: WebURL.Origin?
-    /// Whether the body of this generation was asked for, and has not come.
-    var isBodyOwed = false
-
+    /// What the request sends; nil until a request has a body.
+    private(set) var upload: Upload?
     private var ownBandwidth: Bandwidth?
     /// What may be received at the moment.
     private(set) lazy var meter = makeMeter()
@@ -163,7 +154,7 @@ final class TaskRunner {
     var isAtRest: Bool {
         machine.phase == .suspended && !machine.hasLiveAttempt && !machine.asksForDecision
             && sink == nil && waiters.isEmpty && contentWaiters.isEmpty && !isParking
-            && bodyPipe == nil && decision == nil && record.dialogue.held == nil
+            && upload?.hasBody != true && decision == nil && record.dialogue.held == nil
     }
     /// Whether the content ended before its end.
     var hasBrokenOff: Bool { record.error != nil || isAbandoned }
@@ -257,7 +248,7 @@ final class TaskRunner {
         _ = exchange.stop()
         _ = segments?.stop()
         isAbandoned = true
-        bodyPipe?.end(.gatewayStops)
+        upload?.tell(.gatewayStops)
         closeSink()
         endWaits()
     }
@@ -352,6 +343,7 @@ final class TaskRunner {
 
     /// Whether the next attempt needs a body from the client.
     func noteBody(of request: RequestRecord) {
+        if request.body != nil, upload == nil { upload = Upload() }
         machine.asksForBody = request.body?.isStream == true && !onlyConnects
     }
 }

@@ -37,9 +37,7 @@ final class TaskTimers {
     /// Counts the waits: tells one from the next.
     private(set) var waitCount = 0
 
-    /// - Parameters:
-    ///   - request: the longest silence of an attempt.
-    ///   - resource: what is left of the task's whole time.
+    /// Nothing is timed yet: an attempt may be silent for `request`, and of the whole task's time `resource` is left.
     init(request: Duration, resource: Duration, clock: any Clock) {
         self.clock = clock
         timeouts = TimeoutClock(request: request, resource: resource)

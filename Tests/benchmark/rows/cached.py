@@ -23,8 +23,8 @@ from ..bench import Bench, settle
 from ..gateway import Gateway, check_all_completed, create_all, expect, start_gateway
 from ..http import Connection, post_all
 from ..nginx import Nginx, start_nginx
-from ..processes import Failed
-from ..results import Comparison
+from ..processes import Failed, Work
+from ..results import Comparison, compare_work
 from ..tools import EventReaders, wrk_in_turn
 
 _COUNT = 10_000
@@ -33,8 +33,7 @@ _POSTERS = 4
 _CACHE = {"memoryCapacity": 64 << 20, "diskCapacity": 256 << 20}
 _POLICIES = {"cached": "useProtocolCachePolicy", "fetched": "reloadIgnoringLocalCacheData"}
 
-# Gives how many a second, and how many in all at least.
-_Form = Callable[[Bench, Gateway, Connection, str, Nginx, str], tuple[float, int]]
+_Form = Callable[[Bench, Gateway, Connection, str, Nginx, str], Work]
 
 
 def measure(bench: Bench) -> list[Comparison]:
@@ -51,15 +50,16 @@ def measure(bench: Bench) -> list[Comparison]:
             }
         )
     return [
-        Comparison(
-            "cached", form, f"{form}/s",
-            samples[f"{form}, cached"], "fetched from nginx", samples[f"{form}, fetched"], "≥", 3,
-        )
+        comparison
         for form in forms
+        for comparison in compare_work(
+            f"cached, {form}", form.removesuffix("s"), samples[f"{form}, cached"],
+            "fetched from nginx", samples[f"{form}, fetched"], 3, 0.4,
+        )
     ]  # fmt: skip
 
 
-def _turn(bench: Bench, origin: Nginx, names: Iterator[str], kind: str, run: _Form) -> float:
+def _turn(bench: Bench, origin: Nginx, names: Iterator[str], kind: str, run: _Form) -> Work:
     with (
         start_gateway(bench.ferry, bench.work, next(names)) as gateway,
         gateway.connection() as connection,
@@ -67,12 +67,12 @@ def _turn(bench: Bench, origin: Nginx, names: Iterator[str], kind: str, run: _Fo
         session = gateway.session(connection, httpMaximumConnectionsPerHost=64, urlCache=_CACHE)
         _fill(connection, session, origin)
         before = _requests(origin)
-        rate, least = run(bench, gateway, connection, session, origin, kind)
+        work = run(bench, gateway, connection, session, origin, kind)
         asked = _requests(origin) - before - 1
-        if asked and kind == "cached" or asked < least and kind == "fetched":
-            raise Failed(f"nginx was asked {asked} times instead of {least}")
+        if asked and kind == "cached" or asked < work.count and kind == "fetched":
+            raise Failed(f"nginx was asked {asked} times instead of {work.count}")
     settle()
-    return rate
+    return work
 
 
 def _requests(origin: Nginx) -> int:
@@ -95,16 +95,16 @@ def _fill(connection: Connection, session: str, origin: Nginx) -> None:
 
 def _answers(
     bench: Bench, gateway: Gateway, connection: Connection, session: str, origin: Nginx, kind: str
-) -> tuple[float, int]:
+) -> Work:
     path = f"/v1/sessions/{session}/tasks?answer=content"
     seconds = bench.seconds(usual=3, quick=1)
-    rate = wrk_in_turn(gateway.port, path, seconds, gateway.headers, _specs(origin, kind))
-    return rate, int(rate * seconds)
+    specs = _specs(origin, kind)
+    return wrk_in_turn(gateway.server, gateway.port, path, seconds, gateway.headers, specs)
 
 
 def _tasks(
     bench: Bench, gateway: Gateway, connection: Connection, session: str, origin: Nginx, kind: str
-) -> tuple[float, int]:
+) -> Work:
     tasks = _specs(origin, kind)
     bodies = [encoded(tasks[start : start + _ARRAY]) for start in range(0, _COUNT, _ARRAY)]
     path = f"/v1/sessions/{session}"
@@ -114,12 +114,14 @@ def _tasks(
     )  # fmt: skip
     with readers:
         connections = [gateway.connection() for _ in range(_POSTERS)]
+        before = gateway.server.cpu_seconds()
         began = post_all(connections, f"{path}/tasks", bodies)
         found = readers.result()
+        cpu = gateway.server.cpu_seconds() - before
     if found.delivered != _COUNT:
         raise Failed(f"{found.delivered} tasks completed within the time")
     check_all_completed(connection, session, 2 * _COUNT)
-    return _COUNT / (found.last_at - began), _COUNT
+    return Work(_COUNT, found.last_at - began, cpu)
 
 
 def _specs(origin: Nginx, kind: str) -> list[dict[str, object]]:

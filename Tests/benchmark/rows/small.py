@@ -17,8 +17,8 @@ from ..bench import Bench, settle
 from ..gateway import Gateway, check_all_completed, download, start_gateway
 from ..http import post_all
 from ..nginx import Nginx, start_nginx
-from ..processes import Failed, run_measured, wait_until
-from ..results import Comparison
+from ..processes import Failed, Work, run_measured, wait_until
+from ..results import Comparison, compare_work
 from ..tools import EventReaders
 
 _COUNT = 10_000
@@ -42,14 +42,14 @@ def measure(bench: Bench) -> list[Comparison]:
                 "curl": lambda: _by_curl(origin, next(folders)),
             }
         )
-    rate = ("small", "rate", "downloads/s", samples["ferry"])
+    row = ("small", "download", samples["ferry"])
     return [
-        Comparison(*rate, "aria2 by JSON-RPC", samples["aria2"], "≥", 2.5),
-        Comparison(*rate, "curl --parallel-max 64", samples["curl"], "≥", 0.5),
+        *compare_work(*row, "aria2 by JSON-RPC", samples["aria2"], 3, 0.42),
+        *compare_work(*row, "curl --parallel-max 64", samples["curl"], 0.6, 1.75),
     ]
 
 
-def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> float:
+def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> Work:
     with gateway.connection() as connection:
         session = gateway.session(connection, httpMaximumConnectionsPerHost=_AT_ONCE)
         path = f"/v1/sessions/{session}/tasks"
@@ -62,16 +62,18 @@ def _by_ferry(bench: Bench, gateway: Gateway, origin: Nginx) -> float:
             gateway.authorization, readers=1, expected=_COUNT, prefix="event: task.didComplete",
         )  # fmt: skip
         with readers:
+            before = gateway.server.cpu_seconds()
             began = post_all([gateway.connection() for _ in range(_POSTERS)], path, bodies)
             found = readers.result()
+            cpu = gateway.server.cpu_seconds() - before
         if found.delivered != _COUNT:
             raise Failed(f"{found.delivered} tasks completed within the time")
         check_all_completed(connection, session, _COUNT)
     settle()
-    return _COUNT / (found.last_at - began)
+    return Work(_COUNT, found.last_at - began, cpu)
 
 
-def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
+def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> Work:
     bodies = [
         encoded([
             call("addUri", [url], {"dir": folder, "out": url.rpartition("/")[2]})
@@ -79,7 +81,7 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
         ])
         for start in range(0, _COUNT, _ARRAY)
     ]  # fmt: skip
-    before = _stopped_total(aria2)
+    before, cpu = _stopped_total(aria2), aria2.server.cpu_seconds()
     began = post_all([aria2.connection() for _ in range(_POSTERS)], "/jsonrpc", bodies)
     wait_until(
         "aria2's downloads",
@@ -87,7 +89,7 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
         seconds=300,
         pause=0.01,
     )
-    taken = time.monotonic() - began
+    taken, cpu = time.monotonic() - began, aria2.server.cpu_seconds() - cpu
     with aria2.connection() as connection:
         stopped = aria2.ask(connection, "tellStopped", 0, _COUNT, ["status"])
         completed = sum(one["status"] == "complete" for one in stopped)
@@ -95,7 +97,7 @@ def _by_aria2(aria2: Aria2, origin: Nginx, folder: str) -> float:
             raise Failed(f"aria2 completed {completed} of {_COUNT} downloads")
         aria2.ask(connection, "purgeDownloadResult")
     settle()
-    return _COUNT / taken
+    return Work(_COUNT, taken, cpu)
 
 
 def _stopped_total(aria2: Aria2) -> int:
@@ -104,7 +106,7 @@ def _stopped_total(aria2: Aria2) -> int:
         return aria2.stopped_total(connection)
 
 
-def _by_curl(origin: Nginx, folder) -> float:
+def _by_curl(origin: Nginx, folder) -> Work:
     folder.mkdir()
     configuration = folder.with_suffix(".curl")
     lines = (
@@ -117,7 +119,7 @@ def _by_curl(origin: Nginx, folder) -> float:
     if files != _COUNT:
         raise Failed(f"curl wrote {files} files")
     settle()
-    return _COUNT / spent.wall
+    return Work(_COUNT, spent.wall, spent.cpu)
 
 
 def _urls(origin: Nginx) -> list[str]:
