@@ -37,6 +37,10 @@ static inline CURLcode ccurl_set_seek_callback(CURL *easy, curl_seek_callback ca
 static inline CURLcode ccurl_set_opensocket_callback(CURL *easy, curl_opensocket_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
 }
+static inline CURLcode ccurl_set_closesocket_callback(
+    CURL *easy, curl_closesocket_callback callback) {
+    return curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, callback);
+}
 static inline CURLcode ccurl_set_prereq_callback(CURL *easy, curl_prereq_callback callback) {
     return curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, callback);
 }

@@ -18,6 +18,8 @@ final class AddressBook {
         let words: String
         /// Whether somebody was asked and has said that the name has none.
         var isAnswer = false
+        /// Whether the process had no descriptor to ask with.
+        var lacksDescriptors = false
     }
 
     /// Threads that wait for the resolver, and how it is asked; for all pools.
@@ -139,7 +141,9 @@ final class AddressBook {
         let code = getaddrinfo(host, nil, &hints, &list)
         guard code == 0 else {
             return .failure(
-                Failure(words: String(cString: gai_strerror(code)), isAnswer: isAnswer(code)))
+                Failure(
+                    words: String(cString: gai_strerror(code)), isAnswer: isAnswer(code),
+                    lacksDescriptors: SpareDescriptors.areLacking))
         }
         defer { freeaddrinfo(list) }
         let entries = sequence(first: list) { $0?.pointee.ai_next }.prefix { $0 != nil }

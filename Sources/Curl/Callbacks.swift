@@ -46,6 +46,9 @@ enum Callbacks {
         return attempt(context, SocketAddress(address)) { $0.openSocket($1) } ?? ccurl_socket_bad
     }
 
+    /// Of a transfer that is to make no connection.
+    static let noSocket: curl_opensocket_callback = { _, _, _ in ccurl_socket_bad }
+
     static let prereq: curl_prereq_callback = { context, address, _, port, _ in
         guard let address else { return CURL_PREREQFUNC_ABORT }
         let mayGo = attempt(context, String(cString: address)) { attempt, address in
@@ -94,6 +97,12 @@ enum Callbacks {
         return 0
     }
 
+    /// Of an easy handle, but called as long as the connection lives, which is the multi handle's.
+    static let closeSocket: curl_closesocket_callback = { context, socket in
+        LoopActor.enter(context, as: MultiHandle.self) { $0.noteClosedSocket() }
+        return close(socket)
+    }
+
     static let timer: curl_multi_timer_callback = { _, milliseconds, context in
         LoopActor.enter(context, as: MultiHandle.self) { $0.arm(milliseconds: milliseconds) }
         return 0
@@ -128,5 +137,24 @@ extension EasyHandle {
         try set(CURLOPT_XFERINFODATA, context: context)
         try check(ccurl_set_progress_callback(raw, Callbacks.progress))
         try set(CURLOPT_NOPROGRESS, 0)
+    }
+
+    /// Has the multi handle hear of sockets that are closed.
+    func setCloseCallback(_ multi: MultiHandle) throws(CurlFailure) {
+        try set(CURLOPT_CLOSESOCKETDATA, context: Unmanaged.passUnretained(multi).toOpaque())
+        try check(ccurl_set_closesocket_callback(raw, Callbacks.closeSocket))
+    }
+
+    /// A transfer that makes no connection. As it begins, libcurl looks for those that are kept too
+    /// long already, and of this one that is more than a second.
+    static func makeSweeper() throws(CurlFailure) -> EasyHandle {
+        let easy = EasyHandle()
+        try easy.set(CURLOPT_URL, "http://127.0.0.1:9/")
+        try easy.set(CURLOPT_PROXY, "")
+        try easy.set(CURLOPT_NOSIGNAL, 1)
+        try easy.set(CURLOPT_FRESH_CONNECT, 1)
+        try easy.set(CURLOPT_MAXAGE_CONN, 1)
+        try easy.check(ccurl_set_opensocket_callback(easy.raw, Callbacks.noSocket))
+        return easy
     }
 }

@@ -47,7 +47,7 @@ extension CurlAttempt {
     var hasBegunRequest: Bool { clock.hasBegun }
 
     /// Whether something of a request has left that had no answer.
-    private var wasSwallowed: Bool { clock.hasSent(requestSize) && !wasAnswered }
+    var wasSwallowed: Bool { clock.hasSent(requestSize) && !wasAnswered }
 
     /// S-47: what has left is a request of its own.
     func noteEarlierRequest() {

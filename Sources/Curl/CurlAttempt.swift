@@ -66,7 +66,15 @@ final class CurlAttempt: Attempt {
     /// What a SOCKS proxy is told in place of the host; set before the attempt begins.
     var address: IPAddress?
     /// The addresses that libcurl got a socket for.
-    private var tried: [IPAddress] = []
+    var tried: [IPAddress] = []
+
+    /// What goes with the request beside its header; kept for a transfer that begins again.
+    var proofs = Tickets.Proofs()
+    /// A connection that was kept did not serve.
+    var needsOwnConnection = false
+    /// libcurl wanted a socket, and the process had no descriptor.
+    var lacksDescriptor = false
+    var descriptorTimer: LoopTimer?
 
     // Why a callback ended the transfer, if one did.
     var wasDenied = false
@@ -248,20 +256,6 @@ final class CurlAttempt: Attempt {
         return verdict
     }
 
-    /// CURLOPT_OPENSOCKETFUNCTION. The address is nil where it is none of the internet's.
-    func openSocket(_ address: SocketAddress?) -> CInt {
-        guard observer != nil else { return ccurl_socket_bad }
-        guard let address, gate.mayConnect(to: address) else {
-            wasDenied = true
-            return ccurl_socket_bad
-        }
-        tried.append(address.ip)
-        upload?.connects()
-        tunnel.connects()
-        clock.connects(sent: requestSize)
-        return address.makeSocket()
-    }
-
     func obey(_ verdict: FlowVerdict) -> FlowVerdict {
         switch verdict {
         case .proceed: break
@@ -299,6 +293,9 @@ final class CurlAttempt: Attempt {
     /// libcurl has ended the transfer, or refuses to go on with it.
     func end(_ code: CURLcode) {
         guard let easy, !isOver else { return }
+        if observer != nil, isShortOfDescriptors(after: code, easy) {
+            return waitToTryAgain(instead: easy)
+        }
         if observer != nil,
             needsFreshConnection || isRefusingHTTP1(after: code) || isRepeated(after: code)
         {
@@ -332,7 +329,7 @@ final class CurlAttempt: Attempt {
         }
     }
 
-    private func finish(_ error: TransferError?) {
+    func finish(_ error: TransferError?) {
         guard let observer else { return release() }
         let error = error ?? contentError
         let metrics = error == .destinationDenied ? deniedMetrics() : collectMetrics()
@@ -350,6 +347,7 @@ final class CurlAttempt: Attempt {
     private func release() {
         upload?.body.letGo()
         codedContent = nil
+        descriptorTimer = nil
         if let easy { pool?.remove(easy) }
         easy = nil
         pool = nil

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Engine
+internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -12,7 +13,9 @@ final class CurlPool: ConnectionPool {
     private let common: CurlSettings
     /// Where this pool's attempts may go.
     let gate: EgressGate
-    private var multi: MultiHandle?
+    private var multi: MultiHandle? {
+        didSet { if multi == nil { descriptors.leave(ObjectIdentifier(self)) } }
+    }
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
     private(set) var isClosed = false
@@ -24,12 +27,16 @@ final class CurlPool: ConnectionPool {
     private let share: FairShare
     private let tickets: Tickets
     private let addresses: AddressBook
+    private let descriptors: OpenDescriptors
+    /// The greater, the later the pool has begun to rest.
+    private(set) var restNumber: UInt64 = 0
 
     init(
         _ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets,
-        addresses: AddressBook
+        addresses: AddressBook, descriptors: OpenDescriptors
     ) {
         origins = OriginBook()
+        self.descriptors = descriptors
         self.share = share
         self.tickets = tickets
         self.addresses = addresses
@@ -44,9 +51,14 @@ final class CurlPool: ConnectionPool {
         share = pool.share
         tickets = pool.tickets
         addresses = pool.addresses
+        descriptors = pool.descriptors
         settings = pool.settings
         common = pool.common
         gate = pool.gate
+    }
+
+    isolated deinit {
+        descriptors.leave(ObjectIdentifier(self))
     }
 
     func start(_ request: AttemptRequest, observer: any AttemptObserver) -> any Attempt {
@@ -84,6 +96,8 @@ final class CurlPool: ConnectionPool {
         addresses.find(url.host, while: { attempt.observer != nil }) { [self] answer in
             guard attempt.observer != nil else { return }
             switch answer {
+            case .failure(let failure) where failure.lacksDescriptors:
+                lacksDescriptor(for: attempt) { [self] in findAddress(for: attempt, request) }
             case .failure(let failure):
                 attempt.endSoon(
                     AttemptOutcome.error(ofLookingUp: url.host, failure, at: url))
@@ -122,6 +136,7 @@ final class CurlPool: ConnectionPool {
         _ attempt: CurlAttempt, _ request: AttemptRequest,
         _ proofs: Tickets.Proofs = Tickets.Proofs()
     ) {
+        attempt.proofs = proofs
         do throws(CurlFailure) {
             try begin(attempt, makeHandle(for: request, proofs, attempt))
         } catch {
@@ -154,6 +169,7 @@ final class CurlPool: ConnectionPool {
     /// Ends the transfer of an attempt, which has not sent anything of its request, and begins another one on a
     /// connection of its own. The attempt is not held in between.
     func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
+        attempt.needsOwnConnection = true
         var request = attempt.request
         request.usesFreshConnection = true
         let isApart = Conversation(request).needsAnswers || attempt.offer == .http2Apart
@@ -164,6 +180,23 @@ final class CurlPool: ConnectionPool {
         try pool.begin(attempt, fresh)
         attemptLeft()
         if isClosed { attempt.keepConnectionAtEnd(false) }
+    }
+
+    /// Begins a transfer again for which there was no descriptor.
+    func tryAgain(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
+        var request = attempt.request
+        if attempt.needsOwnConnection { request.usesFreshConnection = true }
+        let fresh = try makeHandle(for: request, attempt.proofs, attempt)
+        attempts[easy.raw] = nil
+        multi?.remove(easy)
+        try begin(attempt, fresh)
+        if isClosed { attempt.keepConnectionAtEnd(false) }
+    }
+
+    /// There is no descriptor for an attempt, of which nothing has been sent: it waits for one.
+    func lacksDescriptor(for attempt: CurlAttempt, then goOn: @escaping @LoopActor () -> Void) {
+        descriptors.areLacking()
+        attempt.waitForDescriptor(then: goOn)
     }
 
     /// Ends the transfer of an attempt and forgets it.
@@ -215,6 +248,7 @@ final class CurlPool: ConnectionPool {
 
     private func begin(_ attempt: CurlAttempt, _ easy: EasyHandle) throws(CurlFailure) {
         guard let multi = multi ?? makeMulti() else { throw .outOfMemory }
+        try easy.setCloseCallback(multi)
         attempts[easy.raw] = attempt
         makeRoom(multi)
         attempt.begin(easy, in: self)
@@ -246,7 +280,9 @@ final class CurlPool: ConnectionPool {
 
     private func makeMulti() -> MultiHandle? {
         connectionLimit = 0
+        descriptors.join(self)
         multi = MultiHandle(
+            counting: descriptors,
             onEnd: { [unowned self] easy, code in attempts[easy]?.end(code) },
             onWatch: { [unowned self] easy, socket, isForInput in
                 attempts[easy]?.noteWatch(of: socket, isForInput: isForInput)
@@ -266,6 +302,36 @@ final class CurlPool: ConnectionPool {
         multi.limitConnections(to: connectionLimit)
     }
 
+    // MARK: Descriptors
+
+    /// CURLOPT_OPENSOCKETFUNCTION.
+    func makeSocket(for address: SocketAddress) throws(FileError) -> CInt {
+        guard let multi else { throw FileError("socket", code: EBADF) }
+        return try multi.makeSocket(for: address)
+    }
+
+    /// Whether the pool has no attempt.
+    var isResting: Bool { attempts.isEmpty }
+
+    /// How many connections there are beside those of attempts, at least.
+    var keptConnectionCount: Int { max(0, (multi?.socketCount ?? 0) - attempts.count) }
+
+    /// Closes all connections of a pool without attempts.
+    func giveUpHandle() {
+        precondition(attempts.isEmpty && !isActing, "a handle is given up that is in use")
+        idleTimer?.cancel()
+        multi = nil
+    }
+
+    /// Closes the connections that attempts do not use, and until another attempt begins keeps no
+    /// more of them.
+    func giveUpKept() {
+        guard let multi else { return }
+        connectionLimit = max(1, attempts.count)
+        multi.limitConnections(to: connectionLimit)
+        multi.closeKept()
+    }
+
     // MARK: Ending
 
     private func closeIfUnused() {
@@ -274,6 +340,7 @@ final class CurlPool: ConnectionPool {
 
     /// Closes the connections when the pool has been without attempts for the idle lifetime, at most twice as long.
     private func waitIdle() {
+        restNumber = descriptors.nextRest()
         let timer = idleTimer ?? LoopTimer { [weak self] in self?.idleTimePassed() }
         idleTimer = timer
         guard !timer.isArmed else { return }

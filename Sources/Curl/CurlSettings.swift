@@ -17,6 +17,11 @@ public struct CurlSettings: Sendable {
     /// sent. One turn of the loop sends at most one of them. Default: 256 KiB.
     public var sendBufferSize = 262_144
 
+    /// How many descriptors connections may take, those in use and those kept, with two for each
+    /// session that has any. Beyond it those that are kept are given up; attempts are not held
+    /// back. Default: no limit.
+    public var descriptors = Int.max
+
     /// Settings with their defaults.
     public init(egress: EgressPolicy, userAgent: String, trustedCertificates: String? = nil) {
         self.egress = egress

@@ -14,6 +14,8 @@ public final class CurlTransport: Transport {
     private lazy var tickets = Tickets()
     private lazy var lookups = AddressBook.Lookups(asking: ask)
     private let ask: AddressBook.Resolver
+    private let opener: OpenDescriptors.Opener
+    lazy var descriptors = OpenDescriptors(limit: settings.descriptors, opener: opener)
 
     /// Prepares libcurl and the process for it.
     ///
@@ -23,11 +25,18 @@ public final class CurlTransport: Transport {
         self.init(settings, asking: AddressBook.askSystem)
     }
 
-    /// The same with a resolver of one's own for the names of which a proxy gets the address.
-    nonisolated init(_ settings: CurlSettings, asking ask: @escaping AddressBook.Resolver) {
+    /// The same with a resolver of one's own for the names of which a proxy gets the address, and
+    /// another way to make sockets.
+    nonisolated init(
+        _ settings: CurlSettings, asking ask: @escaping AddressBook.Resolver,
+        opener: @escaping OpenDescriptors.Opener = { address throws(FileError) in
+            try address.makeSocket()
+        }
+    ) {
         LibcurlProcess.prepare()
         self.settings = settings
         self.ask = ask
+        self.opener = opener
     }
 
     /// Reads a URL by libcurl's parser, at most 32 KiB long. About 3 µs.
@@ -64,6 +73,6 @@ public final class CurlTransport: Transport {
     public func makePool(_ settings: PoolSettings) -> any ConnectionPool {
         CurlPool(
             settings, self.settings, share: share, tickets: tickets,
-            addresses: AddressBook(lookups))
+            addresses: AddressBook(lookups), descriptors: descriptors)
     }
 }

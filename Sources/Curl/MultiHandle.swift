@@ -17,27 +17,37 @@ final class MultiHandle {
     private let onStandstill: @LoopActor () -> Void
     /// What the loop's clock had lost at the last look.
     private var lost = LoopActor.loop.clock.lost
+    private let descriptors: OpenDescriptors
+    /// The sockets of its connections, in use or kept.
+    private(set) var socketCount = 0
+    /// Runs while libcurl looks for connections to close.
+    private var sweeper: EasyHandle?
+    /// Its wake-up pair, which libcurl goes without where it cannot have it.
+    private static let ownDescriptorCount = 2
     /// Whether a call of libcurl is on the stack.
     private(set) var isActing = false
 
     /// Hears which easy handle waits for input at a socket, and which no longer does.
     typealias WatchHandler = @LoopActor (UnsafeMutableRawPointer, CInt, Bool) -> Void
 
-    /// Nil when there is no descriptor left for it; it takes two.
+    /// Nil when there is no memory. It takes two descriptors.
     ///
     /// - Parameters:
+    ///   - descriptors: Where it counts what it has open.
     ///   - onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which is still
     ///     part of the multi handle.
     ///   - onWatch: Called from inside libcurl.
     ///   - onStandstill: Called from outside of libcurl when the process stood still, before libcurl looks at its own clock,
     ///     which does not know that.
     init?(
+        counting descriptors: OpenDescriptors,
         onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void,
         onWatch: @escaping WatchHandler,
         onStandstill: @escaping @LoopActor () -> Void
     ) {
         guard let raw = curl_multi_init() else { return nil }
         self.raw = raw
+        self.descriptors = descriptors
         self.onEnd = onEnd
         self.onWatch = onWatch
         self.onStandstill = onStandstill
@@ -47,17 +57,34 @@ final class MultiHandle {
         Self.expect(ccurl_multi_set_socket_callback(raw, Callbacks.socket))
         Self.expect(ccurl_multi_set_timer_callback(raw, Callbacks.timer))
         timer = LoopTimer { [unowned self] in act(on: ccurl_socket_timeout, 0) }
+        descriptors.noteOpened(Self.ownDescriptorCount)
     }
 
     isolated deinit {
         // Closing the connections calls `watch` for each, with handles that are nobody's.
         onWatch = nil
+        if let sweeper { remove(sweeper) }
         _ = curl_multi_cleanup(raw)
+        descriptors.noteClosed(Self.ownDescriptorCount)
     }
 
     /// The most connections that stay open, those in use included.
     func limitConnections(to count: Int) {
         Self.expect(ccurl_multi_set_long(raw, CURLMOPT_MAXCONNECTS, count))
+    }
+
+    /// Closes the connections that have been kept for two seconds, on the next turn of the loop.
+    /// libcurl has no call for that, and where its limit falls it closes one for each transfer that
+    /// ends; but as a transfer begins it closes those that are too old for it (measured, 7.88.1).
+    func closeKept() {
+        guard sweeper == nil else { return }
+        do throws(CurlFailure) {
+            let easy = try EasyHandle.makeSweeper()
+            sweeper = easy
+            add(easy)
+        } catch {
+            preconditionFailure("libcurl takes these options: \(error)")
+        }
     }
 
     /// Begins a transfer on the next turn of the loop.
@@ -82,6 +109,19 @@ final class MultiHandle {
     }
 
     // MARK: What libcurl's callbacks ask
+
+    /// CURLOPT_OPENSOCKETFUNCTION.
+    func makeSocket(for address: SocketAddress) throws(FileError) -> CInt {
+        let socket = try descriptors.makeSocket(for: address)
+        socketCount += 1
+        return socket
+    }
+
+    /// CURLOPT_CLOSESOCKETFUNCTION.
+    func noteClosedSocket() {
+        socketCount -= 1
+        descriptors.noteClosed(1)
+    }
 
     /// CURLMOPT_SOCKETFUNCTION.
     func watch(_ socket: CInt, for what: CInt, by easy: UnsafeMutableRawPointer?) {
@@ -122,7 +162,14 @@ final class MultiHandle {
         var running: CInt = 0
         // Its result tells of misuse only; what happens to a transfer comes as a message.
         _ = calling { curl_multi_socket_action(raw, socket, flags, &running) }
-        while let (easy, code) = nextEnd() { onEnd(easy, code) }
+        while let (easy, code) = nextEnd() {
+            if let sweeper, sweeper.raw == easy {
+                remove(sweeper)
+                self.sweeper = nil
+            } else {
+                onEnd(easy, code)
+            }
+        }
     }
 
     private func noticeStandstill() {

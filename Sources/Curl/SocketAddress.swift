@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Glibc
+internal import Loop
 internal import Semantics
 
 /// An address that libcurl wants a socket for.
@@ -32,10 +33,11 @@ struct SocketAddress {
         self.ip = ip
     }
 
-    /// A socket that children do not inherit, or libcurl's "none".
-    func makeSocket() -> CInt {
+    /// A socket that children do not inherit.
+    func makeSocket() throws(FileError) -> CInt {
         let flags = CInt(SOCK_CLOEXEC.rawValue) | CInt(SOCK_NONBLOCK.rawValue)
         let descriptor = socket(family, type | flags, `protocol`)
-        return descriptor < 0 ? ccurl_socket_bad : descriptor
+        guard descriptor >= 0 else { throw FileError("socket", code: errno) }
+        return descriptor
     }
 }

@@ -84,12 +84,16 @@ final class Network {
     init(
         egress: EgressPolicy = .loopback, tls: ClosedRange<TLSVersion> = .tls12 ... .tls13,
         trustedCertificates: String? = nil, idleLifetime: Duration = .seconds(60),
-        asking: @escaping AddressBook.Resolver = AddressBook.askSystem
+        descriptors: Int = .max, asking: @escaping AddressBook.Resolver = AddressBook.askSystem,
+        opener: @escaping OpenDescriptors.Opener = { address throws(FileError) in
+            try address.makeSocket()
+        }
     ) {
         var settings = CurlSettings(
             egress: egress, userAgent: "ferry/test", trustedCertificates: trustedCertificates)
         settings.idleLifetime = idleLifetime
-        transport = CurlTransport(settings, asking: asking)
+        settings.descriptors = descriptors
+        transport = CurlTransport(settings, asking: asking, opener: opener)
         pool = transport.makePool(
             PoolSettings(tlsMinimum: tls.lowerBound, tlsMaximum: tls.upperBound))
     }
