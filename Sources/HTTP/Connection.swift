@@ -57,6 +57,9 @@ final class Connection {
         return true
     }
 
+    /// Whether nothing of a request is here, and nothing of an answer is under way.
+    var isResting: Bool { phase == .head && wire.isSilent }
+
     // MARK: What happens on the wire
 
     func bytesHaveArrived() {

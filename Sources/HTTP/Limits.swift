@@ -14,8 +14,9 @@ public struct Limits: Sendable {
     public var bodyPace = BodyPace.rate(bytesPerSecond: 1000, over: .seconds(20))
     /// Connections at once; one more is answered 503 and closed.
     public var connections = 16_384
-    /// Connections at once for want of descriptors: at so many the listeners rest. The others are left to
-    /// files and to transfers, which must not fail for visitors.
+    /// Connections at once for want of descriptors: at so many, those that rest between two
+    /// requests make room for new ones, and where there are none the listeners rest. The other
+    /// descriptors are left to files and to transfers, which must not fail for visitors.
     public var descriptors = Int.max
     /// Bytes of a streamed answer that wait in memory before its source is asked for no more.
     public var answerAhead = 512 << 10

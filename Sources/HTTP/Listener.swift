@@ -10,8 +10,17 @@ final class Listener {
     private static let rest = Duration.milliseconds(500)
     private static let log = Log("http")
 
+    /// Whether there is a descriptor for one more connection (`Limits.descriptors`).
+    enum Room {
+        case free
+        /// Others have been closed for it, and their descriptors come free in the next turn of the
+        /// loop.
+        case made
+        case none
+    }
+
     let socket: ListeningSocket
-    private let hasRoom: @LoopActor () -> Bool
+    private let room: @LoopActor () -> Room
     private let accept: @LoopActor (CInt, sockaddr_storage) -> Void
     private var raw: OpaquePointer?
     private lazy var timer = LoopTimer { [weak self] in self?.resume() }
@@ -21,15 +30,15 @@ final class Listener {
     ///
     /// - Parameters:
     ///   - socket: Where to listen.
-    ///   - hasRoom: Whether there is a descriptor for one more connection (`Limits.descriptors`).
+    ///   - room: Asked for each connection.
     ///   - accept: Gets each connected, non-blocking socket, to keep.
     /// - Throws: `ListenError`.
     init(
-        _ socket: ListeningSocket, hasRoom: @escaping @LoopActor () -> Bool,
+        _ socket: ListeningSocket, room: @escaping @LoopActor () -> Room,
         accept: @escaping @LoopActor (CInt, sockaddr_storage) -> Void
     ) throws(ListenError) {
         self.socket = socket
-        self.hasRoom = hasRoom
+        self.room = room
         self.accept = accept
         let flags = UInt32(LEV_OPT_CLOSE_ON_FREE) | UInt32(LEV_OPT_CLOSE_ON_EXEC)
         raw = evconnlistener_new(
@@ -74,7 +83,12 @@ final class Listener {
     }
 
     private func accepted(_ connection: CInt, _ address: sockaddr_storage) {
-        guard hasRoom() else {
+        switch room() {
+        case .free: break
+        case .made:
+            evconnlistener_disable(raw)
+            timer.arm(after: .zero)
+        case .none:
             close(connection)
             return acceptHasFailed(EMFILE)
         }

@@ -54,7 +54,7 @@ public final class Server {
     public func listen(on address: ListenAddress) throws(ListenError) -> ListenAddress {
         let listener = try Listener(
             ListeningSocket(address),
-            hasRoom: { [unowned self] in connections.count < limits.descriptors }
+            room: { [unowned self] in room() }
         ) { [unowned self] socket, address in
             accept(socket, address)
         }
@@ -83,6 +83,17 @@ public final class Server {
     func remove(_ connection: Connection) {
         connections[ObjectIdentifier(connection)] = nil
         if connections.isEmpty { emptied.take()?.resume() }
+    }
+
+    /// Whether there is a descriptor for one more connection, if need be one of those that wait for
+    /// nothing: they are closed from the one that has rested longest, some at once, so that not
+    /// every newcomer has all looked at.
+    private func room() -> Listener.Room {
+        guard connections.count >= limits.descriptors else { return .free }
+        let resting = connections.values.filter(\.isResting)
+            .sorted { $0.deadlines.since < $1.deadlines.since }
+        for connection in resting.prefix(max(1, limits.descriptors / 32)) { connection.close() }
+        return connections.count < limits.descriptors ? .made : .none
     }
 
     private func accept(_ socket: CInt, _ address: sockaddr_storage) {

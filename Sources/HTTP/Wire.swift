@@ -92,6 +92,13 @@ final class Wire {
         raw.map { evbuffer_get_length(bufferevent_get_input($0)) > 0 } ?? false
     }
 
+    /// Whether nothing has arrived, not even at the socket, and nothing waits to be sent.
+    var isSilent: Bool {
+        guard !hasInput, queued == 0 else { return false }
+        var byte: UInt8 = 0
+        return recv(socket, &byte, 1, CInt(MSG_PEEK) | CInt(MSG_DONTWAIT)) <= 0
+    }
+
     // MARK: Sending
 
     /// Bytes that the kernel has not taken yet.

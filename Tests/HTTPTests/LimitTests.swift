@@ -201,6 +201,35 @@ import Testing
         }
     }
 
+    @Test func `X-12: where descriptors end, what rests makes room, and what runs stays`()
+        async throws
+    {
+        var limits = Limits()
+        limits.descriptors = 4
+        try await LiveServer.run(Self.routes, limits: limits) { live in
+            // One is in the middle of a request; three rest, one of them after a request.
+            let running = try await live.client.connect()
+            try await running.send("GET /a HTTP/1.1\r\nHo")
+            let used = try await live.client.connect()
+            try await used.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await used.response().status == 200)
+            var resting: [TestConnection] = []
+            for _ in 0..<2 { resting.append(try await live.client.connect()) }
+            try await eventually { await live.server.connectionCount == 4 }
+
+            for _ in 0..<50 {
+                let late = try await live.client.connect()
+                try await late.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+                #expect(try await late.response().status == 200)
+                resting.append(late)
+            }
+            #expect(await live.server.connectionCount <= 4)
+            #expect(try await used.bytesToTheEnd().isEmpty)
+            try await running.send("st: h\r\n\r\n")
+            #expect(try await running.response().status == 200)
+        }
+    }
+
     @Test func `X-11: 500 connections that trickle are gone in time and hold nobody up`()
         async throws
     {

@@ -6,28 +6,21 @@ import Testing
 struct LimitTests {
     @Test func `without descriptors the listener rests, and transfers go on (X-12)`() async throws {
         try await Permits.gateways.use {
-            let home = try TemporaryDirectory()
             let origin = try ScriptedOrigin()
             let gate = Gate()
             origin.on("/file", .stall(after: 1000, of: 500_000, until: gate))
-            let ferry = RunningGateway.executable
-            let command = """
-                ulimit -n 64; exec '\(ferry)' serve --port 0 --data-directory '\(home.file("data"))' \
-                --allow-destination 127.0.0.0/8
-                """
-            let shell = try ChildProcess(
-                "/bin/sh", ["-c", command],
-                environment: ["HOME": home.path, "XDG_RUNTIME_DIR": home.path])
-            let line = try await shell.waitForLine { $0.hasPrefix("Ferry listens on http") }
-            let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) })
-            let endpoint = Endpoint.tcp(host: "127.0.0.1", port: port)
-            let client = TestClient(endpoint, token: home.token(in: "data"))
-            try await eventually { try await client.get("/readyz").status == 200 }
+            let gateway = try await NarrowGateway(descriptors: 64)
+            let (shell, client) = (gateway.process, gateway.client)
             let id = try await client.createSession().start("download", origin.url("/file"))
             _ = try await client.task(id) { $0["countOfBytesReceived"].int == 1000 }
 
             var crowd: [TestConnection] = []
-            for _ in 0..<200 { crowd.append(try await client.connect()) }
+            for _ in 0..<200 {
+                let connection = try await client.connect()
+                // The beginning of a request: those that rest would make room for others.
+                try? await connection.send("GET /v1")
+                crowd.append(connection)
+            }
             let before = try shell.processorTime()
             let begin = ContinuousClock.now
             _ = try await shell.waitForLine(on: .errors) { $0.contains("no connection could be") }
@@ -52,22 +45,10 @@ struct LimitTests {
         async throws
     {
         try await Permits.gateways.use {
-            let home = try TemporaryDirectory()
             let origin = try ScriptedOrigin()
             origin.on("/file", .fixed(200, [:], String(repeating: "x", count: 200_000)))
-            let ferry = RunningGateway.executable
-            let command = """
-                ulimit -n 256; exec '\(ferry)' serve --port 0 --data-directory '\(home.file("data"))' \
-                --allow-destination 127.0.0.0/8
-                """
-            let shell = try ChildProcess(
-                "/bin/sh", ["-c", command],
-                environment: ["HOME": home.path, "XDG_RUNTIME_DIR": home.path])
-            let line = try await shell.waitForLine { $0.hasPrefix("Ferry listens on http") }
-            let port = try #require(line.split(separator: ":").last.flatMap { UInt16($0) })
-            let client = TestClient(
-                .tcp(host: "127.0.0.1", port: port), token: home.token(in: "data"))
-            try await eventually { try await client.get("/readyz").status == 200 }
+            let gateway = try await NarrowGateway(descriptors: 256)
+            let (shell, client) = (gateway.process, gateway.client)
             let session = try await client.createSession(
                 "default", ["configuration": ["httpMaximumConnectionsPerHost": 300]])
             var crowd: [TestConnection] = []
