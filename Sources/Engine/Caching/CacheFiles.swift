@@ -32,7 +32,7 @@ struct CacheFiles {
     func content(of entry: CachedEntry, whole: Bool) async -> CachedContent? {
         let (folder, id, length) = (folder, entry.id, entry.response.length)
         do {
-            return try await threads.run { () -> CachedContent? in
+            return try await threads.runOpening { () -> CachedContent? in
                 guard let file = try folder.open(id, length: length) else { return nil }
                 guard whole else { return .file(file) }
                 return .bytes(try file.read(at: 0, count: Int(length)))
@@ -47,7 +47,7 @@ struct CacheFiles {
     func read(_ task: TaskID, _ length: Int64) async -> [UInt8]? {
         let folder = folder
         do {
-            return try await threads.run {
+            return try await threads.runOpening {
                 try ContentFile(reading: task, in: folder).read(at: 0, count: Int(length))
             }
         } catch {
@@ -59,7 +59,7 @@ struct CacheFiles {
     /// All bytes of a file without a name; nil where it cannot be read, which is logged.
     func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
         do {
-            return try await threads.run { try file.read(at: 0, count: Int(length)) }
+            return try await threads.runOpening { try file.read(at: 0, count: Int(length)) }
         } catch {
             log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
             return nil

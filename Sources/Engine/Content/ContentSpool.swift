@@ -158,7 +158,7 @@ final class ContentSpool {
         guard count > 0 else { return [] }
         // On the lane: behind the block that has it, if that is still on its way.
         let file = file
-        let head = try await files.run(on: lane) {
+        let head = try await files.runOpening(on: lane) {
             try file.read(at: offset - Int64(count), count: count)
         }
         guard head.count == count else { throw FileError("pread", code: 0) }
@@ -215,7 +215,7 @@ final class ContentSpool {
     /// - Throws: `FileError`.
     func sync() async throws {
         let file = file
-        try await files.run(on: lane) { try file.sync() }
+        try await files.runOpening(on: lane) { try file.sync() }
     }
 
     /// Returns when all that had come is on disk for good, or the disk has failed; more may come (S-13).
@@ -320,7 +320,7 @@ final class ContentSpool {
         let inMemory = queue.ranges + writers.map(\.gathered)
         let end = inMemory.lazy.map(\.lowerBound).filter { $0 > offset }.min() ?? length
         let (file, limit) = (file, min(count, Int(min(end, length) - offset)))
-        let bytes = try await files.run { try file.read(at: offset, count: limit) }
+        let bytes = try await files.runOpening { try file.read(at: offset, count: limit) }
         // A file that is shorter than it was would be read for ever.
         guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
         return bytes

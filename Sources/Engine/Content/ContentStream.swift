@@ -61,7 +61,9 @@ public final class ContentStream {
         case .file(let file):
             let offset = offset
             return try await reading {
-                let bytes = try await self.files.run { try file.read(at: offset, count: count) }
+                let bytes = try await self.files.runOpening {
+                    try file.read(at: offset, count: count)
+                }
                 guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
                 return bytes
             }

@@ -73,7 +73,8 @@ extension Gateway {
             if let file = session?.unnamedFiles[record.id] { return .file(file) }
             let (folder, id) = (parts.folder, record.id)
             do {
-                return .file(try await parts.files.run { try ContentFile(reading: id, in: folder) })
+                return .file(
+                    try await parts.files.runOpening { try ContentFile(reading: id, in: folder) })
             } catch {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
                 throw .noContent

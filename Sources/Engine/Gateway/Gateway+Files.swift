@@ -122,7 +122,7 @@ extension Gateway {
         noteUse(of: file)
         let folder = parts.folder
         do {
-            return try await parts.files.run { try ContentFile(reading: id, in: folder) }
+            return try await parts.files.runOpening { try ContentFile(reading: id, in: folder) }
         } catch {
             log.write(.error, "a staged file cannot be opened", ["error": .words("\(error)")])
             throw .noSuchFile
