@@ -123,6 +123,10 @@ struct DataFolder {
             }
             return token
         }
+        // One that is there must not be replaced because it cannot be read at the moment.
+        guard access(path, F_OK) != 0 else {
+            throw Refusal(description: "\(path) cannot be read.", code: 66)
+        }
         let token = AccessToken.make()
         try write(token.text + "\n", to: path)
         return token
