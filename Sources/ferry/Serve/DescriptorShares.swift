@@ -1,16 +1,32 @@
-/// How the descriptors that the process may have are divided, so that none is promised twice.
+/// How the descriptors that the process may have are divided: fixed shares, so that none is
+/// promised twice, and nobody has to wait for another's.
+///
+/// - An eighth of all, and 48 at least, is for the store, the loop, and names that are looked up.
+/// - Half of the rest is for attempts. Each needs up to four: a socket, two of its session's handle
+///   on the network, and a file. What running attempts leave of three of these is for connections
+///   that are kept for later ones, which are given up as soon as it is used up.
+/// - The other half is for clients: of their connections, every other one may be reading a file, or
+///   writing one. Those that wait for nothing make room for new ones.
+///
+/// One count of all in place of shares could lend more to one side; it would have to take that back
+/// from transfers that last for days, or from clients in the middle of a request.
+///
+/// Whatever needs a descriptor beyond its share, as where the whole system has none left, waits and
+/// tries again.
 struct DescriptorShares {
-    /// Attempts at a time: each takes a socket, and may take a file.
+    /// Attempts at a time.
     let attempts: Int
-    /// Connections of clients: every other one may be reading a file, or writing one.
+    /// Connections to origins, with what belongs to them.
+    let origins: Int
+    /// Connections of clients.
     let connections: Int
 
     /// - Parameter count: how many descriptors there are.
     init(of count: Int) {
-        // The store, the loop, the sessions' own, names that are looked up, and connections that origins keep open.
         let others = max(48, count / 8)
-        let rest = max(16, count - others)
-        attempts = min(16_384, rest / 4)
-        connections = (rest - 2 * (rest / 4)) * 2 / 3
+        let half = max(16, count - others) / 2
+        attempts = min(16_384, half / 4)
+        origins = half / 4 * 3
+        connections = half * 2 / 3
     }
 }

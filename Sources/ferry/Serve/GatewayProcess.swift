@@ -50,12 +50,7 @@ struct GatewayProcess {
         self.settings = settings
         self.environment = environment
         // First of all: it takes what would open other doors out of the environment.
-        let transport = CurlTransport(
-            CurlSettings(
-                egress: EgressPolicy(
-                    allowed: settings.allowedDestinations, ownAddresses: MachineAddresses.all()),
-                userAgent: "ferry/\(Ferry.version)",
-                trustedCertificates: settings.trustedCertificates))
+        let transport = CurlTransport(GatewayProcess.curlSettings(settings))
         let digests = SHADigests()
         let content = folder.contents
         try folder.refuseWithoutDatabase()
@@ -192,6 +187,16 @@ struct GatewayProcess {
             default: host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
             }
         }
+    }
+
+    private static func curlSettings(_ settings: ServeSettings) -> CurlSettings {
+        var curl = CurlSettings(
+            egress: EgressPolicy(
+                allowed: settings.allowedDestinations, ownAddresses: MachineAddresses.all()),
+            userAgent: "ferry/\(Ferry.version)",
+            trustedCertificates: settings.trustedCertificates)
+        curl.descriptors = DescriptorShares(of: descriptorCount()).origins
+        return curl
     }
 
     private static func limits() -> Engine.Gateway.Limits {
