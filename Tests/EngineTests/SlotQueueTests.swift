@@ -130,6 +130,22 @@ struct SlotQueueTests {
     }
 
     @Test @LoopActor
+    func `a session's first attempt takes more, and its last gives it back`() {
+        let budget = AttemptBudget(limit: 5, firstCost: 2)
+        let lines = (0..<3).map { Line(limit: 2, host: "h\($0).test", budget: budget) }
+        let holders = lines.enumerated().map { $1.holder($0) }
+        for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
+        #expect(lines.map(\.granted) == [[0], [1], []])
+        let second = lines[0].holder(3)
+        lines[0].queue.enter(second)
+        #expect(lines.map(\.granted) == [[0], [1], []])
+        lines[1].queue.free(holders[1].destination)
+        #expect(lines.map(\.granted) == [[0], [1], [2]])
+        lines[2].queue.free(holders[2].destination)
+        #expect(lines.map(\.granted) == [[0, 3], [1], [2]])
+    }
+
+    @Test @LoopActor
     func `a session with thousands of attempts leaves one to the first task of another`()
         async throws
     {

@@ -12,6 +12,8 @@ public final class Gateway {
     public struct Limits: Sendable {
         /// Attempts at a time, of all sessions.
         public var attempts = 4096
+        /// How many of `attempts` a session's first one stands for.
+        public var firstAttemptCost = 1
         /// How long completed tasks and their contents are kept; an acknowledged one goes at once
         /// (S-60).
         public var taskRetention = Duration.seconds(7 * 86_400)
@@ -170,7 +172,7 @@ public final class Gateway {
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
         bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
-        budget = AttemptBudget(limit: limits.attempts)
+        budget = AttemptBudget(limit: limits.attempts, firstCost: limits.firstAttemptCost)
         stagedFiles = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
         damagedSessions = contents.damagedSessions
         damagedFiles = contents.damagedFiles

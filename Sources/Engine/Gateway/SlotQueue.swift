@@ -91,7 +91,7 @@ final class SlotQueue {
         let host = HostName(origin)
         lines[host]?.taken -= 1
         takenCount -= 1
-        budget.giveBack()
+        budget.giveBack(of: self)
         pump(host)
     }
 
@@ -177,16 +177,18 @@ final class SlotQueue {
     }
 }
 
-/// How many attempts the whole gateway runs at a time: each needs a descriptor for its socket and may need
-/// one for its file.
+/// How many attempts the whole gateway runs at a time: each needs a descriptor for its socket, and
+/// may need one for its file. A session's first takes more, for what its connections need of their
+/// own.
 ///
 /// Sessions that wait have their turns. One that has many leaves some to others, who would wait as long as its slowest
-/// last: it takes no more than eight times what is left beside the last one.
+/// last: it takes no more than eight times what is left beside another session's first.
 @LoopActor
 final class AttemptBudget {
     private static let shareOfRest = 8
 
     private var left: Int
+    private let firstCost: Int
     private var waiting = Deque<SlotQueue>()
     private var isWaking = false
     /// While closed nothing is given, whatever is left.
@@ -194,22 +196,31 @@ final class AttemptBudget {
         didSet { wakeWaiters() }
     }
 
-    init(limit: Int) { left = limit }
+    /// - Parameters:
+    ///   - limit: of attempts, if no session's first took more than the others.
+    ///   - firstCost: how many attempts a session's first stands for.
+    init(limit: Int, firstCost: Int = 1) {
+        left = limit
+        self.firstCost = firstCost
+    }
 
     func take(for queue: SlotQueue) -> Bool {
         guard mayTake(queue) else { return false }
-        left -= 1
+        left -= cost(for: queue)
         return true
     }
 
+    /// What the next attempt of a session takes, or the last one that has ended gives back.
+    private func cost(for queue: SlotQueue) -> Int { queue.takenCount == 0 ? firstCost : 1 }
+
     private func mayTake(_ queue: SlotQueue) -> Bool {
-        guard left > 0, !isClosed else { return false }
+        guard left >= cost(for: queue), !isClosed else { return false }
         return queue.takenCount == 0
-            || queue.takenCount < AttemptBudget.shareOfRest * (left - 1)
+            || queue.takenCount < AttemptBudget.shareOfRest * (left - firstCost)
     }
 
-    func giveBack() {
-        left += 1
+    func giveBack(of queue: SlotQueue) {
+        left += cost(for: queue)
         wakeWaiters()
     }
 

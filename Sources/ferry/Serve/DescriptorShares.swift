@@ -2,9 +2,9 @@
 /// promised twice, and nobody has to wait for another's.
 ///
 /// - An eighth of all, and 48 at least, is for the store, the loop, and names that are looked up.
-/// - Half of the rest is for attempts. Each needs up to four: a socket, two of its session's handle
-///   on the network, and a file. What running attempts leave of three of these is for connections
-///   that are kept for later ones, which are given up as soon as it is used up.
+/// - Half of the rest is for attempts. Each needs two, a socket and a file, and a session's first
+///   two more, for its handle on the network. What running attempts leave of the half is for
+///   connections that are kept for later ones, which are given up as soon as it is used up.
 /// - The other half is for clients: of their connections, every other one may be reading a file, or
 ///   writing one. Those that wait for nothing make room for new ones.
 ///
@@ -14,8 +14,9 @@
 /// Whatever needs a descriptor beyond its share, as where the whole system has none left, waits and
 /// tries again.
 struct DescriptorShares {
-    /// Attempts at a time.
+    /// Attempts at a time; a session's first counts for `firstAttemptCost`.
     let attempts: Int
+    let firstAttemptCost = 2
     /// Connections to origins, with what belongs to them.
     let origins: Int
     /// Connections of clients.
@@ -25,8 +26,8 @@ struct DescriptorShares {
     init(of count: Int) {
         let others = max(48, count / 8)
         let half = max(16, count - others) / 2
-        attempts = min(16_384, half / 4)
-        origins = half / 4 * 3
+        attempts = min(16_384, half / 2)
+        origins = half / 2
         connections = half * 2 / 3
     }
 }

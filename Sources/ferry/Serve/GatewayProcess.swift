@@ -201,7 +201,9 @@ struct GatewayProcess {
 
     private static func limits() -> Engine.Gateway.Limits {
         var limits = Engine.Gateway.Limits()
-        limits.attempts = DescriptorShares(of: descriptorCount()).attempts
+        let shares = DescriptorShares(of: descriptorCount())
+        limits.attempts = shares.attempts
+        limits.firstAttemptCost = shares.firstAttemptCost
         return limits
     }
 
