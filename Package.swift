@@ -54,21 +54,24 @@ let package = Package(
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
         room("Diagnostics", [logging]),
-        room("Semantics"),
-        room("JSON"),
+        room("Syntax"),
+        room("Semantics", ["Syntax"]),
+        room("JSON", ["Syntax"]),
         room("Loop", ["CEvent"]),
-        room("HTTP", ["Loop", "Diagnostics", "CEvent"]),
-        room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", deque, heap]),
+        room("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
+        room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
         room("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
         room(
             "Curl",
-            ["Engine", "Semantics", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
+            ["Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
         room("PSL", ["Engine", "CPSL"]),
         room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
-        room("Sealing", ["Engine", "Semantics", crypto]),
+        room("Sealing", ["Engine", "Semantics", "Syntax", crypto]),
         .target(name: "CAssets"),
-        room("REST", ["HTTP", "Engine", "Semantics", "JSON", "Loop", "Diagnostics", "CAssets"]),
-        room("Client", ["JSON", "CCurl"]),
+        room(
+            "REST",
+            ["HTTP", "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CAssets"]),
+        room("Client", ["JSON", "Syntax", "CCurl"]),
         .executableTarget(
             name: "ferry",
             dependencies: [
@@ -80,11 +83,12 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Loop"], path: "Tests/TestSupport",
             swiftSettings: strict),
-        proof("JSONTests", ["JSON"]),
-        proof("SemanticsTests", ["Semantics", "Sealing"]),
+        proof("SyntaxTests", ["Syntax", "TestSupport"]),
+        proof("JSONTests", ["JSON", "TestSupport"]),
+        proof("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
         proof("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
         proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
-        proof("EngineTests", ["Engine", "Semantics", "Loop", "TestSupport"]),
+        proof("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "TestSupport"]),
         proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
         proof("PSLTests", ["PSL", "Engine"]),
         proof(

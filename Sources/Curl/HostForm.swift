@@ -1,5 +1,6 @@
 internal import Engine
 internal import Semantics
+internal import Syntax
 
 /// A host as libcurl gave it: a name of letters, digits, `-` and `_`, or an address.
 struct HostForm {
@@ -52,11 +53,9 @@ struct HostForm {
     }
 
     private static func isNumber(_ label: Substring) -> Bool {
-        if label.utf8.allSatisfy({ (0x30...0x39).contains($0) }) { return true }
+        if label.utf8.allSatisfy(Octets.isDigit) { return true }
         return label.hasPrefix("0x")
-            && label.utf8.dropFirst(2).allSatisfy {
-                (0x30...0x39).contains($0) || (0x61...0x66).contains($0)
-            }
+            && label.utf8.dropFirst(2).allSatisfy { Hex.value(of: $0) != nil }
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {

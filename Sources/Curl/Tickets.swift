@@ -1,9 +1,9 @@
 internal import CGSSAPI
-internal import COpenSSL
 internal import Engine
 internal import Glibc
 internal import Loop
 internal import Semantics
+internal import Syntax
 
 /// Proofs of who the gateway is, by the Kerberos ticket cache of the process (Negotiate: RFC 4559).
 ///
@@ -39,15 +39,8 @@ final class Tickets {
         var count = 0
         guard let bytes = cgssapi_first_token("HTTP@" + host, &count) else { return nil }
         defer { free(bytes) }
-        return "Negotiate " + base64(UnsafeRawBufferPointer(start: bytes, count: count))
-    }
-
-    private nonisolated static func base64(_ bytes: UnsafeRawBufferPointer) -> String {
-        // Room for the NUL that OpenSSL writes behind the text.
-        var text = [UInt8](repeating: 0, count: (bytes.count + 2) / 3 * 4 + 1)
-        let count = EVP_EncodeBlock(
-            &text, bytes.bindMemory(to: UInt8.self).baseAddress, CInt(bytes.count))
-        return String(decoding: text[..<Int(count)], as: UTF8.self)
+        return "Negotiate "
+            + Base64.standard.text(of: UnsafeRawBufferPointer(start: bytes, count: count))
     }
 }
 

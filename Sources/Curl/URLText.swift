@@ -1,4 +1,5 @@
 internal import Engine
+internal import Syntax
 
 /// A URL or a reference before it is parsed: what no parser may disagree about is checked here.
 struct URLText {
@@ -63,16 +64,12 @@ struct URLText {
         _ bytes: Substring.UTF8View
     ) -> (scheme: String?, rest: Substring.UTF8View) {
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), let first = bytes.first,
-            isLetter(first),
+            Octets.isLetter(first),
             bytes[..<colon].allSatisfy({
-                isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0)
+                Octets.isLetter($0) || Octets.isDigit($0) || "+-.".utf8.contains($0)
             })
         else { return (nil, bytes) }
         return (Substring(bytes[..<colon]).lowercased(), bytes[colon...].dropFirst())
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 
     private static func check(authority: Substring.UTF8View) throws(URLRejection) {
@@ -96,17 +93,6 @@ struct URLText {
 
     /// Bytes beyond ASCII and blanks as `%XX`.
     private static func encoded(_ bytes: Substring.UTF8View) -> String {
-        guard !bytes.allSatisfy({ $0 > 0x20 && $0 < 0x80 }) else { return String(Substring(bytes)) }
-        var result = ""
-        for byte in bytes {
-            if byte > 0x20, byte < 0x80 {
-                result.unicodeScalars.append(Unicode.Scalar(byte))
-            } else {
-                result +=
-                    "%" + String(byte >> 4, radix: 16, uppercase: true)
-                    + String(byte & 15, radix: 16, uppercase: true)
-            }
-        }
-        return result
+        PercentCoding.text(encoding: bytes) { $0 > Octets.space && $0 < 0x80 }
     }
 }

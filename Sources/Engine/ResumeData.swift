@@ -1,5 +1,6 @@
 internal import JSON
 public import Semantics
+internal import Syntax
 
 /// What a client keeps of a download that has ended early, to go on with it in another task (S-34): opaque to it,
 /// sealed, and of use to the same tenant only.

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Checks the extensions behind a chunk's size, byte by byte; what they say is ignored (RFC 9112 §7.1.1):
 ///
 /// ```
@@ -35,7 +37,7 @@ struct ChunkExtensionReader {
     }
 
     private func next(_ byte: UInt8) -> Place? {
-        let isSpace = byte == Octets.space || byte == Octets.tab
+        let isSpace = Octets.isWhitespace(byte)
         switch place {
         case .end, .beforeSemicolon:
             if byte == UInt8(ascii: ";") { return .beforeName }

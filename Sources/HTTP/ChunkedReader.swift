@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Takes the chunked transfer coding off a request body (RFC 9112 §7.1), strictly.
 struct ChunkedReader {
     enum Outcome: Equatable {
@@ -52,7 +54,7 @@ struct ChunkedReader {
             let byte = input[index]
             switch place {
             case .size(let digits):
-                if let digit = Octets.hexadecimal(byte), digits < 15 {
+                if let digit = Hex.value(of: byte), digits < 15 {
                     remaining = remaining << 4 | Int64(digit)
                     place = .size(digits: digits + 1)
                 } else if digits == 0 {

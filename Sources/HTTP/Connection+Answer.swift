@@ -1,4 +1,5 @@
 internal import Loop
+internal import Syntax
 
 /// What a connection sends.
 extension Connection {

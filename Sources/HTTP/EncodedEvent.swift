@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Syntax
 
 /// One numbered event as it goes over the wire.
 public struct EncodedEvent: Sendable, Equatable {

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// One line of a header or trailer section (RFC 9112 §5), read strictly.
 enum FieldLine {
     enum Outcome {
@@ -29,7 +31,7 @@ enum FieldLine {
         }
         let name = ByteRange(start, index)
         index += 1
-        while index < end, bytes[index] == Octets.space || bytes[index] == Octets.tab { index += 1 }
+        while index < end, Octets.isWhitespace(bytes[index]) { index += 1 }
         let valueStart = index
         while index < end, Octets.isFieldValue(bytes[index]) { index += 1 }
         guard index < end else { return .incomplete }
@@ -40,7 +42,7 @@ enum FieldLine {
         guard bytes[index + 1] == Octets.lineFeed else { return .malformed("A bare CR.") }
         var valueEnd = index
         while valueEnd > valueStart,
-            bytes[valueEnd - 1] == Octets.space || bytes[valueEnd - 1] == Octets.tab
+            Octets.isWhitespace(bytes[valueEnd - 1])
         { valueEnd -= 1 }
         return .field(
             RequestHead.Field(name: name, value: ByteRange(valueStart, valueEnd)), next: index + 2)

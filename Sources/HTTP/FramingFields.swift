@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The fields that decide where a request ends and what its connection does then (RFC 9112 §6, §7,
 /// RFC 9110 §7.2, §10.1.1). Gathered line by line, judged at the end of the header.
 struct FramingFields {
@@ -109,7 +111,7 @@ enum HostField {
     }
 
     private static func isAddressCharacter(_ byte: UInt8) -> Bool {
-        Octets.hexadecimal(byte) != nil || byte == Octets.colon || byte == UInt8(ascii: ".")
+        Hex.value(of: byte) != nil || byte == Octets.colon || byte == UInt8(ascii: ".")
     }
 
     private static func isPort(_ digits: UnsafeRawBufferPointer) -> Bool {

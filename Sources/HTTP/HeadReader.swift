@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The strict reader of request headers (RFC 9112, X-10 and X-11).
 ///
 /// Works on the bytes received so far and remembers where it stopped, line by line, so that a header

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Header fields in their order, repeats kept; names are compared without case.
 public struct HeaderFields: Sendable, Sequence, ExpressibleByDictionaryLiteral {
     /// One field.

@@ -1,4 +1,5 @@
 internal import Loop
+internal import Syntax
 
 /// One request: its header, and its body as a stream. Cheap to copy; text is made when asked for.
 public struct Request {

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A run of bytes within a request's header.
 struct ByteRange {
     var start: Int32

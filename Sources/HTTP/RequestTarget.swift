@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The request target (RFC 9112 §3.2): origin-form, absolute-form, and `*` for OPTIONS.
 enum RequestTarget {
     /// Splits the target, which the head still holds as its path, and checks what it is made of.

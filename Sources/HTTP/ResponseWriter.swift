@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Formats answers into one buffer that is used again and again.
 struct ResponseWriter {
     /// How the client will know where the body ends.
@@ -9,7 +11,7 @@ struct ResponseWriter {
         case untilClose
     }
 
-    private var date = HTTPDate()
+    private var date = DateLine()
     private(set) var bytes: [UInt8] = []
 
     init() {
@@ -25,7 +27,7 @@ struct ResponseWriter {
         append(decimal: Int64(status))
         append(StatusText.reason(status))
         date.update()
-        bytes.append(contentsOf: date.line)
+        bytes.append(contentsOf: date.bytes)
         for field in copy headers {
             append(text: field.name)
             append(": ")

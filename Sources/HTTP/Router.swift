@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Finds the route of a request: a tree of path segments, literal ones before parameters.
 public struct Router: Sendable {
     /// Why a set of routes is no router.

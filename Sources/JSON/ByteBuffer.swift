@@ -41,6 +41,14 @@ struct ByteBuffer: ~Copyable {
         append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
+    /// Appends what `write` puts into a buffer, `capacity` bytes at most; it returns their number.
+    mutating func append(
+        capacity: Int, _ write: (UnsafeMutableBufferPointer<UInt8>) -> Int
+    ) {
+        reserve(capacity)
+        count += write(UnsafeMutableBufferPointer(start: start + count, count: capacity))
+    }
+
     /// Appends a number in decimal digits.
     mutating func append(decimal number: UInt64) {
         var digits = 1

@@ -1,3 +1,5 @@
+internal import Syntax
+
 extension JSONReader {
     /// Reads a string.
     ///
@@ -109,14 +111,7 @@ extension StringToken {
         else { return nil }
         var unit: UInt16 = 0
         for place in index + 2..<index + 6 {
-            let byte = text[place]
-            let value: UInt8
-            switch byte {
-            case 0x30...0x39: value = byte - 0x30
-            case 0x41...0x46: value = byte - 0x41 + 10
-            case 0x61...0x66: value = byte - 0x61 + 10
-            default: return nil
-            }
+            guard let value = Hex.value(of: text[place]) else { return nil }
             unit = unit << 4 | UInt16(value)
         }
         return unit

@@ -1,3 +1,5 @@
+internal import Syntax
+
 extension JSONReader {
     /// Reads `true` or `false`.
     ///

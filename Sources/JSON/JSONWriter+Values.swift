@@ -1,3 +1,5 @@
+internal import Syntax
+
 extension JSONWriter {
     /// Writes a string; `"`, `\` and control characters are escaped, all else stays as it is.
     public mutating func string(_ text: String) {
@@ -61,7 +63,9 @@ extension JSONWriter {
     public mutating func base64(_ bytes: [UInt8]) {
         let next = beginValue()
         output.append(UInt8(ascii: "\""))
-        Base64.standard.append(bytes, to: &output)
+        output.append(capacity: Base64.standard.textCount(of: bytes.count)) { output in
+            bytes.withUnsafeBytes { Base64.standard.write($0, to: output) }
+        }
         output.append(UInt8(ascii: "\""))
         place = next
     }
@@ -105,8 +109,8 @@ extension JSONWriter {
             case 0x0D: output.append(UInt8(ascii: "r"))
             case let byte where byte < 0x20:
                 output.append("u00")
-                output.append(UInt8(ascii: "0") + byte >> 4)
-                output.append(byte & 15 < 10 ? 0x30 + byte & 15 : 0x61 + byte & 15 - 10)
+                output.append(Hex.digit(byte >> 4))
+                output.append(Hex.digit(byte))
             case let byte: output.append(byte)
             }
             let next = StringMarks.first(in: text, from: mark + 1).index

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Instants as text, as RFC 3339 writes them, and as milliseconds since 1970-01-01T00:00:00Z.
 ///
 /// Dates are those of the proleptic Gregorian calendar; every day has 86,400 seconds.
@@ -42,8 +44,8 @@ public enum RFC3339 {
             output.append(UInt8(ascii: end))
         }
         put(date.year, unit: 1000, then: "-")
-        put(date.month, unit: 10, then: "-")
-        put(date.day, unit: 10, then: "T")
+        put(Int64(date.month), unit: 10, then: "-")
+        put(Int64(date.day), unit: 10, then: "T")
         put(ofDay / 3_600_000, unit: 10, then: ":")
         put(ofDay / 60_000 % 60, unit: 10, then: ":")
         put(ofDay / 1000 % 60, unit: 10, then: ".")
@@ -80,9 +82,9 @@ private struct DateTimeReader {
     private mutating func date() -> CivilDate? {
         guard let year = number(4, in: 1...9999), take("-"),
             let month = number(2, in: 1...12), take("-"),
-            let day = number(2, in: 1...CivilDate.lastDay(ofMonth: month, year: year))
+            let day = number(2, in: 1...31)
         else { return nil }
-        return CivilDate(year: year, month: month, day: day)
+        return CivilDate(year: year, month: Int(month), day: Int(day))
     }
 
     /// The milliseconds of a second's fraction, 0 when there is none.
@@ -118,7 +120,7 @@ private struct DateTimeReader {
     }
 
     private mutating func digit() -> Int64? {
-        guard index < text.count, (0x30...0x39).contains(text[index]) else { return nil }
+        guard index < text.count, Octets.isDigit(text[index]) else { return nil }
         defer { index += 1 }
         return Int64(text[index] - 0x30)
     }

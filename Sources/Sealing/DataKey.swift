@@ -1,4 +1,5 @@
 internal import Crypto
+internal import Syntax
 
 /// The gateway's 256-bit key for what is sealed at rest. Never shown, never logged: its description
 /// and its mirror tell nothing.
@@ -17,16 +18,7 @@ public struct DataKey: Equatable, Sendable {
     /// A key from 64 hexadecimal digits of either case, as `openssl rand -hex 32` prints them; nil
     /// for anything else.
     public init?(hexadecimal text: String) {
-        let digits = Array(text.utf8)
-        guard digits.count == 2 * Self.byteCount else { return nil }
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(Self.byteCount)
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = Self.value(of: digits[index]),
-                let low = Self.value(of: digits[index + 1])
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
+        guard let bytes = Hex.bytes(of: text), bytes.count == Self.byteCount else { return nil }
         self.bytes = bytes
     }
 
@@ -49,15 +41,6 @@ public struct DataKey: Equatable, Sendable {
         if try file.make(key) { return key }
         guard let other = try file.load() else { throw .vanished(path: path) }
         return other
-    }
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }
 

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The algorithms that contents are verified with (RFC 9530 §5).
 public enum DigestAlgorithm: String, CaseIterable, Sendable {
     case sha256 = "sha-256"
@@ -38,7 +40,9 @@ public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
         guard value.utf8.count >= 2, value.hasPrefix(":"), value.hasSuffix(":") else {
             throw .malformed
         }
-        guard let bytes = Base64.decode(value.dropFirst().dropLast()) else { throw .invalidBase64 }
+        guard let bytes = Base64.standard.bytes(of: String(value.dropFirst().dropLast())) else {
+            throw .invalidBase64
+        }
         guard let digest = ContentDigest(algorithm: algorithm, bytes: bytes) else {
             throw .wrongLength(expected: algorithm.byteCount, actual: bytes.count)
         }
@@ -61,7 +65,7 @@ public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The text that `init(parsing:)` reads.
-    public var description: String { "\(algorithm.rawValue)=:\(Base64.encode(bytes)):" }
+    public var description: String { "\(algorithm.rawValue)=:\(Base64.standard.text(of: bytes)):" }
 
     /// What is wrong with a digest's text.
     public enum SyntaxError: Error, Hashable, Sendable {
@@ -84,44 +88,5 @@ public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
                 "The digest has \(actual) bytes where its algorithm makes \(expected)."
             }
         }
-    }
-}
-
-/// Base64 with padding (RFC 4648 §4), strict: no white space, and the bits that are left over must be zero.
-enum Base64 {
-    private static let alphabet = Array(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
-    static func encode(_ bytes: [UInt8]) -> String {
-        var text: [UInt8] = []
-        for start in stride(from: 0, to: bytes.count, by: 3) {
-            let group = bytes[start..<min(start + 3, bytes.count)]
-            let bits = group.reduce(0) { $0 << 8 | Int($1) } << (8 * (3 - group.count))
-            for place in 0..<4 {
-                text.append(
-                    place <= group.count
-                        ? alphabet[bits >> (18 - 6 * place) & 63] : UInt8(ascii: "="))
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
-    }
-
-    static func decode(_ text: Substring) -> [UInt8]? {
-        let padding = text.utf8.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-        guard text.utf8.count % 4 == 0, padding <= 2 else { return nil }
-        var bytes: [UInt8] = []
-        var bits = 0
-        var bitCount = 0
-        for byte in text.utf8.dropLast(padding) {
-            guard let digit = alphabet.firstIndex(of: byte) else { return nil }
-            bits = bits << 6 | digit
-            bitCount += 6
-            if bitCount >= 8 {
-                bitCount -= 8
-                bytes.append(UInt8(bits >> bitCount & 255))
-                bits &= (1 << bitCount) - 1
-            }
-        }
-        return bits == 0 ? bytes : nil
     }
 }

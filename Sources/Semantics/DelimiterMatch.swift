@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// How far bytes of a multipart body are the line that divides two parts (RFC 2046 §5.1.1): a line break, two hyphens and
 /// the boundary, which are the *dash-boundary* here, perhaps blanks, a line break; two more hyphens end the whole.
 ///
@@ -54,7 +56,7 @@ struct DelimiterMatch: Equatable, Sendable {
         case (.padding, lineFeed), (.lastLineFeed, lineFeed): return .begins
         case (.padding, carriageReturn): state = .lastLineFeed
         case (.padding(0), hyphen): state = .secondHyphen
-        case (.padding(let count), _) where FieldSyntax.isSpace(byte) && count < Self.paddingLimit:
+        case (.padding(let count), _) where Octets.isWhitespace(byte) && count < Self.paddingLimit:
             state = .padding(count + 1)
         case (.secondHyphen, hyphen): return .closes
         default: return .fails

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// An entity tag (RFC 9110 §8.8.3).
 public struct EntityTag: Hashable, Sendable, LosslessStringConvertible {
     /// Whether it stands for equal meaning only, and not for equal bytes: `W/"…"`.
@@ -61,7 +63,7 @@ public enum EntityTagCondition: Hashable, Sendable {
         var rest = text.utf8[...]
         var isSeparated = true
         while let byte = rest.first {
-            if byte == UInt8(ascii: ",") || FieldSyntax.isSpace(byte) {
+            if byte == UInt8(ascii: ",") || Octets.isWhitespace(byte) {
                 isSeparated = isSeparated || byte == UInt8(ascii: ",")
                 rest.removeFirst()
             } else {

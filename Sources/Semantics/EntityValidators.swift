@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// What tells whether two responses carry parts of the same bytes: the strong validators of one (RFC 9110 §8.8).
 public struct EntityValidators: Hashable, Sendable {
     /// The `ETag`, only where it is strong.

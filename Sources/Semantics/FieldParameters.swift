@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A field value with parameters, such as `text/html; charset="utf-8"` (RFC 9110 §5.6.6).
 ///
 /// Reads what origins send: it stops at the first thing that it does not understand and keeps what came before.
@@ -22,13 +24,13 @@ struct FieldParameters {
         var rest: Substring.UTF8View
 
         mutating func next() -> (name: String, value: String)? {
-            while let byte = rest.first, byte == UInt8(ascii: ";") || FieldSyntax.isSpace(byte) {
+            while let byte = rest.first, byte == UInt8(ascii: ";") || Octets.isWhitespace(byte) {
                 rest.removeFirst()
             }
-            let name = take(while: FieldSyntax.isTokenByte)
-            _ = take(while: FieldSyntax.isSpace)
+            let name = take(while: Octets.isToken)
+            _ = take(while: Octets.isWhitespace)
             guard !name.isEmpty, rest.popFirst() == UInt8(ascii: "=") else { return nil }
-            _ = take(while: FieldSyntax.isSpace)
+            _ = take(while: Octets.isWhitespace)
             guard rest.first == UInt8(ascii: "\"") else {
                 // Not only tokens: origins write names with blanks and letters of all kinds, without quotes.
                 let value = take { $0 != UInt8(ascii: ";") }

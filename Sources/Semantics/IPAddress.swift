@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// An address of the internet protocol, version 4 or 6.
 public enum IPAddress: Hashable, Sendable {
     /// The four bytes as a number: 127.0.0.1 is `0x7f00_0001`.
@@ -116,7 +118,7 @@ extension IPAddress: LosslessStringConvertible {
                 groups.append(UInt16(truncatingIfNeeded: number))
             } else {
                 guard (1...4).contains(part.utf8.count),
-                    part.utf8.allSatisfy({ FieldSyntax.hexValue($0) != nil }),
+                    part.utf8.allSatisfy({ Hex.value(of: $0) != nil }),
                     let group = UInt16(part, radix: 16)
                 else { return nil }
                 groups.append(group)
@@ -135,7 +137,7 @@ extension IPAddress: LosslessStringConvertible {
         } else if digits.count > 1, digits.hasPrefix("0") {
             radix = 8
         }
-        guard digits.utf8.allSatisfy({ FieldSyntax.hexValue($0) != nil }) else { return nil }
+        guard digits.utf8.allSatisfy({ Hex.value(of: $0) != nil }) else { return nil }
         return UInt64(digits, radix: radix)
     }
 

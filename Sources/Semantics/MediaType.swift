@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// What a `Content-Type` tells (RFC 9110 §8.3.1), as NSURLResponse shows it.
 public struct MediaType: Hashable, Sendable {
     /// Type and subtype in lower case, such as `text/html`.
@@ -12,8 +14,8 @@ public struct MediaType: Hashable, Sendable {
         let bytes = field.value.utf8
         guard let slash = bytes.firstIndex(of: UInt8(ascii: "/")) else { return nil }
         let parts = (bytes[..<slash], bytes[slash...].dropFirst())
-        guard !parts.0.isEmpty, !parts.1.isEmpty, parts.0.allSatisfy(FieldSyntax.isTokenByte),
-            parts.1.allSatisfy(FieldSyntax.isTokenByte)
+        guard !parts.0.isEmpty, !parts.1.isEmpty, parts.0.allSatisfy(Octets.isToken),
+            parts.1.allSatisfy(Octets.isToken)
         else { return nil }
         self.mimeType = field.value.asciiLowercased
         self.textEncodingName = field["charset"].flatMap {

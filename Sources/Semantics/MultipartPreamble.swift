@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// What stands before the first part of a multipart body: lines that count for nothing (RFC 2046 §5.1.1).
 ///
 /// The first delimiter tells how the server writes it: by the standard with two hyphens before the boundary, or, where
@@ -47,7 +49,7 @@ struct MultipartPreamble: Sendable {
         }
         defer { line.removeAll(keepingCapacity: true) }
         if line.last == UInt8(ascii: "\r") { line.removeLast() }
-        while let last = line.last, FieldSyntax.isSpace(last) { line.removeLast() }
+        while let last = line.last, Octets.isWhitespace(last) { line.removeLast() }
         if let dashBoundary = dashBoundaries.first(where: { $0 == line }) {
             return .begins(dashBoundary: dashBoundary)
         }

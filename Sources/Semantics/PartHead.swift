@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The header fields of one part of a multipart body, as they arrive (RFC 2046 §5.1; RFC 822's syntax).
 struct PartHead: Sendable {
     /// What a byte has made of it.
@@ -40,7 +42,7 @@ struct PartHead: Sendable {
         guard !HeaderRules.containsControl(text) else {
             return .malformed("A part's header has a control character.")
         }
-        if FieldSyntax.isSpace(line[0]) {
+        if Octets.isWhitespace(line[0]) {
             // A folded line goes on with the value of the one before.
             guard let field = fields.popLast() else {
                 return .malformed("A part's head begins with a blank.")

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// `Retry-After`: how long a server asks to be left alone (RFC 9110 §10.2.3).
 public enum RetryAfter {
     /// The longest wait that is read, in seconds: about 68 years, as RFC 9111 §1.2.2 does with what is longer.

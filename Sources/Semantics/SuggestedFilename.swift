@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The name that a response suggests for its content (NSURLResponse.suggestedFilename).
 ///
 /// <https://developer.apple.com/documentation/foundation/urlresponse/suggestedfilename>
@@ -54,7 +56,7 @@ public enum SuggestedFilename {
     /// RFC 8187 §3.2: `charset'language'percent-encoded`.
     private static func extendedValue(_ text: String) -> String? {
         let parts = text.split(separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, let bytes = FieldSyntax.percentDecoded(parts[2]) else { return nil }
+        guard parts.count == 3, let bytes = PercentCoding.bytes(of: parts[2]) else { return nil }
         return switch parts[0].asciiLowercased {
         case "utf-8": String(validating: bytes, as: UTF8.self)
         case "iso-8859-1": String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
@@ -67,7 +69,7 @@ public enum SuggestedFilename {
             let last = path.utf8.split(separator: UInt8(ascii: "/")).last.map({ Substring($0) }),
             last.utf8.count <= FieldSyntax.byteLimit
         else { return nil }
-        let decoded = FieldSyntax.percentDecoded(last).flatMap {
+        let decoded = PercentCoding.bytes(of: last).flatMap {
             String(validating: $0, as: UTF8.self)
         }
         return sanitized(decoded ?? String(last))

@@ -1,5 +1,6 @@
 import Loop
 import Semantics
+import Syntax
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import TestSupport
 import JSON
 import Testing
 
@@ -74,7 +75,7 @@ struct NumberTests {
 
     @Test
     func `ten thousand random spellings are read as the standard library reads them`() throws {
-        var generator = SeededGenerator(state: 7)
+        var generator = SeededGenerator(7)
         for _ in 0..<10_000 {
             var text = Bool.random(using: &generator) ? "-" : ""
             text += String(

@@ -1,3 +1,4 @@
+import TestSupport
 import JSON
 import Testing
 
@@ -98,7 +99,7 @@ struct RFC3339Tests {
 
     @Test
     func `random instants come back`() {
-        var generator = SeededGenerator(state: 5)
+        var generator = SeededGenerator(5)
         for _ in 0..<10_000 {
             let instant = Int64.random(in: RFC3339.range, using: &generator)
             #expect(RFC3339.milliseconds(RFC3339.text(milliseconds: instant)) == instant)

@@ -1,3 +1,4 @@
+import TestSupport
 import JSON
 import Testing
 
@@ -63,7 +64,7 @@ struct RoundTripTests {
 
     @Test(arguments: 0..<20)
     func `what is written is read back the same, on one line`(seed: UInt64) throws {
-        var generator = SeededGenerator(state: seed)
+        var generator = SeededGenerator(seed)
         for _ in 0..<30 {
             let tree = RoundTripTests.tree(6, &generator)
             var json = JSONWriter()
@@ -82,7 +83,7 @@ struct RoundTripTests {
     func `damaged text is read or refused the same, read or skipped, and stops nothing`(
         seed: UInt64
     ) throws {
-        var generator = SeededGenerator(state: 1000 + seed)
+        var generator = SeededGenerator(1000 + seed)
         var json = JSONWriter()
         json.array { json in
             for _ in 0..<3 { json.value(RoundTripTests.tree(4, &generator)) }
@@ -119,7 +120,7 @@ struct RoundTripTests {
 
     @Test
     func `a random double is read back bit by bit`() throws {
-        var generator = SeededGenerator(state: 3)
+        var generator = SeededGenerator(3)
         for _ in 0..<10_000 {
             let number = Double(bitPattern: generator.next())
             guard number.isFinite else { continue }

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Semantics
+import Semantics
 
 struct ContentDigestTests {
     /// SHA-256 and SHA-512 of no bytes at all (FIPS 180-4).
@@ -51,23 +51,6 @@ struct ContentDigestTests {
         #expect(throws: ContentDigest.SyntaxError.malformed) { try ContentDigest.list(parsing: "") }
         #expect(throws: ContentDigest.SyntaxError.malformed) {
             try ContentDigest.list(parsing: "\(Self.empty256),")
-        }
-    }
-
-    @Test(arguments: [
-        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
-        ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
-    ])
-    func `base64 is that of RFC 4648, section 10`(plain: String, coded: String) {
-        #expect(Base64.encode(Array(plain.utf8)) == coded)
-        #expect(Base64.decode(coded[...]) == Array(plain.utf8))
-    }
-
-    @Test func `every byte in every place survives base64`() {
-        for byte in UInt8.min...UInt8.max {
-            for bytes in [[byte], [0xa5, byte], [0xa5, 0x5a, byte]] {
-                #expect(Base64.decode(Base64.encode(bytes)[...]) == bytes)
-            }
         }
     }
 }

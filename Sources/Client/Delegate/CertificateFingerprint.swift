@@ -1,4 +1,4 @@
-internal import JSON
+internal import Syntax
 
 /// The SHA-256 of a certificate, as the wire has it and as people compare it.
 public struct CertificateFingerprint: Equatable, Sendable {
@@ -20,11 +20,7 @@ public struct CertificateFingerprint: Equatable, Sendable {
         if text.hasPrefix(prefix), text.hasSuffix(":"), text.count > prefix.count {
             return Base64.standard.bytes(of: String(text.dropFirst(prefix.count).dropLast()))
         }
-        let digits = text.filter { $0 != ":" }.compactMap(\.hexDigitValue)
-        guard digits.count == 64, text.allSatisfy({ $0 == ":" || $0.isHexDigit }) else {
-            return nil
-        }
-        return stride(from: 0, to: 64, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+        return Hex.bytes(of: text.filter { $0 != ":" })
     }
 
     /// `sha-256=:BASE64:` (RFC 9530's form).
@@ -32,9 +28,7 @@ public struct CertificateFingerprint: Equatable, Sendable {
 
     /// Two lines of 16 hexadecimal pairs, as other programs show fingerprints.
     public var lines: [String] {
-        let pairs = bytes.map { byte in
-            (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-        }
+        let pairs = bytes.map { Hex.text(of: [$0], uppercase: true) }
         return [pairs.prefix(16), pairs.suffix(16)].map { $0.joined(separator: ":") }
     }
 }

@@ -1,4 +1,5 @@
 public import JSON
+internal import Syntax
 
 /// An answer to a decision (api.md, Decisions). Holds secrets: it goes to the gateway and nowhere
 /// else.

@@ -1,4 +1,5 @@
 internal import JSON
+internal import Syntax
 
 /// How hard a client tries where a failure may pass: a cut connection, a gateway that starts anew.
 struct Persistence: Sendable {
@@ -57,9 +58,6 @@ extension GatewayClient {
 
     /// 128 random bits in hexadecimal.
     private static func randomKey() -> String {
-        (0..<2).map { _ in
-            let digits = String(UInt64.random(in: 0...UInt64.max), radix: 16)
-            return String(repeating: "0", count: 16 - digits.count) + digits
-        }.joined()
+        Hex.text(of: (0..<16).map { _ in UInt8.random(in: .min ... .max) })
     }
 }

@@ -1,6 +1,7 @@
 internal import COpenSSL
 internal import Glibc
 internal import Semantics
+internal import Syntax
 
 /// Certificates of OpenSSL's as records (RFC 5280).
 ///
@@ -80,7 +81,7 @@ enum CertificateReader {
     private static func serialNumber(of certificate: OpaquePointer) -> String {
         guard let number = X509_get0_serialNumber(certificate) else { return "" }
         let sign = ASN1_STRING_type(number) & V_ASN1_NEG != 0 ? "-" : ""
-        let digits = bytes(of: number).prefix(64).map { hex($0) }.joined()
+        let digits = Hex.text(of: bytes(of: number).prefix(64), uppercase: true)
         return sign + (digits.isEmpty ? "00" : digits)
     }
 
@@ -120,15 +121,10 @@ enum CertificateReader {
             if (0x21...0x7e).contains(byte), byte != UInt8(ascii: "\\") {
                 result.unicodeScalars.append(Unicode.Scalar(byte))
             } else {
-                result += "\\" + hex(byte)
+                result += "\\" + Hex.text(of: [byte], uppercase: true)
             }
         }
         return String(result.prefix(nameLimit))
-    }
-
-    private static func hex(_ byte: UInt8) -> String {
-        let digits = String(byte, radix: 16, uppercase: true)
-        return byte < 16 ? "0" + digits : digits
     }
 
     private static func bytes(of string: UnsafePointer<ASN1_STRING>) -> UnsafeBufferPointer<UInt8> {

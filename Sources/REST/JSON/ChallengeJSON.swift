@@ -1,5 +1,6 @@
 internal import JSON
 internal import Semantics
+internal import Syntax
 
 extension Challenge {
     /// The challenge as its event tells it (S-65): nothing in it is secret.

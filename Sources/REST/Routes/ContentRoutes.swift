@@ -3,6 +3,7 @@ internal import HTTP
 internal import JSON
 internal import Loop
 internal import Semantics
+internal import Syntax
 
 extension Service {
     /// A task's content: whole or a part, or followed while it grows (S-41, S-60).
@@ -94,19 +95,7 @@ enum ContentDisposition {
             $0.isASCII && $0.value >= 0x20 && $0 != "\"" && $0 != "\\" && $0 != "%"
         }
         if plain { return "attachment; filename=\"\(name)\"" }
-        var encoded = ""
-        for byte in name.utf8 {
-            let scalar = Unicode.Scalar(byte)
-            if attributeCharacters.contains(scalar) {
-                encoded.unicodeScalars.append(scalar)
-            } else {
-                encoded += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
-            }
-        }
+        let encoded = PercentCoding.text(encoding: name.utf8, keeping: Octets.isAttribute)
         return "attachment; filename*=UTF-8''\(encoded)"
     }
-
-    /// RFC 8187 §3.2.1: what stands for itself.
-    private static let attributeCharacters = Set(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!#$&+-.^_`|~".unicodeScalars)
 }

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// One challenge of a `WWW-Authenticate` or `Proxy-Authenticate` value (RFC 9110 §11.3).
 struct AuthenticateChallenge: Equatable {
     /// As it came, in any case of letters.
@@ -39,8 +41,8 @@ struct AuthenticateField {
     private mutating func readElement() {
         skipSpace()
         guard rest.first != UInt8(ascii: ",") else { return }
-        let word = take(while: FieldSyntax.isTokenByte)
-        let space = take(while: FieldSyntax.isSpace)
+        let word = take(while: Octets.isToken)
+        let space = take(while: Octets.isWhitespace)
         switch rest.first {
         case _ where word.isEmpty: isOpen = false
         case UInt8(ascii: "="): readParameter(named: word)
@@ -66,7 +68,7 @@ struct AuthenticateField {
             if rest.isEmpty || rest.first == UInt8(ascii: ",") { return }
             rest = start
         }
-        let name = take(while: FieldSyntax.isTokenByte)
+        let name = take(while: Octets.isToken)
         skipSpace()
         if !name.isEmpty, rest.first == UInt8(ascii: "=") { readParameter(named: name) }
     }
@@ -100,7 +102,7 @@ struct AuthenticateField {
         if !rest.isEmpty { rest.removeFirst() }
     }
 
-    private mutating func skipSpace() { _ = take(while: FieldSyntax.isSpace) }
+    private mutating func skipSpace() { _ = take(while: Octets.isWhitespace) }
 
     private mutating func take(while isWanted: (UInt8) -> Bool) -> Substring.UTF8View {
         let taken = rest.prefix(while: isWanted)

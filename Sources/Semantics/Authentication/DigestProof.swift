@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A client's answer to a Digest challenge for one request (RFC 7616 §3.4; RFC 2069 where the server counts nothing).
 public struct DigestProof: Sendable {
     /// What hashes the parts.
@@ -62,12 +64,12 @@ public struct DigestProof: Sendable {
         hash: (HashFunction, [UInt8]) -> [UInt8]
     ) -> String {
         func digest(_ parts: String...) -> String {
-            hexadecimal(hash(challenge.algorithm.hash, Array(parts.joined(separator: ":").utf8)))
+            Hex.text(of: hash(challenge.algorithm.hash, Array(parts.joined(separator: ":").utf8)))
         }
         var secret = digest(user, challenge.realm, password)
         if challenge.algorithm.isOfSession { secret = digest(secret, challenge.nonce, clientNonce) }
         let request = digest(method, uri)
-        let digits = hexadecimal((0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) })
+        let digits = Hex.text(of: (0..<4).map { UInt8(truncatingIfNeeded: count >> (24 - 8 * $0)) })
         let response =
             challenge.countsRequests
             ? digest(secret, challenge.nonce, digits, clientNonce, "auth", request)
@@ -95,19 +97,7 @@ public struct DigestProof: Sendable {
             return "username=\(quoted(user))"
         }
         return "username*=UTF-8''"
-            + user.utf8.reduce(into: "") { text, byte in
-                if isAttributeByte(byte) {
-                    text.unicodeScalars.append(Unicode.Scalar(byte))
-                } else {
-                    text += "%" + hexadecimal([byte]).uppercased()
-                }
-            }
-    }
-
-    /// RFC 8187 §3.2.1: `attr-char`.
-    private func isAttributeByte(_ byte: UInt8) -> Bool {
-        FieldSyntax.isTokenByte(byte)
-            && ![UInt8(ascii: "*"), UInt8(ascii: "'"), UInt8(ascii: "%")].contains(byte)
+            + PercentCoding.text(encoding: user.utf8, keeping: Octets.isAttribute)
     }
 
     /// RFC 9110 §5.6.4.
@@ -120,11 +110,5 @@ public struct DigestProof: Sendable {
             bytes.append(byte)
         }
         return String(decoding: bytes + [UInt8(ascii: "\"")], as: UTF8.self)
-    }
-
-    private func hexadecimal(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 }

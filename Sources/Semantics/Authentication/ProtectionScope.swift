@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The part of a server, or of a proxy, in which a credential that was accepted is sent without being asked for (S-83).
 public struct ProtectionScope: Hashable, Sendable {
     /// What paths begin with; empty for every path.
@@ -50,7 +52,7 @@ public struct ProtectionScope: Hashable, Sendable {
     }
 
     private static func hasHiddenSteps(_ path: String) -> Bool {
-        let bytes = FieldSyntax.percentDecoded(path) ?? Array(path.utf8)
+        let bytes = PercentCoding.bytes(of: path) ?? Array(path.utf8)
         let segments = bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         return segments.contains { $0.elementsEqual(".".utf8) || $0.elementsEqual("..".utf8) }
     }

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// The directives of `Cache-Control`, of a request or a response (RFC 9111 §5.2).
 ///
 /// Reads what origins send: a directive that is malformed is kept and marked, so that a restriction still restricts and
@@ -92,12 +94,12 @@ public struct CacheControl: Hashable, Sendable {
         var rest: Substring.UTF8View
 
         mutating func next() -> Directive? {
-            while let byte = rest.first, byte == UInt8(ascii: ",") || FieldSyntax.isSpace(byte) {
+            while let byte = rest.first, byte == UInt8(ascii: ",") || Octets.isWhitespace(byte) {
                 rest.removeFirst()
             }
             guard !rest.isEmpty else { return nil }
-            let name = take(while: FieldSyntax.isTokenByte).asciiLowercased
-            let hasBlankBefore = !take(while: FieldSyntax.isSpace).isEmpty
+            let name = take(while: Octets.isToken).asciiLowercased
+            let hasBlankBefore = !take(while: Octets.isWhitespace).isEmpty
             guard rest.first == UInt8(ascii: "=") else {
                 let hasMore = !skipToComma()
                 return Directive(
@@ -129,7 +131,7 @@ public struct CacheControl: Hashable, Sendable {
                     _ = FieldSyntax.takeQuoted(from: &rest)
                     isClean = false
                 } else {
-                    isClean = isClean && FieldSyntax.isSpace(byte)
+                    isClean = isClean && Octets.isWhitespace(byte)
                     rest.removeFirst()
                 }
             }

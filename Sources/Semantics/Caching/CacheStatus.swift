@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// NSURLSessionTaskMetrics.ResourceFetchType: where what a transaction delivered came from.
 ///
 /// A response that the origin confirmed is two transactions: `networkLoad` with the 304, then `localCache`.
@@ -87,16 +89,13 @@ extension CacheStatus: CustomStringConvertible {
 
     /// A token where it is one, else a string of its ASCII.
     private static func item(_ text: String) -> String {
-        let startsToken = text.utf8.first.map { $0 == UInt8(ascii: "*") || isLetter($0) } ?? false
+        let startsToken =
+            text.utf8.first.map { $0 == UInt8(ascii: "*") || Octets.isLetter($0) } ?? false
         if startsToken, FieldSyntax.isToken(text) { return text }
         let escaped = text.unicodeScalars.filter { (0x20...0x7e).contains($0.value) }.map {
             $0 == "\"" || $0 == "\\" ? "\\\($0)" : "\($0)"
         }
         return "\"" + escaped.joined() + "\""
-    }
-
-    private static func isLetter(_ byte: UInt8) -> Bool {
-        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
     }
 }
 

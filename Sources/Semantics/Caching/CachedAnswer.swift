@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A response that the cache gives: its head, and which of the kept bytes are its content.
 public struct CachedAnswer: Equatable, Sendable {
     /// Whose content it is; nil for an answer that has none and is the cache's own.

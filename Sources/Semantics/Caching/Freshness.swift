@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// How old a stored response is, and how long it may be used (RFC 9111 §4.2).
 extension StoredResponse {
     /// The age at an instant, in milliseconds, at least 0 (§4.2.3).

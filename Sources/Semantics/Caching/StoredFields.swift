@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Which header fields of a response are kept with it, and which a newer response may change (RFC 9111 §3.1, §3.2).
 enum StoredFields {
     /// What is kept of a response that is stored: all but what belongs to its connection or its proxy, and what `no-cache`

@@ -1,3 +1,5 @@
+public import Syntax
+
 /// What a cache keeps of a response beside its content (RFC 9111 §3).
 public struct StoredResponse: Equatable, Sendable {
     /// Unique in the cache; names the content that is kept with it.

@@ -1,3 +1,5 @@
+public import Syntax
+
 extension HTTPDate {
     /// Reads the date of an `Expires` attribute by the algorithm of RFC 6265bis §5.1.1.
     ///
@@ -15,7 +17,7 @@ extension HTTPDate {
                 time = read
             } else if day == nil, let read = Self.number(token, digits: 1...2) {
                 day = read
-            } else if month == nil, let read = Self.month(token) {
+            } else if month == nil, let read = HTTPDate.month(beginning: token) {
                 month = read
             } else if year == nil, let read = Self.number(token, digits: 2...4) {
                 year = read
@@ -28,7 +30,7 @@ extension HTTPDate {
         default: break
         }
         guard year >= 1601, time.hour <= 23, time.minute <= 59, time.second <= 59,
-            let civil = CivilDay(year: year, month: month, day: Int(day))
+            let civil = CivilDate(year: year, month: month, day: Int(day))
         else { return nil }
         self.init(
             secondsSince1970: civil.daysSince1970 * 86_400 + time.hour * 3600 + time.minute * 60
@@ -57,7 +59,7 @@ extension HTTPDate {
     /// Steps behind digits and a colon; false where there is no colon.
     private static func skipField<Bytes: Collection<UInt8>>(_ rest: inout Bytes) -> Bool
     where Bytes.SubSequence == Bytes {
-        rest = rest.drop(while: FieldSyntax.isDigit)
+        rest = rest.drop(while: Octets.isDigit)
         guard rest.first == UInt8(ascii: ":") else { return false }
         rest = rest.dropFirst()
         return true
@@ -70,22 +72,11 @@ extension HTTPDate {
         var value: Int64 = 0
         var count = 0
         for byte in token {
-            guard FieldSyntax.isDigit(byte) else { break }
+            guard Octets.isDigit(byte) else { break }
             count += 1
             guard count <= digits.upperBound else { return nil }
             value = value * 10 + Int64(byte - UInt8(ascii: "0"))
         }
         return count >= digits.lowerBound ? value : nil
     }
-
-    /// 1…12, by the first three letters.
-    private static func month(_ token: some Collection<UInt8>) -> Int? {
-        let letters = token.prefix(3).map { $0 | 0x20 }
-        guard token.prefix(3).allSatisfy({ $0 >= 0x40 }) else { return nil }
-        return monthStarts.firstIndex { $0.elementsEqual(letters) }.map { $0 + 1 }
-    }
-
-    private static let monthStarts: [String.UTF8View] = [
-        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
-    ].map(\.utf8)
 }

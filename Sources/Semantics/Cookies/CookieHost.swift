@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A host as cookies see it: canonical, and without its port (RFC 6265bis §5.1.2).
 public struct CookieHost: Hashable, Sendable {
     /// In lower case, A-labels; an address in its canonical text, with its zone behind `%`.
@@ -82,8 +84,8 @@ extension String {
         var label = utf8[...]
         if label.last == UInt8(ascii: ".") { label.removeLast() }
         if let dot = label.lastIndex(of: UInt8(ascii: ".")) { label = label[dot...].dropFirst() }
-        guard let first = label.first, FieldSyntax.isDigit(first) else { return false }
-        return label.allSatisfy(FieldSyntax.isDigit)
+        guard let first = label.first, Octets.isDigit(first) else { return false }
+        return label.allSatisfy(Octets.isDigit)
             || IPAddress(anySpelling: String(Substring(label))) != nil
     }
 

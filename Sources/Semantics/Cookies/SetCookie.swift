@@ -1,3 +1,5 @@
+public import Syntax
+
 /// What a `Set-Cookie` field says (RFC 6265bis §5.6), before anybody asks who may say it.
 ///
 /// More is read than servers may write: the algorithm is that of §5.6, octet by octet. Of an attribute that repeats,

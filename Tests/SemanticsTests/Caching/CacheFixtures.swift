@@ -1,3 +1,5 @@
+import Syntax
+
 @testable import Semantics
 
 extension Timestamp {

@@ -1,3 +1,5 @@
+import Syntax
+import TestSupport
 import Testing
 
 @testable import Semantics
