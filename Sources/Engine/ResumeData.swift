@@ -12,10 +12,9 @@ struct ResumeData: Equatable, Sendable {
 
     private static let version: Int64 = 1
 
-    /// The blob: base64url (RFC 4648 §5) without padding.
+    /// The blob: see `SealedResumeData`.
     func sealed(by sealer: any Sealer, for tenant: TenantID) throws(SealError) -> String {
-        let sealed = try sealer.seal(json, for: .resumeData(of: tenant))
-        return Base64.url.text(of: sealed)
+        try SealedResumeData.text(sealing: json, by: sealer, for: tenant)
     }
 
     /// Reads a blob; nil where it is damaged, or another tenant's, or another gateway's.
@@ -23,9 +22,9 @@ struct ResumeData: Equatable, Sendable {
         _ blob: String, openedBy sealer: any Sealer, for tenant: TenantID,
         parse: (String) throws(URLRejection) -> WebURL
     ) {
-        guard let sealed = Base64.url.bytes(of: blob) else { return nil }
         do {
-            let json = try sealer.open(sealed, for: .resumeData(of: tenant))
+            guard let json = try SealedResumeData.bytes(of: blob, openedBy: sealer, for: tenant)
+            else { return nil }
             self = try JSONReader.read(json) { reader throws(JSONError) in
                 try ResumeData(&reader, parse)
             }
@@ -134,8 +133,28 @@ extension TransferError {
     public static let resumeDataKey = "NSURLSessionDownloadTaskResumeData"
 }
 
-extension SealContext {
-    fileprivate static func resumeData(of tenant: TenantID) -> SealContext {
+/// How resume data is sealed: as a client holds it, and as it stands in a task's error.
+public enum SealedResumeData {
+    /// Seals the bytes of resume data.
+    ///
+    /// - Returns: base64url (RFC 4648 §5) without padding.
+    public static func text(
+        sealing bytes: [UInt8], by sealer: any Sealer, for tenant: TenantID
+    ) throws(SealError) -> String {
+        Base64.url.text(of: try sealer.seal(bytes, for: context(of: tenant)))
+    }
+
+    /// Opens what `text(sealing:by:for:)` has made; nil where the text is no base64url.
+    ///
+    /// - Throws: `notAuthentic` for the blob of another tenant or gateway, and for a damaged one.
+    public static func bytes(
+        of text: String, openedBy sealer: any Sealer, for tenant: TenantID
+    ) throws(SealError) -> [UInt8]? {
+        guard let sealed = Base64.url.bytes(of: text) else { return nil }
+        return try sealer.open(sealed, for: context(of: tenant))
+    }
+
+    private static func context(of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "resume data")
     }
 }

@@ -55,11 +55,6 @@ extension SealContext {
             tenant: tenant, owner: session.rawValue, field: "cache content \(entry.rawValue)")
     }
 
-    /// The resume data in a task's error, as Engine's `ResumeData` seals them.
-    static func resumeData(of tenant: TenantID) -> SealContext {
-        SealContext(tenant: tenant, owner: 0, field: "resume data")
-    }
-
     /// The fingerprint of a request with an idempotency key.
     static func creation(_ key: String, of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "creation \(key)")

@@ -1,5 +1,4 @@
 internal import Engine
-internal import FoundationEssentials
 internal import GRDB
 internal import Semantics
 
@@ -59,34 +58,19 @@ extension Resealing {
 
     // MARK: Errors
 
-    /// The error with its resume data sealed anew, as `ResumeData` of Engine seals them (S-34); as it is where it has none
-    /// that opens.
+    /// The error with its resume data sealed anew (S-34); as it is where it has none that opens.
     func resealed(_ error: TransferError, of tenant: TenantID) throws -> TransferError {
-        guard case .string(let blob) = error.userInfo[TransferError.resumeDataKey],
-            let sealed = Data(base64URL: blob)
-        else { return error }
-        let context = SealContext.resumeData(of: tenant)
-        let data: [UInt8]
+        guard case .string(let blob) = error.userInfo[TransferError.resumeDataKey] else {
+            return error
+        }
+        let data: [UInt8]?
         do {
-            data = try old.open(Array(sealed), for: context)
+            data = try SealedResumeData.bytes(of: blob, openedBy: old, for: tenant)
         } catch SealError.notAuthentic {
             return error
         }
-        let resealed = Data(try new.seal(data, for: context)).base64URL
+        guard let data else { return error }
+        let resealed = try SealedResumeData.text(sealing: data, by: new, for: tenant)
         return error.adding(.string(resealed), for: TransferError.resumeDataKey)
-    }
-}
-
-/// Base64url without padding (RFC 4648 §5).
-extension Data {
-    fileprivate init?(base64URL text: String) {
-        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        self.init(
-            base64Encoded: text.replacing("-", with: "+").replacing("_", with: "/") + padding)
-    }
-
-    fileprivate var base64URL: String {
-        base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
-            .replacing("=", with: "")
     }
 }
