@@ -25,6 +25,8 @@ let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let structuredFields = Target.Dependency.product(
+    name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
 let package = Package(
@@ -34,6 +36,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
@@ -70,8 +73,11 @@ let package = Package(
         .target(name: "CAssets"),
         room(
             "REST",
-            ["HTTP", "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CAssets"]),
-        room("Client", ["JSON", "Syntax", "CCurl"]),
+            [
+                "HTTP", "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CAssets",
+                structuredFields,
+            ]),
+        room("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(
             name: "ferry",
             dependencies: [

@@ -32,7 +32,7 @@ struct HostForm {
         guard case .v6 = IPAddress(host) else {
             throw .malformed("The host is not a valid IPv6 address.")
         }
-        guard zone?.utf8.allSatisfy(HostForm.isZoneByte) ?? true else {
+        guard zone?.utf8.allSatisfy(Octets.isUnreserved) ?? true else {
             throw .malformed("The zone of the IPv6 address is not valid.")
         }
     }
@@ -59,17 +59,6 @@ struct HostForm {
     }
 
     private static func isNameByte(_ byte: UInt8) -> Bool {
-        isZoneByte(byte) && byte != UInt8(ascii: "~")
-    }
-
-    /// RFC 6874 §2: `unreserved`.
-    private static func isZoneByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
-            UInt8(ascii: "_"), UInt8(ascii: "~"):
-            true
-        default: false
-        }
+        Octets.isUnreserved(byte) && byte != UInt8(ascii: "~")
     }
 }

@@ -1,5 +1,6 @@
 internal import Engine
 internal import Semantics
+internal import Syntax
 
 /// Makes heads of the lines that libcurl's header callback gets, within X-9's limits.
 ///
@@ -59,7 +60,7 @@ struct ResponseHeadReader {
     private mutating func dropTrailers(_ lines: UnsafeRawBufferPointer) -> Step {
         for line in lines.split(separator: UInt8(ascii: "\n")) {
             guard budget.take(lineByteCount: line.count + 1) else { return Self.tooLarge }
-            let isFolded = line.first == UInt8(ascii: " ") || line.first == UInt8(ascii: "\t")
+            let isFolded = line.first.map(Octets.isWhitespace) ?? false
             guard isFolded || line.contains(UInt8(ascii: ":")) else { return Self.noField }
         }
         return .more
@@ -91,16 +92,16 @@ struct ResponseHeadReader {
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {
         // RFC 9112 §5.2: a line that begins with white space goes on with the value before it.
-        if line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
+        if Octets.isWhitespace(line[0]) {
             guard !fields.isEmpty else { return Self.noField }
-            fields[fields.count - 1].value += " " + Self.text(line[...].trimmingSpace)
+            fields[fields.count - 1].value += " " + Self.text(Octets.trimmed(line[...]))
             return .more
         }
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0 else {
             return Self.noField
         }
-        let name = Self.text(line[..<colon].trimmingSpace)
-        let bytes = line[(colon + 1)...].trimmingSpace
+        let name = Self.text(Octets.trimmed(line[..<colon]))
+        let bytes = Octets.trimmed(line[(colon + 1)...])
         // What is not text has to go back as it came.
         let isCookie = name.utf8.count == 10 && name.lowercased() == "set-cookie"
         let value = isCookie ? OpaqueBytes.text(bytes) : Self.text(bytes)
@@ -156,15 +157,5 @@ extension UnsafeRawBufferPointer {
         if end > 0, self[end - 1] == UInt8(ascii: "\n") { end -= 1 }
         if end > 0, self[end - 1] == UInt8(ascii: "\r") { end -= 1 }
         return UnsafeRawBufferPointer(rebasing: self[..<end])
-    }
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-    /// The bytes without blanks and tabs at both ends (RFC 9110 §5.6.3).
-    fileprivate var trimmingSpace: Self {
-        var bytes = self
-        while let first = bytes.first, first == 0x20 || first == 0x09 { bytes.removeFirst() }
-        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
-        return bytes
     }
 }

@@ -21,8 +21,10 @@ struct FramingFields {
         case 6 where Octets.equal(name, "expect"):
             return takeExpectation(value(of: field, in: received), head)
         case 10 where Octets.equal(name, "connection"):
-            Octets.forEachListMember(value(of: field, in: received)) {
-                if Octets.equal($0, "close") { head.wantsClose = true }
+            let options = value(of: field, in: received).split(separator: UInt8(ascii: ","))
+            for option in options.lazy.map(Octets.trimmed)
+            where Octets.equal(UnsafeRawBufferPointer(rebasing: option), "close") {
+                head.wantsClose = true
             }
         case 14 where Octets.equal(name, "content-length"):
             return takeLength(value(of: field, in: received))
@@ -73,7 +75,7 @@ struct FramingFields {
         guard length == nil, (1...18).contains(value.count) else { return problem }
         var sum: Int64 = 0
         for byte in value {
-            guard byte &- 0x30 < 10 else { return problem }
+            guard Octets.isDigit(byte) else { return problem }
             sum = sum * 10 + Int64(byte &- 0x30)
         }
         length = sum
@@ -94,20 +96,13 @@ enum HostField {
             hostEnd = bracket + 1
         } else {
             hostEnd = value.firstIndex(of: Octets.colon) ?? value.count
-            guard hostEnd > 0, value[..<hostEnd].allSatisfy(isNameCharacter) else { return false }
+            guard hostEnd > 0, value[..<hostEnd].allSatisfy(Octets.isUnreserved) else {
+                return false
+            }
         }
         guard hostEnd < value.count else { return true }
         guard value[hostEnd] == Octets.colon else { return false }
         return isPort(UnsafeRawBufferPointer(rebasing: value[(hostEnd + 1)...]))
-    }
-
-    private static func isNameCharacter(_ byte: UInt8) -> Bool {
-        switch Octets.lowercased(byte) {
-        case 0x61...0x7A, 0x30...0x39, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
     }
 
     private static func isAddressCharacter(_ byte: UInt8) -> Bool {
@@ -115,7 +110,7 @@ enum HostField {
     }
 
     private static func isPort(_ digits: UnsafeRawBufferPointer) -> Bool {
-        guard digits.count <= 5, digits.allSatisfy({ $0 &- 0x30 < 10 }) else { return false }
+        guard digits.count <= 5, digits.allSatisfy(Octets.isDigit) else { return false }
         return digits.reduce(0) { $0 * 10 + Int($1 &- 0x30) } <= 65_535
     }
 }

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// A number of the text, checked against the grammar of RFC 8259 §6.
 struct NumberToken {
     /// Where it stands in the text.
@@ -112,7 +114,7 @@ extension NumberToken {
     /// there are too many digits for a whole number even so.
     private func withoutTrailingZeros(in text: UnsafeBufferPointer<UInt8>) -> NumberToken? {
         let mantissa = text[range].prefix { $0 | 0x20 != UInt8(ascii: "e") }
-        let all = mantissa.filter { (0x30...0x39).contains($0) }
+        let all = mantissa.filter(Octets.isDigit)
         let zeros = all.reversed().prefix { $0 == 0x30 }.count
         let kept = all.dropLast(zeros).drop { $0 == 0x30 }
         guard kept.count <= 19 else { return nil }

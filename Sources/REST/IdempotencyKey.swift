@@ -1,6 +1,7 @@
 internal import Engine
 internal import HTTP
 internal import Loop
+internal import RawStructuredFieldValues
 
 /// The field that makes a request create once, however often it is sent (R-10,
 /// draft-ietf-httpapi-idempotency-key-header).
@@ -22,22 +23,11 @@ enum IdempotencyKey {
 
     /// A string in quotes, without what may follow one in a structured field.
     private static func string(_ value: String) -> String? {
-        var text = ""
-        var isEscaped = false
-        var rest = value.unicodeScalars.dropFirst()
-        while let scalar = rest.popFirst() {
-            if isEscaped {
-                guard scalar == "\"" || scalar == "\\" else { return nil }
-                isEscaped = false
-            } else if scalar == "\\" {
-                isEscaped = true
-                continue
-            } else if scalar == "\"" {
-                return rest.isEmpty ? text : nil
-            }
-            text.unicodeScalars.append(scalar)
-        }
-        return nil
+        var parser = StructuredFieldValueParser(Array(value.utf8))
+        guard let item = try? parser.parseItemFieldValue(), item.rfc9651Parameters.isEmpty,
+            case .string(let text) = item.rfc9651BareItem
+        else { return nil }
+        return text
     }
 
     /// As many clients send it; what would end it in a structured field is refused.

@@ -30,6 +30,9 @@ public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
 
     /// Reads exactly one digest, such as `sha-256=:…:`.
     ///
+    /// Not by a parser of structured fields, which does not tell what is wrong with the digest and
+    /// refuses the whole field for an algorithm that nobody asks for.
+    ///
     /// - Throws: what is wrong with it.
     public init(parsing text: String) throws(SyntaxError) {
         guard let equals = text.firstIndex(of: "=") else { throw .malformed }

@@ -55,10 +55,5 @@ extension StringProtocol {
     }
 
     /// The text without the blanks and tabs at both ends.
-    var trimmingFieldSpace: Substring {
-        var bytes = Substring(self).utf8
-        while let first = bytes.first, Octets.isWhitespace(first) { bytes.removeFirst() }
-        while let last = bytes.last, Octets.isWhitespace(last) { bytes.removeLast() }
-        return Substring(bytes)
-    }
+    var trimmingFieldSpace: Substring { Substring(Octets.trimmed(Substring(self).utf8)) }
 }

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Hosts that are not asked through a proxy: an entry of `ExceptionsList`, as CFNetwork reads it.
 ///
 /// - A name is that host, in any case: `intranet`, `www.example.com`.
@@ -74,12 +76,6 @@ public struct ProxyException: Hashable, Sendable {
     }
 
     private static func isPatternByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
-            UInt8(ascii: "_"), UInt8(ascii: "*"):
-            true
-        default: false
-        }
+        Octets.isUnreserved(byte) && byte != UInt8(ascii: "~") || byte == UInt8(ascii: "*")
     }
 }

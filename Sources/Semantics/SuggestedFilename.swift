@@ -81,14 +81,7 @@ public enum SuggestedFilename {
         guard name.utf8.count <= byteLimit, name.utf8.first != dot, name.utf8.last != dot else {
             return false
         }
-        return name.utf8.allSatisfy { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), dot:
-                true
-            default: false
-            }
-        }
+        return name.utf8.allSatisfy { Octets.isUnreserved($0) && $0 != UInt8(ascii: "~") }
     }
 
     private static func isKept(_ scalar: Unicode.Scalar) -> Bool {

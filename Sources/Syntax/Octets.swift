@@ -101,4 +101,15 @@ public enum Octets {
         first.count == second.count
             && zip(first, second).allSatisfy { lowercased($0) == lowercased($1) }
     }
+
+    /// The bytes without the spaces and tabs at both ends.
+    @inlinable
+    public static func trimmed<Bytes: BidirectionalCollection<UInt8>>(
+        _ bytes: Bytes
+    ) -> Bytes.SubSequence {
+        var rest = bytes[...]
+        while let first = rest.first, isWhitespace(first) { rest.removeFirst() }
+        while let last = rest.last, isWhitespace(last) { rest.removeLast() }
+        return rest
+    }
 }

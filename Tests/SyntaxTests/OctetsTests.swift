@@ -47,4 +47,14 @@ struct OctetsTests {
         #expect(bytes.withUnsafeBytes { Octets.equal($0, "close") } == isSame)
         #expect(Octets.equalIgnoringCase(bytes, "Close".utf8) == isSame)
     }
+
+    @Test(arguments: [
+        ("", ""), (" \t", ""), ("a", "a"), (" a b\t", "a b"), ("\t\ta", "a"), ("a\r", "a\r"),
+        ("\u{A0}a", "\u{A0}a"),
+    ])
+    func `white space is taken off at both ends only`(text: String, trimmed: String) {
+        #expect(Array(Octets.trimmed(text.utf8)) == Array(trimmed.utf8))
+        #expect(
+            Array(text.utf8).withUnsafeBytes { Array(Octets.trimmed($0)) } == Array(trimmed.utf8))
+    }
 }

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Reads an event stream (WHATWG HTML §9.2.6) from pieces that may be cut anywhere.
 ///
 /// A pure value: bytes in, events out. What follows the last blank line when the stream ends is no
@@ -80,7 +82,7 @@ public struct EventStreamParser: Sendable {
             data += value
             hasData = true
         case "id" where !value.contains(0): idBuffer = String(decoding: value, as: UTF8.self)
-        case "retry" where !value.isEmpty && value.allSatisfy({ (0x30...0x39).contains($0) }):
+        case "retry" where !value.isEmpty && value.allSatisfy(Octets.isDigit):
             retryMilliseconds = Int64(String(decoding: value, as: UTF8.self)) ?? .max
         default: break
         }

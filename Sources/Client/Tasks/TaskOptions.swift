@@ -1,4 +1,5 @@
 internal import JSON
+internal import Syntax
 
 /// What `get` and `put` may ask of the task that they create, beside its request.
 public struct TaskOptions: Equatable, Sendable {
@@ -35,7 +36,7 @@ public struct TaskOptions: Equatable, Sendable {
             }
         let digits = unit == 1 ? text[...] : text.dropLast()
         // Int64 would take a sign too.
-        guard digits.allSatisfy({ ("0"..."9").contains($0) }), let number = Int64(digits),
+        guard digits.utf8.allSatisfy(Octets.isDigit), let number = Int64(digits),
             number > 0, number <= Int64.max / unit
         else { throw .badArgument("a rate is written 500000, 500k, 2m or 1g, not '\(text)'") }
         return number * unit

@@ -1,3 +1,5 @@
+internal import Syntax
+
 /// Text from elsewhere, made fit for a terminal.
 public enum DisplayText {
     /// `text` on one line and with nothing in it that a terminal obeys or that turns the reading
@@ -27,8 +29,7 @@ public enum DisplayText {
                 continue
             }
             for unit in String(scalar).utf16 {
-                let digits = String(unit, radix: 16)
-                line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                line += "\\u" + Hex.text(of: [UInt8(unit >> 8), UInt8(unit & 0xFF)])
             }
         }
         return line

@@ -1,4 +1,5 @@
 internal import HTTP
+internal import RawStructuredFieldValues
 internal import Semantics
 
 /// What a request says of an upload, in the fields of draft-ietf-httpbis-resumable-upload. A field whose value is not
@@ -12,39 +13,30 @@ struct UploadFields {
     let length: Int64?
 
     init(_ headers: RequestHeaders) {
-        offset = UploadFields.item("upload-offset", headers).flatMap(UploadFields.integer)
-        isComplete = UploadFields.item("upload-complete", headers).flatMap(UploadFields.boolean)
-        length = UploadFields.item("upload-length", headers).flatMap(UploadFields.integer)
+        offset = UploadFields.length("upload-offset", headers)
+        if case .bool(let value) = UploadFields.item("upload-complete", headers) {
+            isComplete = value
+        } else {
+            isComplete = nil
+        }
+        length = UploadFields.length("upload-length", headers)
     }
 
     /// A Boolean as a structured field (RFC 9651 §3.3.6).
     static func text(_ value: Bool) -> String { value ? "?1" : "?0" }
 
+    /// An integer that is not negative (RFC 9651 §3.3.1).
+    private static func length(_ name: String, _ headers: RequestHeaders) -> Int64? {
+        guard case .integer(let number) = item(name, headers), number >= 0 else { return nil }
+        return number
+    }
+
     /// The one item of a field, without its parameters: nobody has defined any.
-    private static func item(_ name: String, _ headers: RequestHeaders) -> Substring? {
+    private static func item(_ name: String, _ headers: RequestHeaders) -> RFC9651BareItem? {
         let values = headers.values(of: name)
         guard values.count == 1 else { return nil }
-        let value = values[0].drop { $0 == " " }
-        let item = value.prefix { $0 != ";" && $0 != " " }
-        let rest = value.dropFirst(item.count)
-        return rest.first == ";" || rest.allSatisfy { $0 == " " } ? item : nil
-    }
-
-    /// An integer of at most 15 digits (RFC 9651 §3.3.1) that is not negative.
-    private static func integer(_ item: Substring) -> Int64? {
-        let digits = item.utf8
-        guard digits.count <= 15,
-            digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) })
-        else { return nil }
-        return Int64(item)
-    }
-
-    private static func boolean(_ item: Substring) -> Bool? {
-        switch item {
-        case "?1": true
-        case "?0": false
-        default: nil
-        }
+        var parser = StructuredFieldValueParser(Array(values[0].utf8))
+        return try? parser.parseItemFieldValue().rfc9651BareItem
     }
 }
 

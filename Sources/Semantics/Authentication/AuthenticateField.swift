@@ -112,14 +112,6 @@ struct AuthenticateField {
 
     /// RFC 9110 §11.2: `token68`, before the `=` at its end.
     private static func isToken68Byte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"),
-            UInt8(ascii: "+"), UInt8(ascii: "/"):
-            true
-        default: false
-        }
+        Octets.isUnreserved(byte) || byte == UInt8(ascii: "+") || byte == Octets.slash
     }
 }

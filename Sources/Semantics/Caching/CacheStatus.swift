@@ -72,7 +72,8 @@ public struct CacheStatus: Hashable, Sendable {
 }
 
 extension CacheStatus: CustomStringConvertible {
-    /// The member, as a structured field's item with parameters (RFC 9651).
+    /// The member, as a structured field's item with parameters (RFC 9651), with the blanks that
+    /// RFC 9211's examples have.
     public var description: String {
         var text = Self.name
         switch handling {

@@ -1,3 +1,5 @@
+internal import Syntax
+
 extension Cookie {
     /// The cookie that a response sets: RFC 6265bis §5.7, steps 5–21 but for 16, which asks the jar.
     ///
@@ -84,15 +86,12 @@ extension Cookie {
     /// RFC 3986 §3.2.2: a name's bytes, and those of addresses with zones.
     private static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"),
-            UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"),
+        case UInt8(ascii: "!"), UInt8(ascii: "$"), UInt8(ascii: "&"), UInt8(ascii: "'"),
             UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "*"), UInt8(ascii: "+"),
             UInt8(ascii: ","), UInt8(ascii: "="), UInt8(ascii: ":"), UInt8(ascii: "%"):
             true
-        // A zone is a name of this machine's and may be in capitals.
-        case UInt8(ascii: "A")...UInt8(ascii: "Z"): true
-        default: false
+        // Capitals too: a zone is a name of this machine's.
+        default: Octets.isUnreserved(byte)
         }
     }
 }

@@ -128,7 +128,10 @@ struct FileRouteTests {
         #expect(try await upload.content().body == [1, 2, 3, 4])
     }
 
-    @Test(arguments: ["", "-1", "1.5", "x", "?1", "1000000000000000", "0, 0", "\"0\"", "0 0"])
+    @Test(arguments: [
+        "", "-1", "1.5", "x", "?1", "1000000000000000", "0, 0", "\"0\"", "0 0", "0;", "0; =1",
+        "0;a=",
+    ])
     func `an offset that is none is refused`(value: String) async throws {
         let upload = try await client.openUpload()
         let answer = try await client.send(
@@ -139,7 +142,7 @@ struct FileRouteTests {
     }
 
     @Test func `fields that are malformed, or given twice, count as not there`() async throws {
-        for value in ["1", "true", "?2", "?", "?1 ?1"] {
+        for value in ["1", "true", "?2", "?", "?1 ?1", "?1;", "?1; Q"] {
             let upload = try await client.openUpload(["Upload-Length": "3.0"])
             let answer = try await upload.append([1], at: 0, ["Upload-Complete": value])
             #expect(TestUpload.State(answer) == .init(offset: 1, isComplete: false), "\(value)")
