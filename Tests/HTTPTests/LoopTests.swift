@@ -35,6 +35,41 @@ import Testing
         #expect(!LoopActor.loop.isCurrent)
     }
 
+    @LoopActor
+    private final class Door {
+        private let story: Story
+        private var waiters = Waiters()
+
+        init(_ story: Story) { self.story = story }
+
+        func pass(_ number: Int) async {
+            story.tell("\(number) waits")
+            await withCheckedContinuation { waiters.add($0) }
+            story.tell("\(number) goes on")
+        }
+
+        func open() { waiters.wakeAll() }
+    }
+
+    @Test func `Tasks that wait are woken together, in the order of their coming`() async throws {
+        let story = Story()
+        let door = await Door(story)
+        for number in 1...3 { LoopActor.start { await door.pass(number) } }
+        try await eventually { story.told.count == 3 }
+        await door.open()
+        try await eventually { story.told.count == 6 }
+        #expect(
+            story.told == (1...3).map { "\($0) waits" } + (1...3).map { "\($0) goes on" })
+        // Nobody waits any more, and who comes now waits for the next time.
+        await door.open()
+        let last = LoopActor.start { await door.pass(4) }
+        try await eventually { story.told.count == 7 }
+        #expect(story.told.last == "4 waits")
+        await door.open()
+        await last.value
+        #expect(story.told.last == "4 goes on")
+    }
+
     @Test func `What is put off runs once, behind what put it off, in order`() async throws {
         let story = Story()
         LoopActor.post {

@@ -31,7 +31,7 @@ final class BlockQueue {
     private var retries: [ObjectIdentifier: Retry] = [:]
     /// What was given up of them.
     private var lost: [Range<Int64>] = []
-    private var drains: [CheckedContinuation<Void, Never>] = []
+    private var drains = Waiters()
 
     private struct Retry {
         /// In the line.
@@ -68,14 +68,14 @@ final class BlockQueue {
     /// Returns when nothing is on its way any more, or the disk has failed.
     func drained() async {
         while !flying.isEmpty, failure == nil {
-            await withCheckedContinuation { drains.append($0) }
+            await withCheckedContinuation { drains.add($0) }
         }
     }
 
     /// Returns when nothing is on its way any more but what waits for room, or the disk has failed.
     func rested() async {
         while flying.count > retries.count, failure == nil {
-            await withCheckedContinuation { drains.append($0) }
+            await withCheckedContinuation { drains.add($0) }
         }
     }
 
@@ -165,14 +165,8 @@ final class BlockQueue {
         isWaitingForRoom = !retries.isEmpty
         let wasFull = isFull
         flying.removeAll { $0.block === block }
-        if flying.count == retries.count || failure != nil { wakeDrains() }
+        if flying.count == retries.count || failure != nil { drains.wakeAll() }
         if wasFull, !isFull { onRoom?() }
-    }
-
-    private func wakeDrains() {
-        let waiting = drains
-        drains = []
-        for waiter in waiting { waiter.resume() }
     }
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
@@ -189,6 +183,6 @@ final class BlockQueue {
         }
         retries[ObjectIdentifier(block)] = Retry(
             number: number, block: block, offset: offset, reason: reason)
-        if flying.count == retries.count { wakeDrains() }
+        if flying.count == retries.count { drains.wakeAll() }
     }
 }

@@ -35,7 +35,7 @@ final class ContentSpool {
     /// The writer of `append`, once there is a file.
     private lazy var front = makeWriter(at: 0)
     private var writers: [BlockWriter] = []
-    private var growth: [CheckedContinuation<Void, Never>] = []
+    private var growth = Waiters()
     /// Whether nothing is in memory: more can be appended after `goOn()` only.
     private(set) var isSettled = false
     private(set) var isClosed = false
@@ -184,7 +184,7 @@ final class ContentSpool {
     func grow(to length: Int64) {
         guard length > self.length else { return }
         self.length = length
-        wakeFollowers()
+        growth.wakeAll()
     }
 
     private func roomAgain() {
@@ -296,7 +296,7 @@ final class ContentSpool {
         isClosed = true
         self.isBroken = isBroken
         queue.close()
-        wakeFollowers()
+        growth.wakeAll()
     }
 
     /// Runs work on a file thread, behind what has been handed to it.
@@ -329,14 +329,7 @@ final class ContentSpool {
     /// Returns when there is more than there was, or the end.
     func grown(beyond offset: Int64) async {
         guard length <= offset, !isClosed else { return }
-        await withCheckedContinuation { growth.append($0) }
-    }
-
-    private func wakeFollowers() {
-        guard !growth.isEmpty else { return }
-        let waiting = growth
-        growth = []
-        for follower in waiting { follower.resume() }
+        await withCheckedContinuation { growth.add($0) }
     }
 
     private static func slice(_ bytes: [UInt8], from start: Int, _ count: Int) -> [UInt8] {

@@ -36,7 +36,7 @@ final class FileUpload {
     private var isSettling = false
     private var isEnding = false
     private var hasEnded = false
-    private var waiters: [CheckedContinuation<Void, Never>] = []
+    private var waiters = Waiters()
     private lazy var timer = LoopTimer { [weak self] in self?.look() }
     private let log = Log("engine.files")
 
@@ -46,7 +46,7 @@ final class FileUpload {
         self.feed = feed
         self.gateway = gateway
         spool = FileUpload.makeSpool(file, gateway.parts, gateway.room)
-        spool.onRoom = { [weak self] in self?.changed() }
+        spool.onRoom = { [weak self] in self?.waiters.wakeAll() }
         spool.onFailure = { [weak self] error in
             if let self { diskFailed(error, taken: spool.writtenLength) }
         }
@@ -105,7 +105,7 @@ final class FileUpload {
             await checkpoint()
             isCheckpointing = false
             if !isEnding, spool.length == file.length { timer.cancel() }
-            changed()
+            waiters.wakeAll()
         }
     }
 
@@ -225,7 +225,7 @@ final class FileUpload {
         guard failure == nil else { return }
         failure = reason
         feed.interrupt()
-        changed()
+        waiters.wakeAll()
     }
 
     private func wrapUp(_ settle: @LoopActor () async throws -> Void) async {
@@ -270,30 +270,24 @@ final class FileUpload {
         guard let owed else {
             hasEnded = true
             gateway.ended(self)
-            return changed()
+            return waiters.wakeAll()
         }
         isParked = true
-        changed()
+        waiters.wakeAll()
         LoopActor.start { [self] in
             await gateway.durable.durable()
             gateway.adopt(owed)
             isParked = false
             hasEnded = true
             gateway.ended(self)
-            changed()
+            waiters.wakeAll()
         }
     }
 
     // MARK: Waiting
 
     private func change() async {
-        await withCheckedContinuation { waiters.append($0) }
-    }
-
-    private func changed() {
-        let waiting = waiters
-        waiters = []
-        for waiter in waiting { waiter.resume() }
+        await withCheckedContinuation { waiters.add($0) }
     }
 }
 
