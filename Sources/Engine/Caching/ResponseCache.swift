@@ -62,6 +62,7 @@ final class ResponseCache {
     func candidatesAtHand(for key: CacheKey) -> [CacheCandidate]? {
         guard isOpen else { return nil }
         let found = memory.ids(under: key).compactMap { memory[$0] }
+        guard disk.count > 0 else { return found }
         // One that is known tells it: it costs more than all the rest.
         let fingerprint = found.first?.fingerprint ?? fingerprint(of: key)
         guard disk.ids(under: fingerprint).allSatisfy({ memory[$0] != nil }) else { return nil }

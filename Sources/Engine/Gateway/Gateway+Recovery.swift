@@ -14,7 +14,7 @@ extension Gateway {
         recalledDecisions = contents.pendingDecisions
         for record in contents.activeTasks {
             guard let session = sessions[record.session] else { continue }
-            _ = runner(for: record, in: session)
+            recalledRunners.append(runner(for: record, in: session))
         }
     }
 
@@ -25,10 +25,11 @@ extension Gateway {
         recalledDecisions = []
         var ending: [TaskRunner] = []
         // The most urgent first, among equals the oldest: the first ones get their slots at once (S-43).
-        let inOrder = runners.values.sorted { left, right in
+        let inOrder = recalledRunners.sorted { left, right in
             left.priority != right.priority
                 ? left.priority > right.priority : left.age < right.age
         }
+        recalledRunners = []
         // What was interrupted first, before a client can have its say about it.
         let waiting = inOrder.filter { runner in
             let isWaiting = runner.record.state == .running && !runner.record.hasLiveAttempt

@@ -136,6 +136,8 @@ public final class Gateway {
     let creationLocks = CreationLocks()
     /// Tasks that waited when the last process ended, and that `start()` has not come to.
     var startingTasks: Set<TaskID> = []
+    /// The tasks that were under way when the last process ended, in the order of their creation, until `start()`.
+    var recalledRunners: [TaskRunner] = []
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
     var housekeeping: LoopTimer?

@@ -6,7 +6,11 @@ internal import Semantics
 /// The record here is ahead of the store's; whoever promises something from it waits for the journal.
 @LoopActor
 final class TaskRunner {
-    var record: TaskRecord
+    var record: TaskRecord {
+        didSet { isSaved = false }
+    }
+    /// Whether the journal has been given the record as it is.
+    private var isSaved = false
     let session: LiveSession
     let services: TaskServices
     private(set) var machine: TaskMachine
@@ -115,7 +119,7 @@ final class TaskRunner {
     /// Attempts in a row that have found no way.
     var routeTries = 0
 
-    /// A runner for a task as it was created, or as the store has it (suspended, or waiting).
+    /// A runner for a task as the journal has been given it: as it was created, or recalled.
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
         self.record = record
         self.session = session
@@ -132,6 +136,7 @@ final class TaskRunner {
         timers.owner = self
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
         noteBody(of: record.currentRequest)
+        isSaved = true
     }
 
     /// The task's own limit, within those around it; made when it is first of use.
@@ -315,10 +320,13 @@ final class TaskRunner {
     }
 
     func save() {
-        record.state = machine.state
-        record.suspendCount = machine.suspendCount
         // A part of a content that is not on disk for good does not outlive the process.
-        record.hasLiveAttempt = machine.hasLiveAttempt || (sink != nil && !isCheckpointWhole)
+        let hasLiveAttempt = machine.hasLiveAttempt || (sink != nil && !isCheckpointWhole)
+        if record.state != machine.state { record.state = machine.state }
+        if record.suspendCount != machine.suspendCount {
+            record.suspendCount = machine.suspendCount
+        }
+        if record.hasLiveAttempt != hasLiveAttempt { record.hasLiveAttempt = hasLiveAttempt }
         let isRunning = record.state == .running
         if isRunning, record.startedAt == nil { record.startedAt = services.clock.now }
         timers.run(isRunning)
@@ -326,7 +334,9 @@ final class TaskRunner {
             session.resourceTimeLeft[record.id] = timers.timeLeft
         }
         runDecisionClock()
+        guard !isSaved else { return }
         session.journal.save(record)
+        isSaved = true
     }
 
     /// Whether a decision stands between the task and its next attempt.
