@@ -87,8 +87,8 @@ let package = Package(
             swiftSettings: strict),
 
         .target(
-            name: "TestSupport", dependencies: ["Loop"], path: "Tests/TestSupport",
-            swiftSettings: strict),
+            name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],
+            path: "Tests/TestSupport", swiftSettings: strict),
         proof("SyntaxTests", ["Syntax", "TestSupport"]),
         proof("JSONTests", ["JSON", "TestSupport"]),
         proof("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),

@@ -1,9 +1,9 @@
-import Engine
-import Semantics
+public import Engine
+public import Semantics
 import Synchronization
 
 /// A store in memory that keeps every batch it has committed, and commits when its test lets it.
-final class ScriptedStore: Store {
+public final class ScriptedStore: Store {
     private struct State {
         var batches: [StoreBatch] = []
         var attemptCount = 0
@@ -21,30 +21,39 @@ final class ScriptedStore: Store {
     }
 
     /// What a crash leaves.
-    let disk: MemoryStore
+    public let disk: MemoryStore
     private let state = Mutex(State())
 
-    init(disk: MemoryStore = MemoryStore()) { self.disk = disk }
+    /// A store on a disk that may have something already.
+    public init(disk: MemoryStore = MemoryStore()) { self.disk = disk }
 
     // MARK: What the test says
 
     /// Every batch that was committed.
-    var batches: [StoreBatch] { state.withLock { $0.batches } }
+    public var batches: [StoreBatch] { state.withLock { $0.batches } }
+    /// Another store with what a crash would leave now, if the disk began empty.
+    public func afterCrash() async throws(StoreError) -> MemoryStore {
+        let copy = MemoryStore()
+        for batch in batches { try await copy.commit(batch) }
+        return copy
+    }
+
     /// How often a batch was offered.
-    var attemptCount: Int { state.withLock { $0.attemptCount } }
+    public var attemptCount: Int { state.withLock { $0.attemptCount } }
     /// Whether it has failed for good: nothing that was offered then, or is now, is ever acknowledged.
-    var hasFailed: Bool { state.withLock { $0.hasFailed } }
+    public var hasFailed: Bool { state.withLock { $0.hasFailed } }
     /// How often stored responses were asked for.
-    var cacheReadCount: Int { state.withLock { $0.cacheReadCount } }
+    public var cacheReadCount: Int { state.withLock { $0.cacheReadCount } }
     /// The sequence of the newest committed event of a session.
-    func newestSequence(of session: SessionID) -> Int64 {
+    public func newestSequence(of session: SessionID) -> Int64 {
         state.withLock { $0.newest[session] ?? 0 }
     }
 
     /// Commits wait until `release()`.
-    func hold() { state.withLock { $0.isHeld = true } }
+    public func hold() { state.withLock { $0.isHeld = true } }
 
-    func release() {
+    /// Lets all commits through, those that wait and later ones.
+    public func release() {
         let waiting = state.withLock { state in
             state.isHeld = false
             defer { state.held = [] }
@@ -54,7 +63,7 @@ final class ScriptedStore: Store {
     }
 
     /// Lets the commits that wait through; later ones wait.
-    func step() {
+    public func step() {
         let waiting = state.withLock { state in
             defer { state.held = [] }
             return state.held
@@ -63,21 +72,22 @@ final class ScriptedStore: Store {
     }
 
     /// How many commits wait.
-    var heldCount: Int { state.withLock { $0.held.count } }
+    public var heldCount: Int { state.withLock { $0.held.count } }
 
     /// Every commit fails so, until it is nil.
-    func refuse(with error: StoreError?) { state.withLock { $0.refusal = error } }
+    public func refuse(with error: StoreError?) { state.withLock { $0.refusal = error } }
 
     /// So many commits find the disk full, and then there is room.
-    func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
+    public func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
 
     /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
-    func holdReads() { state.withLock { $0.holdsReads = true } }
+    public func holdReads() { state.withLock { $0.holdsReads = true } }
 
     /// How many look-ups wait.
-    var heldReadCount: Int { state.withLock { $0.readers.count } }
+    public var heldReadCount: Int { state.withLock { $0.readers.count } }
 
-    func releaseReads() {
+    /// Lets all look-ups end.
+    public func releaseReads() {
         let waiting = state.withLock { state in
             state.holdsReads = false
             defer { state.readers = [] }
@@ -87,13 +97,15 @@ final class ScriptedStore: Store {
     }
 
     /// The next purge tells of these, too.
-    func forget(_ forgotten: Forgotten) { state.withLock { $0.forgotten = forgotten } }
+    public func forget(_ forgotten: Forgotten) { state.withLock { $0.forgotten = forgotten } }
 
     // MARK: Store
 
-    func load() async throws(StoreError) -> StoreContents { try await disk.load() }
+    /// As the disk does it.
+    public func load() async throws(StoreError) -> StoreContents { try await disk.load() }
 
-    func commit(_ batch: StoreBatch) async throws(StoreError) {
+    /// Commits, fails or waits, as the test says.
+    public func commit(_ batch: StoreBatch) async throws(StoreError) {
         state.withLock { $0.attemptCount += 1 }
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
@@ -116,9 +128,11 @@ final class ScriptedStore: Store {
         }
     }
 
-    func releaseMemory() async { await disk.releaseMemory() }
+    /// Nothing here is kept for speed alone.
+    public func releaseMemory() async { await disk.releaseMemory() }
 
-    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+    /// Looks, and then waits where the test says so.
+    public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let found = try await disk.task(id, of: tenant)
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
@@ -130,56 +144,70 @@ final class ScriptedStore: Store {
         return found
     }
 
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+    /// As the disk does it.
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await disk.knows(id) }
 
-    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+    /// As the disk does it.
+    public func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
+        try await disk.knows(id)
+    }
 
-    func cacheEntries(
+    /// As the disk does it, and counts.
+    public func cacheEntries(
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse] {
         state.withLock { $0.cacheReadCount += 1 }
         return try await disk.cacheEntries(of: session, under: fingerprint)
     }
 
-    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
+    /// As the disk does it.
+    public func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
         try await disk.cacheIndex(of: session)
     }
 
-    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
+    /// As the disk does it.
+    public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await disk.tasks(query)
     }
 
-    func taskCounts(
+    /// As the disk does it.
+    public func taskCounts(
         of sessions: [SessionID]
     ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
         try await disk.taskCounts(of: sessions)
     }
 
-    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+    /// As the disk does it.
+    public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await disk.content(of: task)
     }
 
-    func decision(
+    /// As the disk does it.
+    public func decision(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(StoreError) -> DecisionRecord? {
         try await disk.decision(id, of: tenant)
     }
 
-    func creation(
+    /// As the disk does it.
+    public func creation(
         of key: String, of tenant: TenantID
     ) async throws(StoreError) -> IdempotencyRecord? {
         try await disk.creation(of: key, of: tenant)
     }
 
-    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
+    /// As the disk does it.
+    public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         try await disk.events(query)
     }
 
-    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
+    /// As the disk does it.
+    public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
         try await disk.oldestEvent(of: stream)
     }
 
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+    /// As the disk does it.
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         let more = state.withLock { state in
             defer { state.forgotten = Forgotten() }
             return state.forgotten
