@@ -166,6 +166,9 @@ final class Journal {
 
     // MARK: What the store does not have yet
 
+    /// Whether the store has everything.
+    var isSettled: Bool { inFlight == nil && gathered.batch.isEmpty }
+
     /// Whether a change of a task is on its way to the store.
     func owes(_ task: TaskID) -> Bool {
         gathered.has(task) || inFlight?.has(task) == true
@@ -243,7 +246,7 @@ final class Journal {
     }
 
     private func wait(whileStalled: Bool, within limit: Duration?) async -> Bool {
-        guard !gathered.batch.isEmpty || inFlight != nil else { return true }
+        guard !isSettled else { return true }
         guard whileStalled || !isStalled else { return false }
         let target = gathered.batch.isEmpty ? generation - 1 : generation
         await withCheckedContinuation { continuation in

@@ -126,6 +126,26 @@ struct ShownStateTests {
     }
 
     @Test @LoopActor
+    func `who finds the shared session under way waits until the store has it (R-1, S-4)`()
+        async throws
+    {
+        let house = try await House.open()
+        house.store.hold()
+        var found: [SessionID] = []
+        let calls = (0..<2).map { _ in
+            Task { @LoopActor in
+                found.append(try await house.gateway.sharedSession(of: house.tenant))
+            }
+        }
+        try await eventually("the commit of the session") { house.store.heldCount == 1 }
+        for _ in 0..<20 { await house.turn() }
+        #expect(found.isEmpty)
+        house.store.release()
+        for call in calls { try await call.value }
+        #expect(found.count == 2 && Set(found).count == 1)
+    }
+
+    @Test @LoopActor
     func `a creation does not show the end that is not durable (R-1)`() async throws {
         let house = try await House.open()
         let session = try await house.session()

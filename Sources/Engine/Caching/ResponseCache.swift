@@ -15,11 +15,20 @@ final class ResponseCache {
         let isFile: Bool
     }
 
+    private struct DiskUsage: Equatable {
+        var bytes: Int64 = 0
+        var count = 0
+    }
+
     private let owner: (session: SessionID, tenant: TenantID)
     private let capacity: CacheCapacity
     private let parts: Parts
     private var memory: CacheTier<CacheKey, CacheCandidate>
-    private var disk: CacheTier<Int64, Row>
+    private var disk: CacheTier<Int64, Row> {
+        didSet { noteDisk() }
+    }
+    /// How much the disk has; nothing before its index is here.
+    private var onDisk: Acknowledged<DiskUsage>
     /// Whether the index of the disk is here; until then nothing is known.
     private(set) var isOpen: Bool
     private var opening: Task<Void, Never>?
@@ -54,6 +63,7 @@ final class ResponseCache {
         memory = CacheTier(capacity: max(0, capacity.memoryCapacity))
         disk = CacheTier(capacity: parts.journal == nil ? 0 : max(0, capacity.diskCapacity))
         isOpen = isNew || parts.journal == nil
+        onDisk = Acknowledged(DiskUsage(), in: parts.journal)
     }
 
     // MARK: Looking up
@@ -298,13 +308,29 @@ final class ResponseCache {
         uses = []
     }
 
-    /// Bytes in memory, bytes on disk, and how many responses there are in all.
+    /// Bytes in memory, bytes on disk, and how many responses there are in all; of the disk, what the store has.
     func usage() async -> CacheUsage {
         await open()
         let onlyInMemory = memory.all.count { disk[$0.id] == nil }
         return CacheUsage(
-            memoryUsage: memory.usage, diskUsage: disk.usage,
-            entryCount: disk.count + onlyInMemory)
+            memoryUsage: memory.usage, diskUsage: onDisk.shown.bytes,
+            entryCount: onDisk.shown.count + onlyInMemory)
+    }
+
+    private func noteDisk() {
+        let usage = DiskUsage(bytes: disk.usage, count: disk.count)
+        if isOpen, usage != onDisk.newest { onDisk.change { $0 = usage } }
+    }
+
+    /// What the store has under a key, beside what only memory has.
+    func shownEntries(for key: CacheKey) async throws(StoreError) -> [CachedEntry] {
+        let found = await candidates(for: key).map(\.entry)
+        guard let journal = parts.journal else { return found }
+        await journal.caughtUp()
+        let stored = try await journal.store.cacheEntries(
+            of: owner.session, under: fingerprint(of: key))
+        return found.filter { $0.place == .memory }
+            + stored.map(\.entry).filter { $0.response.key == key }
     }
 
     // MARK: Tiers
@@ -327,6 +353,8 @@ final class ResponseCache {
                             size: row.size))
                 }
                 isOpen = true
+                onDisk = Acknowledged(
+                    DiskUsage(bytes: disk.usage, count: disk.count), in: parts.journal)
             } catch {
                 log.write(.error, "a cache cannot be read", ["error": .words("\(error)")])
             }

@@ -11,7 +11,14 @@ extension Gateway {
     ) async throws(GatewayError) -> StagedFile {
         let file = try admit(spec, tenant)
         ticket?.record([file.id.rawValue], in: durable)
-        try await durable.acknowledged()
+        guard await durable.caughtUp() else {
+            LoopActor.start { [self] in
+                await durable.durable()
+                newFiles.remove(file.id)
+            }
+            throw .diskFull
+        }
+        newFiles.remove(file.id)
         return file
     }
 
@@ -68,9 +75,11 @@ extension Gateway {
 
     /// The tenant's files in the order of creation, with what of them is there for good.
     public func files(of tenant: TenantID, after: FileID?, limit: Int) async -> [StagedFile] {
-        let first = after?.rawValue ?? -1
-        let files = stagedFiles.values.filter { $0.tenant == tenant && $0.id.rawValue > first }
         await durable.caughtUp()
+        let first = after?.rawValue ?? -1
+        let files = stagedFiles.values.filter {
+            $0.tenant == tenant && $0.id.rawValue > first && !newFiles.contains($0.id)
+        }
         return Array(files.sorted { $0.id < $1.id }.prefix(limit))
     }
 
@@ -149,6 +158,7 @@ extension Gateway {
         try requireSize(spec.announcedLength)
         guard fileQuota.admit(file) else { throw .quotaExceeded }
         stagedFiles[file.id] = file
+        newFiles.insert(file.id)
         durable.save(file)
         return file
     }

@@ -10,9 +10,8 @@ extension Gateway {
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [Cookie] {
         let session = try live(id, tenant)
-        let cookies = session.cookies?.all(at: parts.clock.now) ?? []
         await session.journal.caughtUp()
-        return cookies
+        return session.cookies?.shown(at: parts.clock.now) ?? []
     }
 
     /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes the one of its identity.
@@ -71,9 +70,8 @@ extension Gateway {
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [StoredCredential] {
         let session = try live(id, tenant)
-        let credentials = session.credentials?.all ?? []
         await session.journal.caughtUp()
-        return credentials
+        return session.credentials?.shown ?? []
     }
 
     /// Has a session remember a credential, in place of another one of its user in the same space; durable when it returns.
@@ -131,7 +129,9 @@ extension Gateway {
     public func cacheUsage(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> CacheUsage {
-        await (try live(id, tenant)).cache?.usage()
+        let session = try live(id, tenant)
+        await session.journal.caughtUp()
+        return await session.cache?.usage()
             ?? CacheUsage(memoryUsage: 0, diskUsage: 0, entryCount: 0)
     }
 
@@ -139,7 +139,10 @@ extension Gateway {
     public func cachedResponses(
         to url: WebURL, in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [CachedEntry] {
-        await (try live(id, tenant)).cache?.candidates(for: CacheKey(url)).map(\.entry) ?? []
+        guard let cache = try live(id, tenant).cache else { return [] }
+        return try await reading { () throws(StoreError) in
+            try await cache.shownEntries(for: CacheKey(url))
+        }
     }
 
     /// Empties a session's cache; durable when it returns.

@@ -278,7 +278,7 @@ extension Gateway {
 
     /// What has become of a task, once that is durable.
     private func acknowledged(_ task: TaskRecord) async throws(GatewayError) -> TaskView {
-        try await (sessions[task.session]?.journal ?? durable).acknowledged()
+        try await acknowledged(in: task.session)
         return try await shown(task.id, of: task.tenant)
     }
 

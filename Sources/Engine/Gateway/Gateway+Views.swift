@@ -36,6 +36,11 @@ extension Gateway {
         return TaskView(shown, of: runners[stored.id])
     }
 
+    /// Whether a session is some tenant's shared one.
+    public func isShared(_ id: SessionID) -> Bool {
+        sessions[id]?.record.type == .shared
+    }
+
     /// Returns when the store has what the memory has of a task, unless the disk is full.
     func catchUp(with id: TaskID) async {
         if deleting.contains(id) {
@@ -44,6 +49,13 @@ extension Gateway {
         } else {
             await journal(thatOwes: id)?.caughtUp()
         }
+    }
+
+    /// Returns when everything is durable that a session has recorded by now: before an answer says that it is done.
+    ///
+    /// - Throws: `diskFull` where there is no room for it.
+    public func acknowledged(in session: SessionID) async throws(GatewayError) {
+        try await (sessions[session]?.journal ?? durable).acknowledged()
     }
 
     // MARK: Records

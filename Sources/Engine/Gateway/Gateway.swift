@@ -124,8 +124,10 @@ public final class Gateway {
     var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
     /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
     let damagedSessions: [SessionID: TenantID]
-    /// As the store has them.
+    /// As the store has them; those of `newFiles` it has not got yet.
     var stagedFiles: [FileID: StagedFile]
+    /// Staged files whose creation is on its way to the store: they are shown to nobody.
+    var newFiles: Set<FileID> = []
     /// Staged files whose rows cannot be read: they can be deleted.
     var damagedFiles: [FileID: TenantID]
     /// What requests append to staged files just now.
@@ -214,7 +216,11 @@ public final class Gateway {
 
     /// The tenant's shared session, made at its first use (S-4).
     public func sharedSession(of tenant: TenantID) async throws(GatewayError) -> SessionID {
-        if let id = sharedSessions[tenant] { return id }
+        if let id = sharedSessions[tenant] {
+            // Another request may have made it just now.
+            if sessions[id]?.shown == nil { try await durable.acknowledged() }
+            return id
+        }
         try refuseWhenFull(isPersistent: true)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
@@ -245,11 +251,6 @@ public final class Gateway {
         // One that the store has not heard of is nobody's yet.
         try await views(
             sessions.page(of: tenant, after: after, limit: limit) { $0.shown != nil })
-    }
-
-    /// Whether a session is some tenant's shared one.
-    public func isShared(_ id: SessionID) -> Bool {
-        sessions[id]?.record.type == .shared
     }
 
     /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves it.

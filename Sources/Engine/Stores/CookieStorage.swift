@@ -7,7 +7,7 @@ internal import Semantics
 /// gateway does not end it. An ephemeral session's are in RAM alone (S-2).
 @LoopActor
 final class CookieStorage {
-    private var jar: CookieJar
+    private var jar: Acknowledged<CookieJar>
     private let policy: CookiePolicy
     /// Nil where nothing reaches the store.
     private let journal: Journal?
@@ -23,18 +23,19 @@ final class CookieStorage {
         policy = CookiePolicy(
             accept: record.configuration.httpCookieAcceptPolicy,
             isPublicSuffix: suffixes.isPublicSuffix)
-        jar =
-            cookies.isEmpty
-            ? CookieJar() : CookieJar(restoring: cookies, policy: policy, at: now)
         self.journal = record.isPersistent ? journal : nil
+        jar = Acknowledged(
+            cookies.isEmpty
+                ? CookieJar() : CookieJar(restoring: cookies, policy: policy, at: now),
+            in: self.journal)
         owner = (record.id, record.tenant)
         dropRows(of: cookies, at: now)
     }
 
     /// Takes out of the store what the jar did not take again.
     private func dropRows(of restored: [Cookie], at now: Timestamp) {
-        guard jar.count < restored.count else { return }
-        let kept = Set(jar.all(at: now).map(\.sequence))
+        guard jar.newest.count < restored.count else { return }
+        let kept = Set(jar.newest.all(at: now).map(\.sequence))
         var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
         change.removed = restored.map(\.sequence).filter { !kept.contains($0) }
         write(change)
@@ -42,8 +43,8 @@ final class CookieStorage {
 
     /// The value of the Cookie field of a request; nil where nothing is sent.
     func field(for url: WebURL, at now: Timestamp) -> String? {
-        guard jar.count > 0 else { return nil }
-        let sent = jar.send(to: url, at: now)
+        guard jar.newest.count > 0 else { return nil }
+        let sent = jar.newest.send(to: url, at: now)
         if journal != nil {
             for cookie in sent { accessed[cookie.sequence] = cookie }
         }
@@ -62,24 +63,31 @@ final class CookieStorage {
     ) {
         let fields = headers.values(of: "Set-Cookie")
         guard !fields.isEmpty else { return }
-        let reception = jar.receive(
-            fields, from: url, mainDocument: mainDocument, policy: policy, at: now)
+        let reception = jar.change {
+            $0.receive(fields, from: url, mainDocument: mainDocument, policy: policy, at: now)
+        }
         write(reception.changes)
     }
 
     /// All that are not over, in the order of creation.
-    func all(at now: Timestamp) -> [Cookie] { jar.all(at: now) }
+    func all(at now: Timestamp) -> [Cookie] { jar.newest.all(at: now) }
+
+    /// The same as the store has it.
+    func shown(at now: Timestamp) -> [Cookie] { jar.shown.all(at: now) }
 
     /// Puts a client's cookie in; one whose time is over deletes.
     func store(_ cookie: Cookie, at now: Timestamp) throws(CookieRejection) {
-        write(try jar.store(cookie, policy: policy, at: now))
+        let changes = try jar.change { jar throws(CookieRejection) in
+            try jar.store(cookie, policy: policy, at: now)
+        }
+        write(changes)
     }
 
     /// Puts the cookies of a file in.
     ///
     /// - Returns: the faults of the lines that brought nothing.
     func store(_ file: NetscapeCookieFile, at now: Timestamp) -> [NetscapeCookieFile.Fault] {
-        let (changes, faults) = jar.store(file, policy: policy, at: now)
+        let (changes, faults) = jar.change { $0.store(file, policy: policy, at: now) }
         write(changes)
         return faults
     }
@@ -88,7 +96,7 @@ final class CookieStorage {
     ///
     /// - Returns: how many.
     func remove(where isUnwanted: (Cookie) -> Bool) -> Int {
-        let removed = jar.remove(where: isUnwanted)
+        let removed = jar.change { $0.remove(where: isUnwanted) }
         var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
         change.removed = removed.map(\.sequence)
         write(change)
@@ -97,7 +105,7 @@ final class CookieStorage {
 
     /// Empties the jar (S-12).
     func removeAll() {
-        jar.removeAll()
+        jar.change { $0.removeAll() }
         accessed = [:]
         var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
         change.removesAll = true
@@ -106,7 +114,7 @@ final class CookieStorage {
 
     /// Brings to the store which cookies were sent, and takes out what is over.
     func tidy(at now: Timestamp) {
-        write(jar.evictExpired(at: now))
+        write(jar.change { $0.evictExpired(at: now) })
         guard !accessed.isEmpty else { return }
         var change = SessionChange<Cookie>(session: owner.session, tenant: owner.tenant)
         change.stored = accessed

@@ -10,7 +10,7 @@ final class CredentialStorage {
     /// The most credentials that are remembered; beyond it the oldest are forgotten.
     private static let limit = 1_000
 
-    private var entries: [Int64: StoredCredential] = [:]
+    private var entries: Acknowledged<[Int64: StoredCredential]>
     /// Those of each space, oldest first.
     private var numbers: [ProtectionSpace: [Int64]] = [:]
     private var lastNumber: Int64 = 0
@@ -26,19 +26,26 @@ final class CredentialStorage {
     ) {
         self.journal = record.isPersistent ? journal : nil
         owner = (record.id, record.tenant)
+        entries = Acknowledged(credentials, in: self.journal)
         for (number, credential) in credentials.sorted(by: { $0.key < $1.key }) {
-            entries[number] = credential
             numbers[credential.space, default: []].append(number)
             lastNumber = number
         }
     }
 
     /// All of them, in the order in which they came.
-    var all: [StoredCredential] { entries.sorted { $0.key < $1.key }.map(\.value) }
+    var all: [StoredCredential] { CredentialStorage.inOrder(entries.newest) }
+
+    /// The same as the store has it; those of `forSession` are kept by memory alone, and come and go with the others.
+    var shown: [StoredCredential] { CredentialStorage.inOrder(entries.shown) }
+
+    private static func inOrder(_ entries: [Int64: StoredCredential]) -> [StoredCredential] {
+        entries.sorted { $0.key < $1.key }.map(\.value)
+    }
 
     /// What is proposed for a space.
     func credential(in space: ProtectionSpace) -> Credential? {
-        let candidates = (numbers[space] ?? []).compactMap { entries[$0] }
+        let candidates = (numbers[space] ?? []).compactMap { entries.newest[$0] }
         return (candidates.first { $0.isDefault } ?? candidates.last)?.credential
     }
 
@@ -53,18 +60,18 @@ final class CredentialStorage {
         guard credential.persistence != .none else { return }
         let new = StoredCredential(space: space, credential: credential, isDefault: isDefault)
         let others = numbers[space] ?? []
-        let old = others.first { entries[$0]?.user == new.user }
-        guard old.flatMap({ entries[$0] }) != new else { return }
+        let old = others.first { entries.newest[$0]?.user == new.user }
+        guard old.flatMap({ entries.newest[$0] }) != new else { return }
         var change = Change(self)
         if isDefault {
-            for number in others where number != old && entries[number]?.isDefault == true {
-                entries[number]?.isDefault = false
-                change.note(number, entries[number])
+            for number in others where number != old && entries.newest[number]?.isDefault == true {
+                entries.change { $0[number]?.isDefault = false }
+                change.note(number, entries.newest[number])
             }
         }
         let number = old ?? nextNumber()
         if old == nil { numbers[space, default: []].append(number) }
-        entries[number] = new
+        entries.change { $0[number] = new }
         change.note(number, new)
         evictExcess(&change)
         finish(change)
@@ -82,7 +89,7 @@ final class CredentialStorage {
     ///
     /// - Returns: how many.
     func remove(where isUnwanted: (StoredCredential) -> Bool) -> Int {
-        let removed = entries.filter { isUnwanted($0.value) }.map(\.key)
+        let removed = entries.newest.filter { isUnwanted($0.value) }.map(\.key)
         guard !removed.isEmpty else { return 0 }
         var change = Change(self)
         for number in removed { remove(number, &change) }
@@ -92,8 +99,8 @@ final class CredentialStorage {
 
     /// Forgets everything (S-12).
     func removeAll() {
-        guard !entries.isEmpty else { return }
-        entries = [:]
+        guard !entries.newest.isEmpty else { return }
+        entries.change { $0 = [:] }
         numbers = [:]
         var change = Change(self)
         change.rows.removesAll = true
@@ -106,14 +113,15 @@ final class CredentialStorage {
     }
 
     private func remove(_ number: Int64, _ change: inout Change) {
-        guard let entry = entries.removeValue(forKey: number) else { return }
+        guard let entry = entries.change({ $0.removeValue(forKey: number) }) else { return }
         numbers[entry.space]?.removeAll { $0 == number }
         if numbers[entry.space]?.isEmpty == true { numbers[entry.space] = nil }
         change.note(number, nil)
     }
 
     private func evictExcess(_ change: inout Change) {
-        guard entries.count > CredentialStorage.limit, let oldest = entries.keys.min() else {
+        guard entries.newest.count > CredentialStorage.limit, let oldest = entries.newest.keys.min()
+        else {
             return
         }
         remove(oldest, &change)

@@ -8,7 +8,7 @@ extension Service {
     /// The body of a streamed upload, piped to the origin as it comes (S-39).
     func sendBody(_ call: Call) async throws -> Response {
         let id = try call.task()
-        _ = try await gateway.task(id, of: call.tenant)
+        let session = try await gateway.task(id, of: call.tenant).record.session
         guard call.request.queryValue("generation") != nil else {
             throw Call.invalid("generation", "is missing")
         }
@@ -36,6 +36,8 @@ extension Service {
         } catch let refusal as BodyRefusal {
             throw await problem(refusal, of: id, call)
         }
+        // The body is the answer to a question (S-73), and an empty one waits for no attempt.
+        try await gateway.acknowledged(in: session)
         return Response(status: 204)
     }
 

@@ -8,28 +8,41 @@ import Semantics
 import TestSupport
 
 /// A gateway inside the test's process, with tokens that a real one does not hand out: several
-/// tenants, and every set of scopes. Its sessions are in memory.
+/// tenants, and every set of scopes. Its store is in memory.
 struct InProcessGateway: Sendable {
     let endpoint: Endpoint
     let service: Service
+    let engine: Engine.Gateway
     private let server: Server
+    private let arrivals: Arrivals
+    private static let files = FileThreads(count: 2)
 
     /// Runs `body` with a gateway that knows these tokens.
     static func run<Result: Sendable>(
         _ principals: [(AccessToken, Principal)],
         _ body: (InProcessGateway) async throws -> Result
     ) async throws -> Result {
-        LoopActor.loop.start()
         let directory = try TemporaryDirectory()
-        let gateway = try await start(principals, in: directory)
+        let gateway = try await open(principals, in: directory)
         do {
             let result = try await body(gateway)
-            await gateway.stop()
+            await gateway.close()
             return result
         } catch {
-            await gateway.stop()
+            await gateway.close()
             throw error
         }
+    }
+
+    /// A gateway that listens, with what its store has. It has not recovered: nothing is done with
+    /// what it has found, until its engine is started.
+    static func open(
+        _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
+        on store: any Store = MemoryStore(), key: DataKey = DataKey(),
+        egress: EgressPolicy = EgressPolicy()
+    ) async throws -> InProcessGateway {
+        LoopActor.loop.start()
+        return try await start(principals, in: directory, on: store, store.load(), key, egress)
     }
 
     /// The service of a gateway that nobody calls.
@@ -37,43 +50,75 @@ struct InProcessGateway: Sendable {
     static func makeService(
         _ principals: [(AccessToken, Principal)] = [], in directory: TemporaryDirectory
     ) throws -> Service {
+        try makeParts(
+            principals, in: directory, on: MemoryStore(), StoreContents(), DataKey(),
+            EgressPolicy()
+        )
+        .service
+    }
+
+    /// How many requests have come; health is not counted.
+    @LoopActor var requestCount: Int { arrivals.count }
+
+    /// Answers nothing more.
+    func close() async {
+        await server.drain(within: .zero)
+    }
+
+    @LoopActor
+    private static func makeParts(
+        _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
+        on store: any Store, _ contents: StoreContents, _ key: DataKey,
+        _ egress: EgressPolicy
+    ) throws -> (service: Service, engine: Engine.Gateway) {
         let folder = ContentFolder(path: directory.file("content"))
         try folder.prepare()
         let transport = CurlTransport(
-            CurlSettings(egress: EgressPolicy(), userAgent: "ferry/test"))
+            CurlSettings(egress: egress, userAgent: "ferry/test"))
         let digests = SHADigests()
         let gateway = Engine.Gateway(
             Engine.Gateway.Parts(
-                store: MemoryStore(), transport: transport, digests: digests,
-                sealer: AESGCMSealer(key: DataKey()), publicSuffixes: TopLevelSuffixes(),
-                files: FileThreads(count: 1), folder: folder),
-            contents: StoreContents())
+                store: store, transport: transport, digests: digests,
+                sealer: AESGCMSealer(key: key), publicSuffixes: TopLevelSuffixes(),
+                files: files, folder: folder),
+            contents: contents)
         var tokens = TokenTable(digests: digests)
         for (token, principal) in principals { tokens.add(token, for: principal) }
-        return Service(
+        let service = Service(
             gateway: gateway, transport: transport,
             options: Service.Options(
                 tokens: tokens, hosts: HostRule(allowing: []), isBehindTLSProxy: false,
                 version: "test"))
+        return (service, gateway)
     }
 
     @LoopActor
     private static func start(
-        _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory
+        _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
+        on store: any Store, _ contents: StoreContents, _ key: DataKey,
+        _ egress: EgressPolicy
     ) throws -> InProcessGateway {
-        let service = try makeService(principals, in: directory)
+        let (service, engine) = try makeParts(
+            principals, in: directory, on: store, contents, key, egress)
         service.isReady = true
+        let arrivals = Arrivals()
         let server = Server(
-            router: try service.router(), checks: { service.check($0) },
+            router: try service.router(),
+            checks: { request in
+                if request.path != "/healthz" { arrivals.count += 1 }
+                return service.check(request)
+            },
             failure: { error, _ in service.answer(to: error) })
         let address = try server.listen(on: .tcp(host: "127.0.0.1", port: 0))
         guard case .tcp(let host, let port) = address else { throw NoPort() }
         return InProcessGateway(
-            endpoint: .tcp(host: host, port: port), service: service, server: server)
+            endpoint: .tcp(host: host, port: port), service: service, engine: engine,
+            server: server, arrivals: arrivals)
     }
 
-    private func stop() async {
-        await server.drain(within: .zero)
+    @LoopActor
+    private final class Arrivals {
+        var count = 0
     }
 
     private struct NoPort: Error {}
