@@ -23,9 +23,6 @@ struct ChangeScene: Sendable {
     /// What stands for the names in the targets and bodies of `Change`.
     private let names: [String: String]
 
-    /// Gateways that have been left: what is at work in one expects it to live as long as the process.
-    private static let left = Mutex<[InProcessGateway]>([])
-
     /// Runs `body` with a scene in which everything is durable and nothing moves.
     static func run(_ body: (ChangeScene) async throws -> Void) async throws {
         let scene = try await ChangeScene()
@@ -111,7 +108,6 @@ struct ChangeScene: Sendable {
     @LoopActor
     private func close() async {
         await gateway.close()
-        ChangeScene.left.withLock { $0.append(gateway) }
         if store.hasFailed {
             // Nothing comes to an end any more: the process would have ended.
             for runner in gateway.engine.runners.values { runner.abandon() }

@@ -5,6 +5,7 @@ import Loop
 import REST
 import Sealing
 import Semantics
+import Synchronization
 import TestSupport
 
 /// A gateway inside the test's process, with tokens that a real one does not hand out: several
@@ -15,6 +16,8 @@ struct InProcessGateway: Sendable {
     let engine: Engine.Gateway
     private let server: Server
     private let arrivals: Arrivals
+    /// Gateways that have been closed: what is still at work in one expects it to live as long as the process.
+    private static let closed = Mutex<[InProcessGateway]>([])
     private static let files = FileThreads(count: 2)
 
     /// Runs `body` with a gateway that knows these tokens.
@@ -63,6 +66,7 @@ struct InProcessGateway: Sendable {
     /// Answers nothing more.
     func close() async {
         await server.drain(within: .zero)
+        InProcessGateway.closed.withLock { $0.append(self) }
     }
 
     @LoopActor
