@@ -52,6 +52,10 @@ format: toolchain ## bring the sources into the project's format
 
 lint: toolchain ## check the format and the rules of .swift-format
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
+	# The formatter leaves comments as they are; URLs cannot be broken.
+	@export LC_ALL=C.UTF-8; ! grep -rnE --include='*.swift' '^ *//' $(SOURCES) \
+		| grep -vF https:// | grep -E '^[^:]+:[0-9]+:.{101,}' \
+		|| { echo "These comments are longer than 100 columns." >&2; exit 1; }
 
 install: build ## copy the release build to PREFIX/bin (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"

@@ -2,10 +2,11 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// The addresses of names that libcurl does not look up: those of servers that a proxy gets as an address.
+/// The addresses of names that libcurl does not look up: those of servers that a proxy gets as an
+/// address.
 ///
-/// Of one pool, as libcurl's own memory of names is: what one session has looked up, no other can tell by the time that
-/// it takes. An address is good for a minute, as there.
+/// Of one pool, as libcurl's own memory of names is: what one session has looked up, no other can
+/// tell by the time that it takes. An address is good for a minute, as there.
 @LoopActor
 final class AddressBook {
     typealias Answer = Result<[IPAddress], Failure>
@@ -25,7 +26,8 @@ final class AddressBook {
     /// Threads that wait for the resolver, and how it is asked; for all pools.
     @LoopActor
     final class Lookups {
-        // Four pools may use them up with names that nobody answers: only other requests of this kind wait for them.
+        // Four pools may use them up with names that nobody answers: only other requests of this
+        // kind wait for them.
         fileprivate lazy var threads = FileThreads(count: 32)
         fileprivate let ask: Resolver
 
@@ -56,7 +58,8 @@ final class AddressBook {
     /// Names that wait for one, the next one last.
     private var queue: [String] = []
 
-    /// An empty book that knows so many names, each for a while, and takes so many threads at a time.
+    /// An empty book that knows so many names, each for a while, and takes so many threads at a
+    /// time.
     init(
         _ lookups: Lookups, lifetime: Duration = .seconds(60), pageLimit: Int = 1_000,
         lookupLimit: Int = 8
@@ -67,9 +70,11 @@ final class AddressBook {
         self.pageLimit = pageLimit
     }
 
-    /// Finds the addresses of a host, at least one, best first; calls back at once where they are known.
+    /// Finds the addresses of a host, at least one, best first; calls back at once where they are
+    /// known.
     ///
-    /// What nobody waits for any more when its turn comes is not looked up, and nobody is called back.
+    /// What nobody waits for any more when its turn comes is not looked up, and nobody is called
+    /// back.
     func find(
         _ host: String, while isWaiting: @escaping @LoopActor () -> Bool = { true },
         then goOn: @escaping @LoopActor (Answer) -> Void

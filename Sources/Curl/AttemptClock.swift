@@ -6,8 +6,8 @@ internal import Semantics
 
 /// When an attempt began, and what is known of the request that is under way (S-47).
 ///
-/// libcurl counts bytes, and adds up times, over all requests of a transfer. So the state is noted when a request goes out,
-/// and of what follows the first one only instants of our own are told.
+/// libcurl counts bytes, and adds up times, over all requests of a transfer. So the state is noted
+/// when a request goes out, and of what follows the first one only instants of our own are told.
 @LoopActor
 struct AttemptClock {
     private let start: Int64
@@ -28,7 +28,8 @@ struct AttemptClock {
         let requestSize: Int
         let headerSize: Int
         let connectionCount: Int
-        /// The bytes that were sent when the next connection was made: what has come since is not of this request.
+        /// The bytes that were sent when the next connection was made: what has come since is not
+        /// of this request.
         var sizeAtEnd: Int?
     }
 

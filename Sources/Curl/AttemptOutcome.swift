@@ -21,7 +21,8 @@ enum AttemptOutcome {
         return error(failure, easy.words(for: failure), circumstances, at: request.url)
     }
 
-    /// A name was not found by the address book, which knows whether that is an answer: one is not waited out (S-26).
+    /// A name was not found by the address book, which knows whether that is an answer: one is not
+    /// waited out (S-26).
     static func error(
         ofLookingUp host: String, _ failure: AddressBook.Failure, at url: WebURL,
         hasWayOut: Bool = RouteProbe.hasWayOut

@@ -4,9 +4,11 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// Every function that libcurl calls: each recovers its object, enters the loop's isolation, and answers.
+/// Every function that libcurl calls: each recovers its object, enters the loop's isolation, and
+/// answers.
 ///
-/// They are formed here, outside of any isolation, and nothing in them throws or changes anything of libcurl's.
+/// They are formed here, outside of any isolation, and nothing in them throws or changes anything
+/// of libcurl's.
 enum Callbacks {
     // MARK: Of an easy handle
 
@@ -67,7 +69,8 @@ enum Callbacks {
     typealias BytesCallback =
         @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int
 
-    /// libcurl's form of a verdict: all bytes, none of them now, or another number, which ends the transfer.
+    /// libcurl's form of a verdict: all bytes, none of them now, or another number, which ends the
+    /// transfer.
     private static func taken(_ byteCount: Int, by verdict: FlowVerdict?) -> Int {
         switch verdict {
         case .proceed: byteCount
@@ -133,7 +136,8 @@ extension EasyHandle {
             try check(ccurl_set_seek_callback(raw, Callbacks.seek))
         }
         guard body?.isEmpty == false || Tunnel.isNeeded(for: request) else { return }
-        // Called at every step of a transfer, so only for requests that have a body, or need a tunnel.
+        // Called at every step of a transfer, so only for requests that have a body, or need a
+        // tunnel.
         try set(CURLOPT_XFERINFODATA, context: context)
         try check(ccurl_set_progress_callback(raw, Callbacks.progress))
         try set(CURLOPT_NOPROGRESS, 0)

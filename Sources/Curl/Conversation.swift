@@ -1,11 +1,11 @@
 internal import Engine
 internal import Semantics
 
-/// The requests that libcurl makes of one attempt to prove a credential by NTLM (MS-NTHT), and which of the answers may
-/// not be the last one.
+/// The requests that libcurl makes of one attempt to prove a credential by NTLM (MS-NTHT), and
+/// which of the answers may not be the last one.
 ///
-/// libcurl decides between an answer's head and its body whether it goes on, without a word: a head is the last one
-/// unless another request follows it.
+/// libcurl decides between an answer's head and its body whether it goes on, without a word: a head
+/// is the last one unless another request follows it.
 struct Conversation {
     /// More requests than are needed: a server may ask again for ever.
     private static let requestLimit = 16

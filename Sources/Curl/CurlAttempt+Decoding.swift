@@ -5,8 +5,9 @@ internal import Semantics
 
 /// How a content loses its codings on the way to the observer (S-76).
 ///
-/// libcurl's own decoder is not asked: it takes a coded content that breaks off for a whole one (measured, 7.88.1). While
-/// something decoded is not delivered, libcurl is told to rest, and so holds the end of the transfer back, too.
+/// libcurl's own decoder is not asked: it takes a coded content that breaks off for a whole one
+/// (measured, 7.88.1). While something decoded is not delivered, libcurl is told to rest, and so
+/// holds the end of the transfer back, too.
 extension CurlAttempt {
     /// A content that is decoded.
     @LoopActor
@@ -89,7 +90,8 @@ extension CurlAttempt {
         return hasMore
     }
 
-    /// Why the content is not whole although the transfer is; nil where it is, or where nobody wants it whole.
+    /// Why the content is not whole although the transfer is; nil where it is, or where nobody
+    /// wants it whole.
     var contentError: TransferError? {
         guard !wasStopped, let content = codedContent else { return nil }
         var fault = content.fault

@@ -14,8 +14,8 @@ extension CurlAttempt {
         return handshake.join(context)
     }
 
-    /// Whether the connection that libcurl has chosen does what this attempt wants: libcurl compares neither whom it
-    /// trusts nor what it presents (security.md §6).
+    /// Whether the connection that libcurl has chosen does what this attempt wants: libcurl
+    /// compares neither whom it trusts nor what it presents (security.md §6).
     func mayUseConnection() -> Bool {
         guard request.url.isSecure else { return true }
         let ssl = easy?.ssl
@@ -26,8 +26,9 @@ extension CurlAttempt {
         }
         if let ssl { HandshakeCallbacks.limitReading(of: ssl, by: handshake) }
         guard mayUseProtocol(ssl.flatMap(HandshakeCallbacks.protocolName)) else { return false }
-        // In TLS 1.3 the server's verdict about the certificate comes behind the handshake, and libcurl may find the
-        // connection broken before it has read it: then it reads when it closes (measured).
+        // In TLS 1.3 the server's verdict about the certificate comes behind the handshake, and
+        // libcurl may find the connection broken before it has read it: then it reads when it
+        // closes (measured).
         if awaitsVerdict { keepConnectionAtEnd(false) }
         return true
     }
@@ -53,8 +54,9 @@ extension CurlAttempt {
         return !isLost
     }
 
-    /// Whether the attempt begins anew with HTTP/2, now that the server has refused HTTP/1.1: by the alert for it (RFC 7301
-    /// §3.2), or by making nothing of a request in a protocol that it has not agreed to.
+    /// Whether the attempt begins anew with HTTP/2, now that the server has refused HTTP/1.1: by
+    /// the alert for it (RFC 7301 §3.2), or by making nothing of a request in a protocol that it
+    /// has not agreed to.
     func isRefusingHTTP1(after code: CURLcode) -> Bool {
         guard offer == .http1, request.url.isSecure, !request.needsHTTP1, !isRefused, !wasAnswered,
             !wasDenied, !isEnding, handshake?.question == nil
@@ -98,7 +100,8 @@ extension CurlAttempt {
 }
 
 extension CurlAttempt {
-    /// The process stood still, and libcurl's clock did not: what is left for the connection stays what it was.
+    /// The process stood still, and libcurl's clock did not: what is left for the connection stays
+    /// what it was.
     func prolongConnecting() {
         guard let easy, let limit = request.connectTimeout else { return }
         let lost = Double(LoopActor.loop.clock.lost - lostBefore) / 1e9

@@ -3,17 +3,20 @@ internal import Engine
 internal import Loop
 internal import Semantics
 
-/// The requests that go out within one attempt: more than one where libcurl proves a credential in several steps, and where
-/// a connection that was kept turns out to be dead.
+/// The requests that go out within one attempt: more than one where libcurl proves a credential in
+/// several steps, and where a connection that was kept turns out to be dead.
 ///
-/// libcurl then sends the request again, without a word, whatever its method; of HTTP/2 it gives up instead. So both are
-/// decided here: what may do something twice goes out once, unless nothing of it had left (RFC 9110 §9.2.2, R-13).
+/// libcurl then sends the request again, without a word, whatever its method; of HTTP/2 it gives up
+/// instead. So both are decided here: what may do something twice goes out once, unless nothing of
+/// it had left (RFC 9110 §9.2.2, R-13).
 extension CurlAttempt {
-    /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that was kept.
+    /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that
+    /// was kept.
     func mayRequest(address: String, port: Int) -> Bool {
         guard observer != nil, !isEnding, let easy, mayFollow() else { return false }
         guard !address.isEmpty else {
-            // libcurl 7.88 does not say where a connection leads that others of HTTP/2 share behind a tunnel (measured).
+            // libcurl 7.88 does not say where a connection leads that others of HTTP/2 share behind
+            // a tunnel (measured).
             needsFreshConnection = true
             return false
         }
@@ -57,8 +60,9 @@ extension CurlAttempt {
         sentByteCount = 0
     }
 
-    /// Whether the request goes out again, now that libcurl has given it up: a connection that was kept has ended without
-    /// an answer. Of HTTP/2 libcurl does not look at the GOAWAY that tells this (RFC 9113 §6.8).
+    /// Whether the request goes out again, now that libcurl has given it up: a connection that was
+    /// kept has ended without an answer. Of HTTP/2 libcurl does not look at the GOAWAY that tells
+    /// this (RFC 9113 §6.8).
     func isRepeated(after code: CURLcode) -> Bool {
         guard CurlErrorTable.isLostConnection(Int(code.rawValue)), !isEnding, !wasDenied,
             !wasAnswered, clock.isReused, !isRepetition, request.mayRepeat || !wasSwallowed

@@ -6,12 +6,13 @@ internal import Semantics
 
 /// How a body that is pulled goes out, and how it ends before its time.
 ///
-/// The end of the response is the end of the attempt, as in most clients: what is left of the body is not sent, and the
-/// connection is closed, which is what RFC 9112 §9.3 leaves to a server that answers without reading on. libcurl stops
-/// sending by itself where the status is 300 or more, or the connection closes after the response; else it goes on. While
-/// sending is paused it does not see any of this, nor that the connection is lost (measured, 7.88.1): it stops
-/// watching the socket, and the attempt would wait for its source. That it has stopped watching is how it is noticed here:
-/// whoever sends a body shares its socket with nobody.
+/// The end of the response is the end of the attempt, as in most clients: what is left of the body
+/// is not sent, and the connection is closed, which is what RFC 9112 §9.3 leaves to a server that
+/// answers without reading on. libcurl stops sending by itself where the status is 300 or more, or
+/// the connection closes after the response; else it goes on. While sending is paused it does not
+/// see any of this, nor that the connection is lost (measured, 7.88.1): it stops watching the
+/// socket, and the attempt would wait for its source. That it has stopped watching is how it is
+/// noticed here: whoever sends a body shares its socket with nobody.
 extension CurlAttempt {
     /// The state of sending.
     @LoopActor
@@ -63,7 +64,8 @@ extension CurlAttempt {
             let isLost = !wasAnswered && !upload.isConnectionNew
             return isLost ? upload.body.fail(.unanswered) : .wait
         }
-        // libcurl also asks where sending rests, when it has been told to go on receiving (measured).
+        // libcurl also asks where sending rests, when it has been told to go on receiving
+        // (measured).
         guard !upload.isResting else { return .wait }
         guard share.admits(self) else {
             upload.isYielding = true
@@ -74,7 +76,8 @@ extension CurlAttempt {
         return answer
     }
 
-    /// CURLOPT_SEEKFUNCTION and CURLOPT_PREREQFUNCTION: the body is about to be sent from its beginning.
+    /// CURLOPT_SEEKFUNCTION and CURLOPT_PREREQFUNCTION: the body is about to be sent from its
+    /// beginning.
     func rewindBody() -> Bool {
         guard observer != nil else { return false }
         guard let upload else { return true }
@@ -85,7 +88,8 @@ extension CurlAttempt {
         return upload.body.beginAnew()
     }
 
-    /// CURLOPT_XFERINFOFUNCTION: how much of the request's body is on the wire. False ends the transfer.
+    /// CURLOPT_XFERINFOFUNCTION: how much of the request's body is on the wire. False ends the
+    /// transfer.
     func noteSent(_ byteCount: Int64) -> Bool {
         guard let observer, tunnel.mayReadOn() else { return false }
         let sent = upload?.body.noteSent(onWire: byteCount) ?? byteCount
@@ -140,8 +144,8 @@ extension CurlAttempt {
         upload.seemsOver = true
         upload.isYielding = false
         upload.body.stopWaiting()
-        // Where libcurl has stopped sending, it now ends the transfer by its own rules; where the connection was a kept
-        // one and gave no answer, it may begin anew.
+        // Where libcurl has stopped sending, it now ends the transfer by its own rules; where the
+        // connection was a kept one and gave no answer, it may begin anew.
         applyPauses()
         pool?.turn()
         guard upload.seemsOver, hasNoInput(upload) else { return }
@@ -162,8 +166,8 @@ extension CurlAttempt {
             return (.unanswered, false)
         }
         if hasNoBody(head) { return (nil, false) }
-        // RFC 9112 §6.3: chunks come before a length. Whether the last one has come libcurl does not tell; but while the
-        // connection is open, nothing else can have been the end.
+        // RFC 9112 §6.3: chunks come before a length. Whether the last one has come libcurl does
+        // not tell; but while the connection is open, nothing else can have been the end.
         let isWhole =
             reader.isChunked
             ? isOpen(upload.lastInput)

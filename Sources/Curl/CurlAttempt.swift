@@ -3,10 +3,11 @@ internal import Engine
 internal import Loop
 internal import Semantics
 
-/// One exchange: what libcurl's callbacks for an easy handle lead to, and what the engine wants of it.
+/// One exchange: what libcurl's callbacks for an easy handle lead to, and what the engine wants of
+/// it.
 ///
-/// While a callback runs libcurl is on the stack, so callbacks change this object, tell the observer and answer
-/// with a verdict; nothing here calls libcurl from there.
+/// While a callback runs libcurl is on the stack, so callbacks change this object, tell the
+/// observer and answer with a verdict; nothing here calls libcurl from there.
 @LoopActor
 final class CurlAttempt: Attempt {
     let request: AttemptRequest
@@ -29,12 +30,14 @@ final class CurlAttempt: Attempt {
     /// A head that may not be the last one.
     var heldHead: ResponseHead?
     var conversation: Conversation
-    /// libcurl has ended the transfer without an error, but the head that was held is not taken yet.
+    /// libcurl has ended the transfer without an error, but the head that was held is not taken
+    /// yet.
     private var isOver = false
     var tunnel: Tunnel
     /// Of the connection in use.
     var handshake: Handshake?
-    /// The connection that libcurl has chosen does not serve this attempt: it begins anew on another one.
+    /// The connection that libcurl has chosen does not serve this attempt: it begins anew on
+    /// another one.
     var needsFreshConnection = false
     /// The connection is there, and nothing else was wanted.
     var hasConnected = false
@@ -44,7 +47,8 @@ final class CurlAttempt: Attempt {
     var isRefused = false
     /// The request has been sent again already, in another transfer.
     var isRepetition = false
-    /// Whether a line of a response has come: from there on libcurl does not send the request again.
+    /// Whether a line of a response has come: from there on libcurl does not send the request
+    /// again.
     var wasAnswered = false
     /// How many of the bytes that libcurl delivers next were taken already.
     private var takenAhead = 0
@@ -58,7 +62,8 @@ final class CurlAttempt: Attempt {
     var isYielding = false
     /// The content, where it is decoded: see `CurlAttempt+Decoding`.
     private(set) var codedContent: CodedContent?
-    /// How much of the request's body has left, of this request and of the one before that told most.
+    /// How much of the request's body has left, of this request and of the one before that told
+    /// most.
     var sentByteCount: Int64 = 0
     var toldByteCount: Int64 = 0
     /// Sending a body that is pulled: see `CurlAttempt+Upload`.
@@ -119,12 +124,14 @@ final class CurlAttempt: Attempt {
         guard observer != nil, !isPaused else { return }
         isPaused = true
         guard let easy, !isOver else { return }
-        // Where one direction rests while nothing is held, libcurl reads all the same, and joins the lines of a header
-        // (measured). So a receiver beside a sender rests when there is something to hold.
+        // Where one direction rests while nothing is held, libcurl reads all the same, and joins
+        // the lines of a header (measured). So a receiver beside a sender rests when there is
+        // something to hold.
         guard upload == nil else { return }
         isReceiverResting = true
         isSenderResting = true
-        // Before there is a connection libcurl refuses or forgets this; the callbacks then see `isPaused`.
+        // Before there is a connection libcurl refuses or forgets this; the callbacks then see
+        // `isPaused`.
         _ = pool?.pause(easy, CURLPAUSE_ALL)
     }
 
@@ -163,8 +170,9 @@ final class CurlAttempt: Attempt {
         if isReceiverResting { bits |= CURLPAUSE_RECV }
         if upload?.isResting ?? isSenderResting { bits |= CURLPAUSE_SEND }
         let code = pool?.pause(easy, bits) ?? CURLE_OK
-        // Bytes that were held are delivered by that call, and where a callback then ends the transfer, libcurl tells
-        // it here only. Before there is a connection libcurl refuses or forgets a pause; the callbacks see to it.
+        // Bytes that were held are delivered by that call, and where a callback then ends the
+        // transfer, libcurl tells it here only. Before there is a connection libcurl refuses or
+        // forgets a pause; the callbacks see to it.
         let isRefused = code == CURLE_BAD_FUNCTION_ARGUMENT && !wasAnswered
         guard code != CURLE_OK, !isRefused else { return }
         LoopActor.later { [self] in end(code) }
@@ -175,7 +183,8 @@ final class CurlAttempt: Attempt {
         metricsAtEnd = metrics
         observer = nil
         if pool?.isActing == true {
-            // libcurl is on the stack: every callback now ends the transfer, and the handle goes afterwards.
+            // libcurl is on the stack: every callback now ends the transfer, and the handle goes
+            // afterwards.
             LoopActor.later { [self] in release() }
         } else {
             release()
@@ -221,8 +230,9 @@ final class CurlAttempt: Attempt {
         return .proceed
     }
 
-    /// A proxy that has refused a body while it came may never read what follows on that connection, though
-    /// it keeps it: measured with Squid 5.7, which had the next request whole, and left it unanswered.
+    /// A proxy that has refused a body while it came may never read what follows on that
+    /// connection, though it keeps it: measured with Squid 5.7, which had the next request whole,
+    /// and left it unanswered.
     private var sendsBodyToProxy: Bool {
         request.body != nil && request.httpProxy != nil && !request.url.isSecure
     }
@@ -237,7 +247,8 @@ final class CurlAttempt: Attempt {
         return verdict
     }
 
-    /// CURLOPT_WRITEFUNCTION: bytes of the body. After a pause libcurl delivers the same again, and maybe more with them.
+    /// CURLOPT_WRITEFUNCTION: bytes of the body. After a pause libcurl delivers the same again, and
+    /// maybe more with them.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
         guard let observer, !isEnding else { return .stop }
         guard !isPaused, !isYielding else { return rest() }
@@ -273,7 +284,8 @@ final class CurlAttempt: Attempt {
         return .pause
     }
 
-    /// A verdict has ended the transfer; libcurl may go on for the rest of the turn, where it was told while unpausing.
+    /// A verdict has ended the transfer; libcurl may go on for the rest of the turn, where it was
+    /// told while unpausing.
     var isEnding: Bool {
         wasStopped || hasConnected || isLost || fault != nil || codedContent?.fault != nil
     }
@@ -365,7 +377,8 @@ final class CurlAttempt: Attempt {
                 .at(request.url.string)
         }
         guard let failure = CurlFailure(code) else {
-            // libcurl takes the end of the connection for the end of a header too (measured, 7.88.1).
+            // libcurl takes the end of the connection for the end of a header too (measured,
+            // 7.88.1).
             return headIsTaken || heldHead != nil ? nil : .unanswered.at(request.url.string)
         }
         if !wasDenied {

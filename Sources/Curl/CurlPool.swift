@@ -88,8 +88,9 @@ final class CurlPool: ConnectionPool {
         return attempt
     }
 
-    /// libcurl tells nobody which address it gives to a proxy. So the name is looked up here, what it leads to is
-    /// judged, and libcurl gets an address in its place. A connection through the proxy is kept for that address only.
+    /// libcurl tells nobody which address it gives to a proxy. So the name is looked up here,
+    /// what it leads to is judged, and libcurl gets an address in its place. A connection through
+    /// the proxy is kept for that address only.
     private func findAddress(for attempt: CurlAttempt, _ request: AttemptRequest) {
         let url = request.url
         let start = LoopActor.loop.clock.now
@@ -105,8 +106,8 @@ final class CurlPool: ConnectionPool {
                 let known = found.filter { request.proxy?.kind != .socks4 || $0.bitCount == 32 }
                 guard !known.isEmpty else { return attempt.endSoon(Self.isTooNew(url)) }
                 let permitted = known.filter { gate.mayTell($0, port: url.port) }
-                // One only is tried. Nobody knows what the proxy's own network has, and most that lack a version lack
-                // version 6; the order of the resolver is about this machine's.
+                // One only is tried. Nobody knows what the proxy's own network has, and most that
+                // lack a version lack version 6; the order of the resolver is about this machine's.
                 attempt.address = permitted.first { $0.bitCount == 32 } ?? permitted.first
                 guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
                 var request = request
@@ -166,8 +167,8 @@ final class CurlPool: ConnectionPool {
         multi?.turn()
     }
 
-    /// Ends the transfer of an attempt, which has not sent anything of its request, and begins another one on a
-    /// connection of its own. The attempt is not held in between.
+    /// Ends the transfer of an attempt, which has not sent anything of its request, and begins
+    /// another one on a connection of its own. The attempt is not held in between.
     func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
         attempt.needsOwnConnection = true
         var request = attempt.request
@@ -238,7 +239,8 @@ final class CurlPool: ConnectionPool {
             return .url(
                 .unknown, at: url.string, message: "The request has a line break in its header.")
         }
-        // libcurl cannot send one, and RFC 9110 §9.3.2 gives it no meaning. Foundation answers a GET with a body so.
+        // libcurl cannot send one, and RFC 9110 §9.3.2 gives it no meaning. Foundation answers a
+        // GET with a body so.
         guard request.method != "HEAD" || request.body?.isEmpty != false else {
             return .url(
                 .dataLengthExceedsMaximum, at: url.string, message: "A HEAD request has no body.")
@@ -293,8 +295,9 @@ final class CurlPool: ConnectionPool {
         return multi
     }
 
-    /// libcurl closes idle connections beyond its limit, by default four for each running transfer, so that a
-    /// burst would lose its connections as it ends. Here room only grows while the pool is in use.
+    /// libcurl closes idle connections beyond its limit, by default four for each running transfer,
+    /// so that a burst would lose its connections as it ends. Here room only grows while the pool
+    /// is in use.
     private func makeRoom(_ multi: MultiHandle) {
         wasUsed = true
         guard connectionLimit < attempts.count * 2 else { return }
@@ -338,7 +341,8 @@ final class CurlPool: ConnectionPool {
         if attempts.isEmpty { multi = nil }
     }
 
-    /// Closes the connections when the pool has been without attempts for the idle lifetime, at most twice as long.
+    /// Closes the connections when the pool has been without attempts for the idle lifetime, at
+    /// most twice as long.
     private func waitIdle() {
         restNumber = descriptors.nextRest()
         let timer = idleTimer ?? LoopTimer { [weak self] in self?.idleTimePassed() }

@@ -10,11 +10,11 @@ public struct CurlSettings: Sendable {
     public var trustedCertificates: String?
     /// How long the connections of a session stay open while it has no transfer. Default: 60 s.
     public var idleLifetime = Duration.seconds(60)
-    /// The size of a transfer's receive buffer in bytes, 1024…10,485,760. One turn of the loop reads up to 101 of
-    /// them; pages that are never filled cost nothing. Default: 64 KiB.
+    /// The size of a transfer's receive buffer in bytes, 1024…10,485,760. One turn of the loop
+    /// reads up to 101 of them; pages that are never filled cost nothing. Default: 64 KiB.
     public var receiveBufferSize = 65_536
-    /// The size of a transfer's send buffer in bytes, 16,384…2,097,152, which a body that is pulled has while it is
-    /// sent. One turn of the loop sends at most one of them. Default: 256 KiB.
+    /// The size of a transfer's send buffer in bytes, 16,384…2,097,152, which a body that is pulled
+    /// has while it is sent. One turn of the loop sends at most one of them. Default: 256 KiB.
     public var sendBufferSize = 262_144
 
     /// How many descriptors connections may take, those in use and those kept, with two for each

@@ -4,8 +4,8 @@ public import Semantics
 
 /// The network by libcurl: the adapter behind the engine's `Transport` port.
 ///
-/// Everything runs on the loop; name look-ups have threads of their own. Each pool has a libcurl multi handle
-/// while it is in use, each attempt an easy handle.
+/// Everything runs on the loop; name look-ups have threads of their own. Each pool has a libcurl
+/// multi handle while it is in use, each attempt an easy handle.
 @LoopActor
 public final class CurlTransport: Transport {
     private let settings: CurlSettings
@@ -19,8 +19,9 @@ public final class CurlTransport: Transport {
 
     /// Prepares libcurl and the process for it.
     ///
-    /// The first one removes `*_PROXY` and `SSLKEYLOGFILE` from the environment and sets the locale's `LC_CTYPE`
-    /// make it at the start of the program, before other threads read either.
+    /// The first one removes `*_PROXY` and `SSLKEYLOGFILE` from the environment and sets the
+    /// locale's `LC_CTYPE`: make it at the start of the program, before other threads read
+    /// either.
     public nonisolated convenience init(_ settings: CurlSettings) {
         self.init(settings, asking: AddressBook.askSystem)
     }
@@ -41,24 +42,25 @@ public final class CurlTransport: Transport {
 
     /// Reads a URL by libcurl's parser, at most 32 KiB long. About 3 µs.
     ///
-    /// Refused as malformed is everything in which a browser could see another host: user information, backslashes,
-    /// blanks and control characters, `http:/host`, `http:///host`, port 0, host names with other characters than
-    /// letters, digits, `-`, `_` and `.`, and numbers that are no IPv4 address. What comes back is a fixed point: parsed
-    /// again it is the same.
+    /// Refused as malformed is everything in which a browser could see another host: user
+    /// information, backslashes, blanks and control characters, `http:/host`, `http:///host`, port
+    /// 0, host names with other characters than letters, digits, `-`, `_` and `.`, and numbers that
+    /// are no IPv4 address. What comes back is a fixed point: parsed again it is the same.
     public nonisolated func parse(_ url: String) throws(URLRejection) -> WebURL {
         try URLReader.parse(url)
     }
 
-    /// Resolves a reference (RFC 3986 §5.2) and reads the result as `parse` does. Blanks and characters beyond ASCII
-    /// are percent-encoded first, since servers send them.
+    /// Resolves a reference (RFC 3986 §5.2) and reads the result as `parse` does. Blanks and
+    /// characters beyond ASCII are percent-encoded first, since servers send them.
     public nonisolated func resolve(
         _ reference: String, against base: WebURL
     ) throws(URLRejection) -> WebURL {
         try URLReader.resolve(reference, against: base)
     }
 
-    /// Reads certificate and key as they are read for a connection, at most 256 KiB each, on a thread of its own: a
-    /// PKCS #12 file may ask for any number of rounds of its key derivation (RFC 7292 appendix B).
+    /// Reads certificate and key as they are read for a connection, at most 256 KiB each, on a
+    /// thread of its own: a PKCS #12 file may ask for any number of rounds of its key derivation
+    /// (RFC 7292 appendix B).
     public func prepare(
         _ identity: ClientIdentity
     ) async throws(IdentityRejection) -> ClientIdentity {

@@ -23,8 +23,8 @@ struct CurlFailure: Error, Equatable {
 
 /// A libcurl easy handle with what its options point into; released, it is cleaned up.
 ///
-/// Made for one exchange and never used again: `curl_easy_reset` keeps the TLS sessions of the origins
-/// that a handle has seen, and saves nothing that counts (a new handle costs about 1 µs).
+/// Made for one exchange and never used again: `curl_easy_reset` keeps the TLS sessions of the
+/// origins that a handle has seen, and saves nothing that counts (a new handle costs about 1 µs).
 /// <https://curl.se/libcurl/c/curl_easy_init.html>
 @LoopActor
 final class EasyHandle {
@@ -75,8 +75,8 @@ final class EasyHandle {
         try check(ccurl_set_pointer(raw, option, context))
     }
 
-    /// Sets the bytes that are sent, which libcurl copies; they are sent again when a connection that was
-    /// kept turns out to be dead.
+    /// Sets the bytes that are sent, which libcurl copies; they are sent again when a connection
+    /// that was kept turns out to be dead.
     func set(body: [UInt8]) throws(CurlFailure) {
         try check(ccurl_set_offset(raw, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)))
         let code = body.withUnsafeBytes { bytes in
@@ -104,8 +104,8 @@ final class EasyHandle {
         try check(ccurl_set_pointer(raw, CURLOPT_CURLU, UnsafeMutableRawPointer(url)))
     }
 
-    /// Takes the header lines in libcurl's own form: `Name: value`, `Name;` for an empty value, `Name:` for
-    /// a line that libcurl shall not add by itself.
+    /// Takes the header lines in libcurl's own form: `Name: value`, `Name;` for an empty value,
+    /// `Name:` for a line that libcurl shall not add by itself.
     func set(headerLines lines: [String]) throws(CurlFailure) {
         for line in lines {
             guard let longer = append(line, to: headerLines) else { throw .outOfMemory }
@@ -131,8 +131,8 @@ final class EasyHandle {
         try check(ccurl_set_pointer(raw, CURLOPT_PROXYHEADER, proxyHeaderLines))
     }
 
-    /// Takes what is connected to in place of the URL's host, in libcurl's form. The host stays what requests and
-    /// certificates are about.
+    /// Takes what is connected to in place of the URL's host, in libcurl's form. The host stays
+    /// what requests and certificates are about.
     func set(connectTo place: String) throws(CurlFailure) {
         guard let longer = curl_slist_append(connectTo, place) else { throw .outOfMemory }
         connectTo = longer

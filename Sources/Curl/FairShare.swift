@@ -1,10 +1,12 @@
 internal import Loop
 
-/// What all transfers together may take in one turn of the loop, so that whoever else is on it is not kept waiting.
+/// What all transfers together may take in one turn of the loop, so that whoever else is on it is
+/// not kept waiting.
 ///
-/// libcurl reads up to a hundred buffers from a socket before it returns (measured: 6.6 MB, several milliseconds of
-/// copying), for every socket that is ready; it sends one buffer for each (measured), which is much too where many
-/// send. An attempt that finds the share used up pauses, and goes on in the next turn, in the order of asking.
+/// libcurl reads up to a hundred buffers from a socket before it returns (measured: 6.6 MB, several
+/// milliseconds of copying), for every socket that is ready; it sends one buffer for each
+/// (measured), which is much too where many send. An attempt that finds the share used up pauses,
+/// and goes on in the next turn, in the order of asking.
 @LoopActor
 final class FairShare {
     /// A quarter of a millisecond of copying, or less.
@@ -19,7 +21,8 @@ final class FairShare {
     private var waiting: [CurlAttempt] = []
     private lazy var nextTurn = LoopTimer { [weak self] in self?.refill() }
 
-    /// Whether there is something left of this turn's share: then the attempt may move one piece, of whatever size.
+    /// Whether there is something left of this turn's share: then the attempt may move one piece,
+    /// of whatever size.
     /// - Returns: false when it is used up: the attempt is told by `goOn()`, in another turn.
     func admits(_ attempt: CurlAttempt) -> Bool {
         if left > 0 { return true }
@@ -27,7 +30,8 @@ final class FairShare {
         return false
     }
 
-    /// Takes what was decoded from the share of this turn: by the time that it took, where that is longer than usual.
+    /// Takes what was decoded from the share of this turn: by the time that it took, where that is
+    /// longer than usual.
     func spend(_ byteCount: Int, in time: Duration) {
         spend(max(byteCount, Int(time / .microseconds(1)) * FairShare.bytesPerMicrosecond))
     }

@@ -46,7 +46,8 @@ struct HostForm {
         guard labels.allSatisfy({ !$0.isEmpty }), let last = labels.last else {
             throw .malformed("The host name has an empty label.")
         }
-        // The WHATWG URL standard §3.5: a host whose last label is a number is an IPv4 address or nothing.
+        // The WHATWG URL standard §3.5: a host whose last label is a number is an IPv4 address or
+        // nothing.
         guard !isNumber(last) || IPAddress(name) != nil else {
             throw .malformed("The host is not a valid IPv4 address.")
         }

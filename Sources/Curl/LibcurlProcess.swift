@@ -6,8 +6,8 @@ internal import Glibc
 enum LibcurlProcess {
     /// Prepares the process; every later call is free.
     ///
-    /// Changes environment and locale, so the first transport belongs to the start of the program, before
-    /// other threads read either.
+    /// Changes environment and locale, so the first transport belongs to the start of the program,
+    /// before other threads read either.
     static func prepare() {
         _ = prepared
     }
@@ -20,7 +20,8 @@ enum LibcurlProcess {
         expectOpenSSL()
     }()
 
-    /// Handshakes are judged by OpenSSL's functions, which get libcurl's objects: both have to be one library.
+    /// Handshakes are judged by OpenSSL's functions, which get libcurl's objects: both have to be
+    /// one library.
     private static func expectOpenSSL() {
         let versions = curl_version().map { String(cString: $0) } ?? ""
         let wanted = "OpenSSL/\(OPENSSL_version_major())."
@@ -29,8 +30,8 @@ enum LibcurlProcess {
             "libcurl has to use \(wanted)x, and is \(versions)")
     }
 
-    /// removes the variables by which an environment sends requests through a proxy or writes the keys of
-    /// TLS connections to a file.
+    /// removes the variables by which an environment sends requests through a proxy or writes
+    /// the keys of TLS connections to a file.
     static func scrubEnvironment() {
         var names: [String] = []
         var entry = environ
@@ -43,8 +44,8 @@ enum LibcurlProcess {
         for name in names { unsetenv(name) }
     }
 
-    /// libidn2 reads host names in the locale's encoding; under `C` a name that is not ASCII would be refused
-    /// or, worse, read differently on another machine.
+    /// libidn2 reads host names in the locale's encoding; under `C` a name that is not ASCII
+    /// would be refused or, worse, read differently on another machine.
     private static func fixLocale() {
         let locale = setlocale(LC_CTYPE, "C.UTF-8") ?? setlocale(LC_CTYPE, "C.utf8")
         precondition(

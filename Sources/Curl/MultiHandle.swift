@@ -3,8 +3,9 @@ internal import Loop
 
 /// A libcurl multi handle on the event loop: sockets and one timer, and what they lead to.
 ///
-/// libcurl is called from the loop's own callbacks and from the engine, never from inside its callbacks: those only
-/// change watches and the timer. <https://curl.se/libcurl/c/curl_multi_socket_action.html>
+/// libcurl is called from the loop's own callbacks and from the engine, never from inside its
+/// callbacks: those only change watches and the timer.
+/// <https://curl.se/libcurl/c/curl_multi_socket_action.html>
 @LoopActor
 final class MultiHandle {
     private let raw: UnsafeMutableRawPointer
@@ -34,11 +35,11 @@ final class MultiHandle {
     ///
     /// - Parameters:
     ///   - descriptors: Where it counts what it has open.
-    ///   - onEnd: Called from outside of libcurl with the easy handle of each transfer that has ended, which is still
-    ///     part of the multi handle.
+    ///   - onEnd: Called from outside of libcurl with the easy handle of each transfer that has
+    ///     ended, which is still part of the multi handle.
     ///   - onWatch: Called from inside libcurl.
-    ///   - onStandstill: Called from outside of libcurl when the process stood still, before libcurl looks at its own clock,
-    ///     which does not know that.
+    ///   - onStandstill: Called from outside of libcurl when the process stood still, before
+    ///     libcurl looks at its own clock, which does not know that.
     init?(
         counting descriptors: OpenDescriptors,
         onEnd: @escaping @LoopActor (UnsafeMutableRawPointer, CURLcode) -> Void,
@@ -97,8 +98,8 @@ final class MultiHandle {
         Self.expect(curl_multi_remove_handle(raw, easy.raw))
     }
 
-    /// Lets a paused transfer go on, or stops it, each direction as its bit says; may call its callbacks before it
-    /// returns.
+    /// Lets a paused transfer go on, or stops it, each direction as its bit says; may call its
+    /// callbacks before it returns.
     func pause(_ easy: EasyHandle, _ bits: CInt) -> CURLcode {
         calling { curl_easy_pause(easy.raw, bits) }
     }
@@ -146,7 +147,8 @@ final class MultiHandle {
         }
     }
 
-    /// CURLMOPT_TIMERFUNCTION. Zero is the next turn of the loop: libcurl may not be called from in here.
+    /// CURLMOPT_TIMERFUNCTION. Zero is the next turn of the loop: libcurl may not be called from in
+    /// here.
     func arm(milliseconds: Int) {
         if milliseconds < 0 {
             timer?.cancel()

@@ -1,9 +1,10 @@
 /// Bytes that are no UTF-8 as text that can be turned back.
 ///
-/// A cookie goes back byte for byte (RFC 6265bis §5.6 works on octets), and on the way it is text, in memory, in the
-/// store and for clients. So each byte of a `Set-Cookie` field that is not part of UTF-8 becomes a scalar of a
-/// private-use plane, U+10F780…U+10F7FF, and in a `Cookie` field these become the bytes again. Where the scalars
-/// themselves come in, their bytes are taken for such bytes: then they are sent as they came too.
+/// A cookie goes back byte for byte (RFC 6265bis §5.6 works on octets), and on the way it is text,
+/// in memory, in the store and for clients. So each byte of a `Set-Cookie` field that is not part
+/// of UTF-8 becomes a scalar of a private-use plane, U+10F780…U+10F7FF, and in a `Cookie` field
+/// these become the bytes again. Where the scalars themselves come in, their bytes are taken for
+/// such bytes: then they are sent as they came too.
 enum OpaqueBytes {
     private static let base: UInt32 = 0x10_f700
     private static let scalars = (base + 0x80)...(base + 0xff)
@@ -31,7 +32,8 @@ enum OpaqueBytes {
         return String(text)
     }
 
-    /// The bytes of a `Cookie` line, in libcurl's notation, for one that has any; nil for every other line.
+    /// The bytes of a `Cookie` line, in libcurl's notation, for one that has any; nil for every
+    /// other line.
     static func bytes(of line: String) -> [UInt8]? {
         guard line.utf8.contains(mark), line.prefix(7).lowercased() == "cookie:" else { return nil }
         return line.unicodeScalars.flatMap { scalar -> [UInt8] in

@@ -4,9 +4,10 @@ internal import Semantics
 
 /// The versions of HTTP that an attempt offers to a server, where the scheme is https (RFC 7301).
 ///
-/// Of HTTP/2 only what neither rests nor sends a body goes on a connection that others share. A stream of libcurl's that
-/// rests does not stop its socket, and an answer that comes while a body is being sent is lost in part or as a whole, if
-/// the server then resets the stream (measured, 7.88.1; RFC 9113 §8.1 has it taken).
+/// Of HTTP/2 only what neither rests nor sends a body goes on a connection that others share. A
+/// stream of libcurl's that rests does not stop its socket, and an answer that comes while a body
+/// is being sent is lost in part or as a whole, if the server then resets the stream (measured,
+/// 7.88.1; RFC 9113 §8.1 has it taken).
 enum ProtocolOffer {
     /// HTTP/1.1, on a connection of its own.
     case http1

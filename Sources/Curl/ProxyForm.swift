@@ -2,7 +2,8 @@ internal import Engine
 internal import Semantics
 
 extension AttemptRequest {
-    /// The proxy that speaks HTTP, and so has headers, credentials and tunnels; nil for one of SOCKS.
+    /// The proxy that speaks HTTP, and so has headers, credentials and tunnels; nil for one of
+    /// SOCKS.
     var httpProxy: ProxyAddress? { proxy?.kind == .http ? proxy : nil }
 }
 

@@ -2,10 +2,11 @@ internal import Engine
 internal import Loop
 internal import Semantics
 
-/// A body between its source and the wire: how much was given, how much has left, and whether it may go on.
+/// A body between its source and the wire: how much was given, how much has left, and whether it
+/// may go on.
 ///
-/// Knows of libcurl how it frames chunks (RFC 9112 §7.1), and that it asks for a chunk only when the one before has left.
-/// HTTP/2 has none.
+/// Knows of libcurl how it frames chunks (RFC 9112 §7.1), and that it asks for a chunk only when
+/// the one before has left. HTTP/2 has none.
 @LoopActor
 final class PulledBody {
     /// What libcurl is told when it asks for more.
@@ -119,8 +120,9 @@ final class PulledBody {
         return .bytes(count)
     }
 
-    /// libcurl asks no more when it has got the length, so the last piece is held until the source has been asked once
-    /// more: what is longer than its length must not arrive as if it were whole.
+    /// libcurl asks no more when it has got the length, so the last piece is held until the source
+    /// has been asked once more: what is longer than its length must not arrive as if it were
+    /// whole.
     private func excess(beyond length: Int64) -> TransferError? {
         var isTooLong = givenByteCount > length
         if !isTooLong {
@@ -173,8 +175,8 @@ final class PulledBody {
 
     /// A request is about to be sent: begins anew if anything was read for an earlier one.
     ///
-    /// libcurl asks for this only where it has sent something of the body; what it has read and not sent would be
-    /// missing in the next request.
+    /// libcurl asks for this only where it has sent something of the body; what it has read and not
+    /// sent would be missing in the next request.
     /// - Returns: false where the source cannot; then the attempt is over.
     func beginAnew() -> Bool {
         guard hasBegun else { return true }

@@ -4,8 +4,8 @@ internal import Syntax
 
 /// Makes heads of the lines that libcurl's header callback gets, within X-9's limits.
 ///
-/// libcurl has checked the status lines; here every head is counted, its framing fields are compared, and
-/// the lines behind the final head (trailers, RFC 9110 §6.5) are counted and dropped.
+/// libcurl has checked the status lines; here every head is counted, its framing fields are
+/// compared, and the lines behind the final head (trailers, RFC 9110 §6.5) are counted and dropped.
 /// <https://curl.se/libcurl/c/CURLOPT_HEADERFUNCTION.html>
 struct ResponseHeadReader {
     /// What a line has led to.
@@ -22,7 +22,8 @@ struct ResponseHeadReader {
 
     private enum Place { case beforeHead, inHead, afterFinalHead }
 
-    /// X-9 limits the fields of one head; this limits how many heads of 1xx may come before the final one.
+    /// X-9 limits the fields of one head; this limits how many heads of 1xx may come before the
+    /// final one.
     private static let informationalLimit = 256
 
     /// The final head, once it is complete.
@@ -55,8 +56,8 @@ struct ResponseHeadReader {
         }
     }
 
-    /// RFC 9112 §7.1.2: who knows nothing of trailers drops them. libcurl hands them out line by line, but joined where
-    /// they came while the attempt was paused.
+    /// RFC 9112 §7.1.2: who knows nothing of trailers drops them. libcurl hands them out line by
+    /// line, but joined where they came while the attempt was paused.
     private mutating func dropTrailers(_ lines: UnsafeRawBufferPointer) -> Step {
         for line in lines.split(separator: UInt8(ascii: "\n")) {
             guard budget.take(lineByteCount: line.count + 1) else { return Self.tooLarge }
@@ -119,7 +120,8 @@ struct ResponseHeadReader {
                 ? .informational(complete)
                 : .malformed("The server sent more than \(Self.informationalLimit) 1xx responses.")
         }
-        // RFC 9112 §6.3: lengths that differ, or are none, make the end of the body anybody's guess.
+        // RFC 9112 §6.3: lengths that differ, or are none, make the end of the body anybody's
+        // guess.
         do throws(ContentLength.Violation) {
             contentLength = try ContentLength.parse(complete.headers.values(of: "Content-Length"))
         } catch {
@@ -128,8 +130,8 @@ struct ResponseHeadReader {
         let codings = complete.headers.values(of: "Transfer-Encoding")
             .flatMap { $0.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
             .filter { $0 != "identity" }
-        // RFC 9112 §7.4: no other one was asked for. libcurl would take it off, and one that breaks off for a whole one
-        // (measured, 7.88.1).
+        // RFC 9112 §7.4: no other one was asked for. libcurl would take it off, and one that breaks
+        // off for a whole one (measured, 7.88.1).
         guard codings.isEmpty || codings == ["chunked"] else {
             return .malformed("The response has a transfer coding that was not asked for.")
         }

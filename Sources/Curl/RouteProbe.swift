@@ -1,12 +1,12 @@
 internal import Glibc
 internal import Semantics
 
-/// Whether the kernel knows a way to an address. Asks its routing table and sends nothing: that is what connect(2) does
-/// of a UDP socket. Some 10 µs.
+/// Whether the kernel knows a way to an address. Asks its routing table and sends nothing: that is
+/// what connect(2) does of a UDP socket. Some 10 µs.
 enum RouteProbe {
-    /// Ordinary addresses of the internet, to which as a rule nothing but a default route leads: those of
-    /// a.root-servers.net. Nothing is sent there. Those for documentation would not do: careful hosts have routes that
-    /// send them nowhere.
+    /// Ordinary addresses of the internet, to which as a rule nothing but a default route leads:
+    /// those of a.root-servers.net. Nothing is sent there. Those for documentation would not do:
+    /// careful hosts have routes that send them nowhere.
     static let farAway: [IPAddress] = [
         .v4(0xc629_0004), .v6(0x2001_0503_ba3e << 80 | 0x0002_0030),
     ]
@@ -14,8 +14,9 @@ enum RouteProbe {
     /// Whether there is a default route, of either version.
     static var hasWayOut: Bool { farAway.contains(where: hasRoute) }
 
-    /// Whether a way leads to one of several addresses that were tried; nil for one alone, of which its errno tells all.
-    /// libcurl has the errno of the last one: that of version 6, where the server has refused by version 4 (measured).
+    /// Whether a way leads to one of several addresses that were tried; nil for one alone, of which
+    /// its errno tells all. libcurl has the errno of the last one: that of version 6, where the
+    /// server has refused by version 4 (measured).
     static func hasRoute(toOneOf tried: [IPAddress]) -> Bool? {
         tried.count > 1 ? tried.contains(where: hasRoute) : nil
     }

@@ -7,9 +7,9 @@ internal import Syntax
 
 /// Proofs of who the gateway is, by the Kerberos ticket cache of the process (Negotiate: RFC 4559).
 ///
-/// libcurl would ask for the ticket on the loop, and wait there for the key distribution centre and for names to be
-/// looked up. So the token is made on a thread of its own, one at a time, before the attempt goes out, and is sent as a
-/// header: of Kerberos the first token is the whole proof.
+/// libcurl would ask for the ticket on the loop, and wait there for the key distribution centre and
+/// for names to be looked up. So the token is made on a thread of its own, one at a time, before
+/// the attempt goes out, and is sent as a header: of Kerberos the first token is the whole proof.
 @LoopActor
 final class Tickets {
     private let thread = FileThreads(count: 1)
@@ -33,8 +33,8 @@ final class Tickets {
         }
     }
 
-    /// Nil where the cache has no ticket for the host and cannot get one: then the request goes out without, and the
-    /// server says what it thinks of that. Blocks.
+    /// Nil where the cache has no ticket for the host and cannot get one: then the request goes out
+    /// without, and the server says what it thinks of that. Blocks.
     private nonisolated static func proof(for host: String) -> String? {
         var count = 0
         guard let bytes = cgssapi_first_token("HTTP@" + host, &count) else { return nil }

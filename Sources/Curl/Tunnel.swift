@@ -1,11 +1,12 @@
 internal import Engine
 internal import Semantics
 
-/// What a proxy answers to CONNECT (RFC 9110 §9.3.6): libcurl hands it to the same callback as the origin's header.
+/// What a proxy answers to CONNECT (RFC 9110 §9.3.6): libcurl hands it to the same callback as the
+/// origin's header.
 ///
-/// libcurl reads it byte by byte, with a system call for each, and all that has come in one turn of the loop: of a
-/// body without end it would never return. So a refusal is judged at the end of its head, and all that is read for one
-/// tunnel is limited.
+/// libcurl reads it byte by byte, with a system call for each, and all that has come in one turn of
+/// the loop: of a body without end it would never return. So a refusal is judged at the end of its
+/// head, and all that is read for one tunnel is limited.
 struct Tunnel {
     /// What a line has led to.
     enum Step {
@@ -16,11 +17,12 @@ struct Tunnel {
         case malformed(String)
     }
 
-    /// Bytes that are read of a proxy's answers: a system call for each. Where libcurl goes on with another CONNECT
-    /// behind a 407, its body is among them.
+    /// Bytes that are read of a proxy's answers: a system call for each. Where libcurl goes on with
+    /// another CONNECT behind a 407, its body is among them.
     private static let byteLimit = 16 << 10
 
-    /// Whether the next answer is the proxy's: from the connection to the proxy up to the first request through it.
+    /// Whether the next answer is the proxy's: from the connection to the proxy up to the first
+    /// request through it.
     private(set) var isOpening = false
 
     private let isNeeded: Bool
@@ -53,7 +55,8 @@ struct Tunnel {
         answer = nil
     }
 
-    /// CURLOPT_XFERINFOFUNCTION: while the tunnel is being made libcurl calls it for each byte of an answer.
+    /// CURLOPT_XFERINFOFUNCTION: while the tunnel is being made libcurl calls it for each byte of
+    /// an answer.
     /// - Returns: false for one too many.
     mutating func mayReadOn() -> Bool {
         guard isOpening else { return true }
@@ -61,7 +64,8 @@ struct Tunnel {
         return stepCount <= Self.byteLimit
     }
 
-    /// Takes one line of an answer to CONNECT; `requestSize` is how many bytes libcurl has sent until now.
+    /// Takes one line of an answer to CONNECT; `requestSize` is how many bytes libcurl has sent
+    /// until now.
     mutating func take(_ line: UnsafeRawBufferPointer, requestSize: Int) -> Step {
         // libcurl goes on with another CONNECT where it has a credential.
         if isComplete, line.starts(with: "HTTP/".utf8) { beginAnswer() }
@@ -83,7 +87,8 @@ struct Tunnel {
         answer = nil
     }
 
-    /// What the proxy has answered in place of making a tunnel; nil where it has not answered the last CONNECT.
+    /// What the proxy has answered in place of making a tunnel; nil where it has not answered the
+    /// last CONNECT.
     func refusal(requestSize: Int) -> ResponseHead? {
         guard isOpening, let answer, answer.requestSize == requestSize,
             !(200..<300).contains(answer.head.status)

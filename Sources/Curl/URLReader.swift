@@ -3,9 +3,10 @@ internal import Semantics
 
 /// Text to URL and reference to URL: strict at the door, then by the parser that fetches.
 ///
-/// libcurl reads more than the WHATWG URL standard does, and some of it differently. Everything where a
-/// browser could see another host in the same text is refused before libcurl sees it, and libcurl's own
-/// answer is read again until it stays the same, so that what was judged is what is fetched.
+/// libcurl reads more than the WHATWG URL standard does, and some of it differently. Everything
+/// where a browser could see another host in the same text is refused before libcurl sees it, and
+/// libcurl's own answer is read again until it stays the same, so that what was judged is what is
+/// fetched.
 enum URLReader {
     /// The longest URL or reference, in bytes of UTF-8.
     static let byteLimit = 32 * 1024
@@ -22,8 +23,8 @@ enum URLReader {
         return url.host == proxy.host && url.port == proxy.port && url.path == "/"
     }
 
-    /// Reads a reference as it stands in a Location field: blanks and bytes beyond ASCII, which RFC 3986
-    /// forbids and servers send, are percent-encoded first, as browsers do.
+    /// Reads a reference as it stands in a Location field: blanks and bytes beyond ASCII, which RFC
+    /// 3986 forbids and servers send, are percent-encoded first, as browsers do.
     static func resolve(_ reference: String, against base: WebURL) throws(URLRejection) -> WebURL {
         let text = try URLText(reference: reference)
         if text.scheme != nil { return try parse(text.normalized) }
@@ -39,7 +40,8 @@ enum URLReader {
         return result
     }
 
-    /// Reads until the text is its own normal form. `%31%32%37.1` takes libcurl two readings to become 127.0.0.1.
+    /// Reads until the text is its own normal form. `%31%32%37.1` takes libcurl two readings to
+    /// become 127.0.0.1.
     private static func settle(_ text: String) throws(URLRejection) -> WebURL {
         var text = text
         for _ in 0..<4 {

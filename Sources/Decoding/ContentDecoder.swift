@@ -1,10 +1,11 @@
 public import Semantics
 
-/// Takes the content codings off a content as it comes (RFC 9110 §8.4): step by step, so that a content that expands
-/// without bounds costs bounded memory, and bounded time before somebody else gets a turn.
+/// Takes the content codings off a content as it comes (RFC 9110 §8.4): step by step, so that a
+/// content that expands without bounds costs bounded memory, and bounded time before somebody else
+/// gets a turn.
 ///
-/// The content is whole or a fault: every layer has to come to its own end with its own checksum, and nothing may come
-/// behind it. No bytes at all are an empty content.
+/// The content is whole or a fault: every layer has to come to its own end with its own checksum,
+/// and nothing may come behind it. No bytes at all are an empty content.
 public final class ContentDecoder {
     /// The most bytes that a step decodes.
     public static let pieceLimit = 64 << 10
@@ -18,7 +19,8 @@ public final class ContentDecoder {
     /// Which of them may have more to say without further input.
     private var mayHaveMore: [Bool]
 
-    /// A decoder of a content with these codings, at least one, in the order in which they were put on.
+    /// A decoder of a content with these codings, at least one, in the order in which they were put
+    /// on.
     public init(_ codings: [ContentCoding.Layer]) {
         precondition(!codings.isEmpty, "a content without a coding is not decoded")
         layers = codings.reversed()
@@ -38,11 +40,12 @@ public final class ContentDecoder {
     /// Whether there is something to do, or to take, without further input.
     public var hasMore: Bool { mayHaveMore.contains(true) || rooms.contains { !$0.isEmpty } }
 
-    /// Goes one step on, if `piece` is empty: one call of one layer, with what it was given or has kept.
+    /// Goes one step on, if `piece` is empty: one call of one layer, with what it was given or has
+    /// kept.
     ///
     /// - Parameter input: coded bytes, which are taken from its front.
-    /// - Returns: false where all is decoded that can be without further input; true where there may be more to do, or
-    ///   `piece` is to be taken first.
+    /// - Returns: false where all is decoded that can be without further input; true where there
+    ///   may be more to do, or `piece` is to be taken first.
     /// - Throws: for a content that is damaged; it is of no use afterwards.
     public func step(_ input: inout UnsafeRawBufferPointer) throws(DecodingFault) -> Bool {
         for index in layers.indices.reversed() where rooms[index].isEmpty {

@@ -5,8 +5,8 @@ protocol LayerDecoder: AnyObject {
     /// Whether what has come until now is whole; so is nothing at all.
     var isWhole: Bool { get }
 
-    /// Decodes from the front of `input`, which may be empty, into `room`, until either is used up or something has
-    /// come to its end: with neither empty, at least a byte is taken or made.
+    /// Decodes from the front of `input`, which may be empty, into `room`, until either is used up
+    /// or something has come to its end: with neither empty, at least a byte is taken or made.
     ///
     /// - Returns: how many bytes were put into `room`.
     func decode(

@@ -73,8 +73,8 @@ final class ZlibDecoder: LayerDecoder {
         }
     }
 
-    /// RFC 1950 §2.2: method 8 and a window of up to 32 KiB. Without that around it, deflate begins with such a byte
-    /// only where the padding of a stored block is not zero, which nobody makes.
+    /// RFC 1950 §2.2: method 8 and a window of up to 32 KiB. Without that around it, deflate begins
+    /// with such a byte only where the padding of a stored block is not zero, which nobody makes.
     private func windowBits(at byte: UInt8) -> Int32 {
         guard layer == .deflate else { return 16 + MAX_WBITS }
         return byte & 0x0f == 8 && byte >> 4 <= 7 ? MAX_WBITS : -MAX_WBITS

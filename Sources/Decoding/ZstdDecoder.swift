@@ -43,7 +43,8 @@ final class ZstdDecoder: LayerDecoder {
         return space.pos
     }
 
-    /// RFC 8878 §3.1: what a frame begins with. libzstd would read older formats too, in windows of any size.
+    /// RFC 8878 §3.1: what a frame begins with. libzstd would read older formats too, in windows of
+    /// any size.
     private func readMagic(_ input: UnsafeRawBufferPointer) throws(DecodingFault) {
         for byte in input.prefix(4 - magicCount) {
             if magicCount == 0 { isSkippable = byte & 0xf0 == 0x50 }

@@ -5,8 +5,8 @@ internal import Loop
 /// Memory is two batches ahead of the store at most, and so there are two older forms at most.
 @LoopActor
 struct Acknowledged<Value> {
-    /// The value in its newest form: what is done next goes by that. What is no promise is changed here, and shown at
-    /// once.
+    /// The value in its newest form: what is done next goes by that. What is no promise is changed
+    /// here, and shown at once.
     var newest: Value
     /// What the value was before the changes that are in a batch.
     private var older: [(generation: Int64, value: Value)] = []

@@ -2,9 +2,9 @@ internal import Semantics
 
 /// Gives every session and task a number of its own, for ever.
 ///
-/// A number is the microsecond of its creation, or the one after the last number where that is taken. So
-/// numbers grow, and a number that an ephemeral session had, which no store remembers, is not given again
-/// after a restart.
+/// A number is the microsecond of its creation, or the one after the last number where that is
+/// taken. So numbers grow, and a number that an ephemeral session had, which no store remembers, is
+/// not given again after a restart.
 struct IdentifierSource {
     private let clock: any Clock
     private var last: Int64

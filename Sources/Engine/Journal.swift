@@ -2,12 +2,13 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// What stands between the engine's memory and a store: changes are gathered while the store is busy, and
-/// go to it as one batch when it is not (group commit).
+/// What stands between the engine's memory and a store: changes are gathered while the store is
+/// busy, and go to it as one batch when it is not (group commit).
 ///
-/// The engine's memory is ahead of the store; whoever promises something to a client, or shows it an event,
-/// first waits until the store has it: `acknowledged()` and `committedGeneration`. What may be shown meanwhile of a
-/// task or a session is what the store has: `owes` tells whether that is less than the memory has.
+/// The engine's memory is ahead of the store; whoever promises something to a client, or shows it
+/// an event, first waits until the store has it: `acknowledged()` and `committedGeneration`. What
+/// may be shown meanwhile of a task or a session is what the store has: `owes` tells whether that
+/// is less than the memory has.
 @LoopActor
 final class Journal {
     let store: any Store
@@ -23,7 +24,8 @@ final class Journal {
     private(set) var isStalled = false
     /// Called after each acknowledged batch.
     var onCommit: (@LoopActor () -> Void)?
-    /// Called when the store has failed for good: the process must end and recover from the store.
+    /// Called when the store has failed for good: the process must end and recover from the
+    /// store.
     var onFailure: (@LoopActor (StoreError) -> Void)?
 
     private let room: DiskRoom?
@@ -31,11 +33,14 @@ final class Journal {
     private var inFlight: GatheredBatch?
     private var isScheduled = false
     private var waiters: [Waiter] = []
-    /// Of tasks that changed again while a commit of theirs was on its way: what that commit has brought.
+    /// Of tasks that changed again while a commit of theirs was on its way: what that commit has
+    /// brought.
     private var acknowledgedTasks: [TaskID: TaskRecord] = [:]
-    /// Sessions as the store has them, of those that have changed since; new ones are not among them.
+    /// Sessions as the store has them, of those that have changed since; new ones are not among
+    /// them.
     private var acknowledgedSessions: [SessionID: SessionRecord] = [:]
-    /// Contents that the store was given lately: who waits for a task to end mostly reads its content next.
+    /// Contents that the store was given lately: who waits for a task to end mostly reads its
+    /// content next.
     private var recentContents = RecentCache<TaskID, [UInt8]>(limit: 2 << 20) { 64 + $0.count }
     private lazy var retry = LoopTimer { [weak self] in self?.commit() }
     private let log = Log("engine.journal")
@@ -174,7 +179,8 @@ final class Journal {
         gathered.has(task) || inFlight?.has(task) == true
     }
 
-    /// A task as the store has it, where that is known here: one that was changed after its last commit is not.
+    /// A task as the store has it, where that is known here: one that was changed after its last
+    /// commit is not.
     func acknowledged(_ task: TaskID) -> TaskRecord? { acknowledgedTasks[task] }
 
     /// A session as the store has it; nil where it has not heard of it.
@@ -200,7 +206,8 @@ final class Journal {
         return pending?.bytes ?? recentContents[task]
     }
 
-    /// The stored responses of a session's cache that are on their way to the store, in their newest form.
+    /// The stored responses of a session's cache that are on their way to the store, in their
+    /// newest form.
     func pendingResponses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
         let older = inFlight?.responses(of: session, under: fingerprint) ?? []
         return gathered.responses(of: session, under: fingerprint).reduce(into: older) { all, new in
@@ -225,20 +232,22 @@ final class Journal {
 
     // MARK: Commit
 
-    /// Returns once everything that has been recorded by now is durable, however long the disk is full.
+    /// Returns once everything that has been recorded by now is durable, however long the disk is
+    /// full.
     func durable() async { _ = await wait(whileStalled: true, within: nil) }
 
     /// As `durable`, but for so long at most.
     func durable(within limit: Duration) async { _ = await wait(whileStalled: true, within: limit) }
 
-    /// Returns once everything that has been recorded by now is durable, or the disk is full: for reading, which goes on
-    /// then.
+    /// Returns once everything that has been recorded by now is durable, or the disk is full: for
+    /// reading, which goes on then.
     ///
     /// - Returns: whether it is durable.
     @discardableResult
     func caughtUp() async -> Bool { await wait(whileStalled: false, within: nil) }
 
-    /// Returns once everything that has been recorded by now is durable: before a client is told that it is done.
+    /// Returns once everything that has been recorded by now is durable: before a client is told
+    /// that it is done.
     ///
     /// - Throws: `diskFull` where there is no room for it.
     func acknowledged() async throws(GatewayError) {
@@ -266,7 +275,8 @@ final class Journal {
     private func schedule() {
         guard !isScheduled, inFlight == nil else { return }
         isScheduled = true
-        // What this turn has set off for the next one still comes along: of a task that the cache answers, that is all.
+        // What this turn has set off for the next one still comes along: of a task that the cache
+        // answers, that is all.
         LoopActor.later {
             LoopActor.later { [self] in
                 isScheduled = false
@@ -284,7 +294,8 @@ final class Journal {
         commit()
     }
 
-    /// The store gets the first mark of the clock, and one after each jump: what was written last is enough for any other.
+    /// The store gets the first mark of the clock, and one after each jump: what was written last
+    /// is enough for any other.
     private func stamp() {
         let mark = clock.mark
         gathered.batch.keptAt = mark.kept
@@ -293,7 +304,8 @@ final class Journal {
         gathered.batch.clockMark = mark
     }
 
-    /// Sees to it that the store has the mark that a start should go on from, also where nothing else is written.
+    /// Sees to it that the store has the mark that a start should go on from, also where nothing
+    /// else is written.
     func noteClock() {
         let mark = clock.mark
         guard notedMark.map({ mark.hasJumped(since: $0) }) ?? true else { return }

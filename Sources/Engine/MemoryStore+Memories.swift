@@ -23,7 +23,8 @@ struct SessionMemories {
         memories.compactMapValues { $0.credentials.isEmpty ? nil : $0.credentials }
     }
 
-    /// Takes what a batch says of sessions that `isKnown` tells of; of others there is nothing to remember.
+    /// Takes what a batch says of sessions that `isKnown` tells of; of others there is nothing to
+    /// remember.
     mutating func apply(_ batch: StoreBatch, isKnown: (SessionID) -> Bool) {
         for change in batch.cookies where isKnown(change.session) {
             apply(change, to: \.cookies)
@@ -73,7 +74,8 @@ struct SessionMemories {
     /// Whether there is a stored response of that id.
     func knows(_ id: CacheEntryID) -> Bool { owners[id] != nil }
 
-    /// A session's stored responses under a fingerprint, in the order of their ids. Looks at all of them.
+    /// A session's stored responses under a fingerprint, in the order of their ids. Looks at all of
+    /// them.
     func responses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
         (memories[session]?.responses ?? [:]).values
             .filter { $0.fingerprint == fingerprint }

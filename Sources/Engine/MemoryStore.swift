@@ -14,8 +14,8 @@ public final class MemoryStore: Store {
     private let state = Mutex(MemoryState())
     private let byteLimit: Int
 
-    /// An empty store. With more than `byteLimit` bytes, about, it is full, and drops the oldest events of the session
-    /// that has the most.
+    /// An empty store. With more than `byteLimit` bytes, about, it is full, and drops the oldest
+    /// events of the session that has the most.
     public init(byteLimit: Int = .max) { self.byteLimit = byteLimit }
 
     /// Whether nothing should be added to it but what belongs to tasks that it has.
@@ -289,7 +289,8 @@ extension MemoryState {
         }
     }
 
-    /// A quarter at a time, so that it is seldom done; who reads is told, as of all events that are gone.
+    /// A quarter at a time, so that it is seldom done; who reads is told, as of all events that are
+    /// gone.
     fileprivate mutating func dropEvents(beyond limit: Int) {
         while byteCount > limit,
             let (longest, kept) = sessions.max(by: { $0.value.events.count < $1.value.events.count }

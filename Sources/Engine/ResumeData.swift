@@ -2,8 +2,8 @@ internal import JSON
 public import Semantics
 internal import Syntax
 
-/// What a client keeps of a download that has ended early, to go on with it in another task (S-34): opaque to it,
-/// sealed, and of use to the same tenant only.
+/// What a client keeps of a download that has ended early, to go on with it in another task (S-34):
+/// opaque to it, sealed, and of use to the same tenant only.
 struct ResumeData: Equatable, Sendable {
     /// The request of the task that was to be.
     var request: RequestRecord

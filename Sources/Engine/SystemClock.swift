@@ -25,7 +25,8 @@ public struct SystemClock: Clock {
             boot: Self.boot, elapsed: .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec))
     }
 
-    /// Where the kernel does not tell, each process has a name of its own: the wall clock counts between them.
+    /// Where the kernel does not tell, each process has a name of its own: the wall clock counts
+    /// between them.
     private static let boot: String = {
         let descriptor = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         defer { if descriptor >= 0 { close(descriptor) } }

@@ -1,6 +1,7 @@
 internal import Syntax
 
-/// Checks the extensions behind a chunk's size, byte by byte; what they say is ignored (RFC 9112 §7.1.1):
+/// Checks the extensions behind a chunk's size, byte by byte; what they say is ignored (RFC 9112
+/// §7.1.1):
 ///
 /// ```
 /// chunk-ext     = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )
@@ -8,7 +9,8 @@ internal import Syntax
 /// ```
 struct ChunkExtensionReader {
     private enum Place {
-        /// Where only a semicolon can follow, or the line can end: at the beginning, and behind a value.
+        /// Where only a semicolon can follow, or the line can end: at the beginning, and behind a
+        /// value.
         case end
         /// Behind white space that a semicolon must follow.
         case beforeSemicolon

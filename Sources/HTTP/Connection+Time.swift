@@ -2,7 +2,8 @@ internal import Loop
 
 /// What a connection remembers about time.
 struct Deadlines {
-    /// When the header or the pause between requests began, or when the client that is being left was heard of last.
+    /// When the header or the pause between requests began, or when the client that is being left
+    /// was heard of last.
     private(set) var since = Uptime.now
     /// When the farewell began.
     private(set) var lingersSince = Uptime.now
@@ -35,8 +36,8 @@ struct Deadlines {
     }
 }
 
-/// The absolute deadlines of X-11. One timer for all of them, armed only when it would fire too late:
-/// a connection that serves one request after the other never touches it.
+/// The absolute deadlines of X-11. One timer for all of them, armed only when it would fire too
+/// late: a connection that serves one request after the other never touches it.
 extension Connection {
     /// By then the header has to be there, or the first byte of the next request.
     var headDeadline: Uptime {
@@ -62,7 +63,8 @@ extension Connection {
     func wake(at deadline: Uptime?) {
         guard let deadline, deadline < deadlines.armedFor ?? .max else { return }
         deadlines.armedFor = deadline
-        // libevent counts from the beginning of the turn: without a little more the timer would fire twice.
+        // libevent counts from the beginning of the turn: without a little more the timer would
+        // fire twice.
         timer.arm(after: .nanoseconds(max(0, deadline - .now)) + .milliseconds(4))
     }
 

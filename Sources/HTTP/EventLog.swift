@@ -2,12 +2,13 @@ public import Loop
 
 /// The newest events of one stream, formatted once and shared by all its readers.
 ///
-/// Appending costs one copy, whatever the number of readers. They are sent to in rounds, at the end of a
-/// turn of the loop; one that is up to date by a single write out of the shared bytes (500,000
-/// deliveries a second to 500 readers). Rounds to many readers are spread over turns, and take a sixth
-/// of the loop's time at most: what comes in between goes out together. A reader that lags skips progress that newer progress of the same key has
-/// superseded (S-59), and takes what the log has dropped from its history: numbered events are never
-/// left out and never sent twice.
+/// Appending costs one copy, whatever the number of readers. They are sent to in rounds, at the end
+/// of a turn of the loop; one that is up to date by a single write out of the shared bytes (500,000
+/// deliveries a second to 500 readers). Rounds to many readers are spread over turns, and take a
+/// sixth of the loop's time at most: what comes in between goes out together. A reader that lags
+/// skips progress that newer progress of the same key has superseded (S-59), and takes what the log
+/// has dropped from its history: numbered events are never left out and never sent twice (R-7,
+///
 @LoopActor
 public final class EventLog {
     struct Entry {
@@ -22,7 +23,8 @@ public final class EventLog {
     private static let manyReaders = 64
     /// How many are sent to in one turn of the loop: a few milliseconds.
     private static let sliceSize = 256
-    /// The pause after a round to many readers: the shortest, the longest, and its length in rounds.
+    /// The pause after a round to many readers: the shortest, the longest, and its length in
+    /// rounds.
     private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(250)
     private static let pauseShare = 7
 

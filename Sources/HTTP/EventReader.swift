@@ -2,8 +2,8 @@ internal import Loop
 
 /// One client's place in an event stream, and how it gets on.
 ///
-/// It holds at most one flush of 64 KiB, or one larger event, or one page of history that the client
-/// has not taken: below 256 KiB.
+/// It holds at most one flush of 64 KiB, or one larger event, or one page of history that the
+/// client has not taken: below 256 KiB.
 @LoopActor
 final class EventReader {
     /// The most bytes that are sent at once to a reader that lags.

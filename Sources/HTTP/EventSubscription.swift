@@ -5,8 +5,8 @@ public import Loop
 public protocol EventHistory: AnyObject {
     /// A page of the stream's numbered events, in ascending order.
     ///
-    /// What was appended to the log has to be found here: save before you publish. Keep a page below
-    /// 128 KiB of data, so that a reader stays within its share of memory.
+    /// What was appended to the log has to be found here: save before you publish. Keep a page
+    /// below 128 KiB of data, so that a reader stays within its share of memory.
     ///
     /// - Parameters:
     ///   - position: Only events after it.
@@ -33,7 +33,8 @@ public struct EventSubscription {
     ///
     /// - Parameters:
     ///   - log: What is followed.
-    ///   - after: The reader has seen the stream up to this position; `log.lastPosition` is live only.
+    ///   - after: The reader has seen the stream up to this position; `log.lastPosition` is live
+    ///     only.
     ///   - history: Asked for what the log no longer has. Without it, a reader that has fallen
     ///     behind the log is cut.
     ///   - opening: Formatted events that go out before all others, such as a `reset`.

@@ -13,8 +13,8 @@ enum FieldLine {
 
     /// Reads the line that begins at `start`.
     ///
-    /// Refused are: a fold (a line that begins with white space), white space before the colon, bare
-    /// CR or LF, NUL and other controls.
+    /// Refused are: a fold (a line that begins with white space), white space before the colon,
+    /// bare CR or LF, NUL and other controls.
     static func read(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Outcome {
         let end = bytes.count
         var index = start

@@ -85,7 +85,8 @@ struct FramingFields {
 
 /// The value of the Host field: `uri-host [ ":" port ]`.
 enum HostField {
-    /// Whether `value` is a name, an IPv4 address or a bracketed IPv6 address, and a port up to 65535.
+    /// Whether `value` is a name, an IPv4 address or a bracketed IPv6 address, and a port up to
+    /// 65535.
     static func isValid(_ value: UnsafeRawBufferPointer) -> Bool {
         guard let first = value.first else { return false }
         let hostEnd: Int

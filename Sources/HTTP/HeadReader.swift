@@ -2,8 +2,8 @@ internal import Syntax
 
 /// The strict reader of request headers (RFC 9112, X-10 and X-11).
 ///
-/// Works on the bytes received so far and remembers where it stopped, line by line, so that a header
-/// that trickles in is not read over and over. On any doubt it refuses.
+/// Works on the bytes received so far and remembers where it stopped, line by line, so that a
+/// header that trickles in is not read over and over. On any doubt it refuses.
 struct HeadReader {
     enum Outcome {
         /// More bytes are needed.

@@ -24,9 +24,9 @@ public struct Limits: Sendable {
     public var stalledAnswer = Duration.seconds(60)
     /// How long a client may take nothing of a streamed answer; a pause is the client's right.
     public var stalledSource = Duration.seconds(900)
-    /// After the last answer of a connection, the silence of its client after which it is closed. What
-    /// the client still sends is thrown away: a close on top of it would reset the connection, and
-    /// destroy the answer (RFC 9112 §9.6).
+    /// After the last answer of a connection, the silence of its client after which it is closed.
+    /// What the client still sends is thrown away: a close on top of it would reset the connection,
+    /// and destroy the answer (RFC 9112 §9.6).
     public var lingerTime = Duration.seconds(2)
     /// How long the client may go on sending after its last answer, absolute.
     public var lingerLimit = Duration.seconds(30)

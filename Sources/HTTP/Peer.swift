@@ -55,7 +55,8 @@ public struct Peer: Sendable, Hashable, CustomStringConvertible {
 public final class ConnectionContext {
     /// Who is at the other end.
     public private(set) lazy var peer = Peer(address)
-    /// What the application keeps for the connection, such as the principal of the token it saw last.
+    /// What the application keeps for the connection, such as the principal of the token it saw
+    /// last.
     public var attachment: AnyObject?
     /// Whether the connection came over a unix socket.
     public let isOverUnixSocket: Bool

@@ -64,7 +64,8 @@ public struct Request {
         head.field(name).map { head.text($0) }
     }
 
-    /// Lends the bytes of the first field `name`, given in lower case, for comparing without a copy.
+    /// Lends the bytes of the first field `name`, given in lower case, for comparing without a
+    /// copy.
     public func withHeaderBytes<Result>(
         _ name: StaticString, _ body: (UnsafeRawBufferPointer?) throws -> Result
     ) rethrows -> Result {

@@ -82,7 +82,8 @@ public final class RequestBody {
         return all
     }
 
-    /// Ends the reading: the call of `next` that waits throws `interrupted`, and so does every later one.
+    /// Ends the reading: the call of `next` that waits throws `interrupted`, and so does every
+    /// later one.
     ///
     /// For a handler that learns from elsewhere that it needs no more. Its answer is sent at once,
     /// also to a client that goes on sending. Changes nothing for a body that was read to its end.

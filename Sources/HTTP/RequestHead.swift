@@ -20,8 +20,8 @@ struct ByteRange {
 
 /// The header of one request: its bytes, and where in them everything is.
 ///
-/// Text is made of it only when somebody asks. Filled by `HeadReader`; not changed afterwards, until
-/// the connection fills it anew for its next request when nobody else holds it.
+/// Text is made of it only when somebody asks. Filled by `HeadReader`; not changed afterwards,
+/// until the connection fills it anew for its next request when nobody else holds it.
 final class RequestHead {
     struct Field {
         var name: ByteRange

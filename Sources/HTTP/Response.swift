@@ -39,8 +39,8 @@ public enum ResponseBody {
 public protocol ByteSource: AnyObject {
     /// The next piece, of any size; 64 to 256 KiB cost least. `nil` is the end.
     ///
-    /// A throw cuts the answer: it then ends without its last chunk, or short of its length, so that
-    /// the client sees that it is not whole.
+    /// A throw cuts the answer: it then ends without its last chunk, or short of its length, so
+    /// that the client sees that it is not whole.
     func next() async throws -> [UInt8]?
 
     /// The client has gone, or wants no body: called at most once, possibly while `next` waits, and

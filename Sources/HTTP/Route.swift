@@ -5,8 +5,8 @@ internal import Loop
 /// It is cancelled when the client goes away before there is an answer.
 public typealias Handler = @LoopActor (Request) async throws -> Response
 
-/// Answers a request without a body if that takes no waiting: cheaper than a `Handler` by the task that it needs.
-/// Nil asks the handler.
+/// Answers a request without a body if that takes no waiting: cheaper than a `Handler` by the task
+/// that it needs. Nil asks the handler.
 public typealias ImmediateHandler = @LoopActor (Request) throws -> Response?
 
 /// A method and a path, and who answers them.

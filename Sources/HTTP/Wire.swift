@@ -11,7 +11,8 @@ internal import Loop
 final class Wire {
     /// Bytes that are read ahead of the request's reader; libevent stops reading there.
     static let readAhead = 64 << 10
-    /// Bytes that one event writes at most; libevent's own limit is 16 KiB, which costs a turn of epoll each.
+    /// Bytes that one event writes at most; libevent's own limit is 16 KiB, which costs a turn of
+    /// epoll each.
     private static let writeSize = 256 << 10
 
     private var socket: CInt = -1
@@ -62,10 +63,12 @@ final class Wire {
         return body(UnsafeRawBufferPointer(start: evbuffer_pullup(input, -1), count: count))
     }
 
-    /// Takes at most `limit` bytes, possibly none: what libevent has read, and then what the socket has.
+    /// Takes at most `limit` bytes, possibly none: what libevent has read, and then what the socket
+    /// has.
     ///
-    /// libevent reads 4 KiB at a time (`EVBUFFER_MAX_READ` of 2.1), which makes large bodies slow: so these are taken
-    /// from the socket past it. The end of the stream and errors are left for libevent to see.
+    /// libevent reads 4 KiB at a time (`EVBUFFER_MAX_READ` of 2.1), which makes large bodies slow:
+    /// so these are taken from the socket past it. The end of the stream and errors are left for
+    /// libevent to see.
     func take(_ limit: Int) -> [UInt8] {
         guard let raw, let input = bufferevent_get_input(raw), limit > 0 else { return [] }
         return [UInt8](unsafeUninitializedCapacity: limit) { buffer, filled in

@@ -100,7 +100,8 @@ struct MemberNames: Sendable {
     }
 
     private func key(_ name: Name, in text: [UInt8]) -> Key {
-        // A slice of `decoded` would share it, and have all of it copied by the next name that is decoded.
+        // A slice of `decoded` would share it, and have all of it copied by the next name that is
+        // decoded.
         Key(bytes: name.isDecoded ? Array(decoded[name.range])[...] : text[name.range])
     }
 }

@@ -4,8 +4,8 @@ internal import Synchronization
 
 /// One libevent loop, on one thread, as a Swift serial executor.
 ///
-/// Work arrives from any thread through `enqueue` and `LoopActor.post`; everything else happens on the
-/// thread that called `run()`. The eventfd is the only door between threads, so libevent itself
+/// Work arrives from any thread through `enqueue` and `LoopActor.post`; everything else happens on
+/// the thread that called `run()`. The eventfd is the only door between threads, so libevent itself
 /// needs no locks.
 public final class EventLoop: SerialExecutor {
     private enum Entry {
@@ -17,7 +17,8 @@ public final class EventLoop: SerialExecutor {
     }
 
     // Safe to share: written once in `init`, and libevent reads it on the loop's thread only.
-    /// libevent's `event_base`, for the C doors of other targets. Touch it on the loop's thread only.
+    /// libevent's `event_base`, for the C doors of other targets. Touch it on the loop's thread
+    /// only.
     nonisolated(unsafe) public let rawBase: OpaquePointer
 
     /// What judges silence goes by.
@@ -28,8 +29,8 @@ public final class EventLoop: SerialExecutor {
     /// The thread inside `run()`, or 0.
     private let thread = Atomic<UInt>(0)
 
-    // These four are read and written by the loop's thread alone: every use is behind `isCurrent` or
-    // inside a callback of `rawBase`, which only that thread runs.
+    // These four are read and written by the loop's thread alone: every use is behind `isCurrent`
+    // or inside a callback of `rawBase`, which only that thread runs.
     nonisolated(unsafe) private var local: [Entry] = []
     nonisolated(unsafe) private var batch: [Entry] = []
     nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
@@ -46,7 +47,8 @@ public final class EventLoop: SerialExecutor {
     /// There is one loop, `LoopActor.loop`, since its jobs may be anything isolated to that actor.
     init() {
         let configuration = event_config_new()
-        // The changelist saves epoll_ctl calls: one per descriptor and turn. Not for dup'ed descriptors.
+        // The changelist saves epoll_ctl calls: one per descriptor and turn. Not for dup'ed
+        // descriptors.
         let flags = EVENT_BASE_FLAG_NOLOCK.rawValue | EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST.rawValue
         event_config_set_flag(configuration, CInt(flags))
         // Jobs that make new jobs without end may not keep the loop from its sockets.
@@ -65,8 +67,8 @@ public final class EventLoop: SerialExecutor {
         thread.load(ordering: .relaxed) == cevent_thread()
     }
 
-    /// Runs the loop on the calling thread until `stop()`. The process ignores SIGPIPE from then on:
-    /// libevent writes to sockets whose peer may have gone.
+    /// Runs the loop on the calling thread until `stop()`. The process ignores SIGPIPE from then
+    /// on: libevent writes to sockets whose peer may have gone.
     ///
     /// - Precondition: It is not running already.
     public func run() {

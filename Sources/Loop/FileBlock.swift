@@ -42,7 +42,8 @@ public final class FileBlock: @unchecked Sendable {
         return taken
     }
 
-    /// Fills the block anew, from its start, with as many bytes as `read` returns: at most `capacity`.
+    /// Fills the block anew, from its start, with as many bytes as `read` returns: at most
+    /// `capacity`.
     ///
     /// For a block that has come back to the one who fills it, and that nobody else holds.
     public func refill(_ read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows {

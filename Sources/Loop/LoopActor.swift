@@ -26,8 +26,8 @@ public actor LoopActor {
         }
     }
 
-    /// The door for a C callback whose context is an unretained `Owner`: recovers it, keeps it alive
-    /// for the call, and enters the loop's isolation. Does nothing without a context.
+    /// The door for a C callback whose context is an unretained `Owner`: recovers it, keeps it
+    /// alive for the call, and enters the loop's isolation. Does nothing without a context.
     ///
     /// - Precondition: Called on the loop's thread, with a context made by
     ///   `Unmanaged.passUnretained(owner).toOpaque()` of a living owner of exactly this type.
@@ -44,7 +44,8 @@ public actor LoopActor {
         }
     }
 
-    /// The door for a C callback whose arguments no other thread has: hands them into the loop's isolation.
+    /// The door for a C callback whose arguments no other thread has: hands them into the loop's
+    /// isolation.
     ///
     /// - Precondition: Called on the loop's thread.
     public nonisolated static func enter<Argument, Answer: Sendable>(

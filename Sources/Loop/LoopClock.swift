@@ -1,13 +1,15 @@
 internal import Glibc
 internal import Synchronization
 
-/// The monotonic clock as the loop lives through it: the time in which the process stood still does not count.
+/// The monotonic clock as the loop lives through it: the time in which the process stood
+/// still does not count.
 ///
-/// A process that is stopped, or whose container or machine is paused, hears of nobody, and what it should have heard waits
-/// in its sockets. So it is not the peer that was silent: whoever judges silence, or waits for a peer, goes by this clock.
+/// A process that is stopped, or whose container or machine is paused, hears of nobody, and what it
+/// should have heard waits in its sockets. So it is not the peer that was silent: whoever judges
+/// silence, or waits for a peer, goes by this clock.
 ///
-/// The loop looks at the clock once a second at the least. Where it has not for more than two, it stood still; one that
-/// is merely busy looks in between.
+/// The loop looks at the clock once a second at the least. Where it has not for more than two, it
+/// stood still; one that is merely busy looks in between.
 public final class LoopClock: Sendable {
     /// How often the loop looks, in seconds.
     static let interval = 1
@@ -18,9 +20,11 @@ public final class LoopClock: Sendable {
     private let seen = Atomic<Int64>(0)
     private let missed = Atomic<Int64>(0)
 
-    /// Nanoseconds since some fixed point. Costs a look at the kernel's clock, without a system call.
+    /// Nanoseconds since some fixed point. Costs a look at the kernel's clock, without a system
+    /// call.
     ///
-    /// On the loop's thread it never goes back. On others it may be ahead until the loop has noticed that it stood still.
+    /// On the loop's thread it never goes back. On others it may be ahead until the loop has
+    /// noticed that it stood still.
     public var now: Int64 {
         let instant = LoopClock.monotonic
         if LoopActor.loop.isCurrent { look(at: instant) }

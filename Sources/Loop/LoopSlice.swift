@@ -2,8 +2,8 @@ internal import Glibc
 
 /// Long work on the loop, cut into slices: between them sockets and timers have their turn.
 ///
-/// All work that is cut so has one slice in each turn of the loop together, in the order of asking; so
-/// the loop is kept no longer by many than by one.
+/// All work that is cut so has one slice in each turn of the loop together, in the order of asking;
+/// so the loop is kept no longer by many than by one.
 ///
 /// ```swift
 /// var slice = await LoopSlice()
@@ -14,7 +14,8 @@ internal import Glibc
 /// ```
 @LoopActor
 public struct LoopSlice {
-    /// Milliseconds of a slice would be felt by everybody; below one, the turns cost more than the work.
+    /// Milliseconds of a slice would be felt by everybody; below one, the turns cost more than the
+    /// work.
     private static let length: Int64 = 2_000_000
 
     private var end: Int64
@@ -25,8 +26,8 @@ public struct LoopSlice {
         end = LoopSlice.now + LoopSlice.length
     }
 
-    /// Gives the loop back if the slice is over, and goes on with the next one: to be called between pieces of
-    /// work that are each a small part of a slice.
+    /// Gives the loop back if the slice is over, and goes on with the next one: to be called
+    /// between pieces of work that are each a small part of a slice.
     public mutating func giveBackWhenOver() async {
         guard LoopSlice.now >= end else { return }
         await LoopTurns.shared.take()

@@ -1,25 +1,25 @@
 internal import CEvent
 internal import Glibc
 
-/// A timer of the loop, on its clock: setting the wall clock moves nothing, and the time in which the process stood
-/// still does not count.
+/// A timer of the loop, on its clock: setting the wall clock moves nothing, and the time in
+/// which the process stood still does not count.
 ///
 /// Arming costs O(log n) in the number of armed timers.
 @LoopActor
 public final class LoopTimer {
     private let action: @LoopActor () -> Void
     private var event: OpaquePointer?
-    /// libevent's clock stands within a turn of the loop, and goes on where the process stands still: by it a timer may be
-    /// early. By so many nanoseconds it may stay so.
+    /// libevent's clock stands within a turn of the loop, and goes on where the process stands
+    /// still: by it a timer may be early. By so many nanoseconds it may stay so.
     private static let tolerance: Int64 = 10_000_000
     /// By the loop's clock.
     private var due: Int64 = 0
 
     /// Makes a timer that is not armed; released, it never fires.
     ///
-    /// - Parameter action: Called once per arming; it may arm or release the timer. What owns the timer may
-    ///   be gone when it fires, if it was let go of on another thread: capture it weakly, unless its
-    ///   deinit is the loop's.
+    /// - Parameter action: Called once per arming; it may arm or release the timer. What owns the
+    ///   timer may be gone when it fires, if it was let go of on another thread: capture it weakly,
+    ///   unless its deinit is the loop's.
     public init(action: @escaping @LoopActor () -> Void) {
         self.action = action
         event = event_new(
@@ -71,8 +71,8 @@ public final class LoopTimer {
 }
 
 extension LoopActor {
-    /// Returns on a later turn of the loop, after `delay` if one is given: sockets that have something are
-    /// served before.
+    /// Returns on a later turn of the loop, after `delay` if one is given: sockets that have
+    /// something are served before.
     @LoopActor
     public static func nextTurn(after delay: Duration = .zero) async {
         await withCheckedContinuation { continuation in

@@ -3,8 +3,9 @@ internal import Glibc
 
 /// Watches the machine's interfaces, addresses and routes by rtnetlink(7).
 ///
-/// A cable that is plugged in brings a dozen messages within a second: they are gathered for a while, so that those who
-/// are told find the network as it is then. What has changed is not told; who waits for a way tries it.
+/// A cable that is plugged in brings a dozen messages within a second: they are gathered for a
+/// while, so that those who are told find the network as it is then. What has changed is not told;
+/// who waits for a way tries it.
 @LoopActor
 public final class NetworkWatch {
     /// Called after changes, once for all of one `delay`.
@@ -27,7 +28,8 @@ public final class NetworkWatch {
         self.init(owning: socket, delay: Self.delay)
     }
 
-    /// Watches a socket that is bound to the changes and does not block; closes it when it is released.
+    /// Watches a socket that is bound to the changes and does not block; closes it when it is
+    /// released.
     public init(owning socket: CInt, delay: Duration) {
         self.socket = socket
         self.delay = delay
@@ -40,7 +42,8 @@ public final class NetworkWatch {
         close(socket)
     }
 
-    /// Takes the messages that are there. What they say is not needed, so nothing of them is kept, however long.
+    /// Takes the messages that are there. What they say is not needed, so nothing of them is kept,
+    /// however long.
     private func drain() {
         // More than that many are left to the next turn of the loop.
         for _ in 0..<64 {

@@ -1,8 +1,8 @@
 internal import CEvent
 internal import Glibc
 
-/// Signals of the operating system as events of the loop, until the object is released: then they do
-/// what they did before, which for the ending ones is to kill the process.
+/// Signals of the operating system as events of the loop, until the object is released: then they
+/// do what they did before, which for the ending ones is to kill the process.
 @LoopActor
 public final class Signals {
     /// The signals that ask a server to end.

@@ -2,9 +2,11 @@ internal import CEvent
 
 /// Files of which the disk has a part.
 public enum SparseFile {
-    /// Takes bytes of a file off the disk; they are zeros from then on, and the file's length stays.
+    /// Takes bytes of a file off the disk; they are zeros from then on, and the file's length
+    /// stays.
     ///
-    /// fallocate(2) with FALLOC_FL_PUNCH_HOLE. <https://man7.org/linux/man-pages/man2/fallocate.2.html>
+    /// fallocate(2) with FALLOC_FL_PUNCH_HOLE.
+    /// <https://man7.org/linux/man-pages/man2/fallocate.2.html>
     ///
     /// - Parameters:
     ///   - descriptor: of a file that is open for writing.

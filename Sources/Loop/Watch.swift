@@ -1,6 +1,7 @@
 internal import CEvent
 
-/// A libevent event on a socket, owned by Swift: freed with its owner, its closure called on the loop.
+/// A libevent event on a socket, owned by Swift: freed with its owner, its closure called on the
+/// loop.
 @LoopActor
 public final class Watch {
     /// What a watch waits for.

@@ -5,14 +5,16 @@ public import Engine
 ///
 /// <https://rockdaboot.github.io/libpsl/libpsl-Public-Suffix-List-functions.html>
 public final class LibPSL: PublicSuffixes, @unchecked Sendable {
-    // Safe to share: a list is never changed after it was loaded. libpsl has no function that writes to one, and its
-    // look-ups keep what they work on in their own stack, so any number of threads may ask at once.
+    // Safe to share: a list is never changed after it was loaded. libpsl has no function that
+    // writes to one, and its look-ups keep what they work on in their own stack, so any number of
+    // threads may ask at once.
     private let list: OpaquePointer
 
-    /// Loads the newer one of Debian's list (package `publicsuffix`, which stable releases update) and the list inside
-    /// of libpsl. Reads a file of about 50 KiB.
+    /// Loads the newer one of Debian's list (package `publicsuffix`, which stable releases update)
+    /// and the list inside of libpsl. Reads a file of about 50 KiB.
     ///
-    /// - Throws: `NoList` where there is neither: a jar that knows no suffixes would take cookies for all of `com`.
+    /// - Throws: `NoList` where there is neither: a jar that knows no suffixes would take cookies
+    ///   for all of `com`.
     public init() throws(NoList) {
         guard let list = psl_latest(nil) ?? psl_builtin() else { throw NoList() }
         self.list = list

@@ -5,7 +5,8 @@ struct Accept {
     /// Ranges in lower case, such as `text/*`, with their weights.
     private var ranges: [(range: String, quality: Double)] = []
 
-    /// Reads the fields' values; what is no media range is passed over. Parameters but the weight are not looked at.
+    /// Reads the fields' values; what is no media range is passed over. Parameters but the weight
+    /// are not looked at.
     init(_ values: [String]) {
         for item in values.flatMap({ $0.split(separator: ",") }) {
             let parts = item.split(separator: ";").map {

@@ -61,8 +61,8 @@ struct Call {
         }
     }
 
-    /// What `read` makes of a text, made on the loop only if the text has few tokens: a long string costs next to nothing,
-    /// and its memory is best had from the thread that will keep it.
+    /// What `read` makes of a text, made on the loop only if the text has few tokens: a long string
+    /// costs next to nothing, and its memory is best had from the thread that will keep it.
     static func offLoop<Value: Sendable>(
         _ bytes: [UInt8], _ read: @escaping @Sendable ([UInt8]) throws(Problem) -> Value
     ) async throws -> Value {
@@ -72,7 +72,8 @@ struct Call {
         return try await readingThread.run { try read(bytes) }
     }
 
-    /// About how many values, names and escapes a JSON text has: what stands in strings is counted, too.
+    /// About how many values, names and escapes a JSON text has: what stands in strings is counted,
+    /// too.
     private static func tokenCount(of bytes: [UInt8]) -> Int {
         var count = 0
         for byte in bytes {

@@ -9,8 +9,8 @@ enum IdempotencyKey {
     /// What a replay is told by.
     static let replayed: HeaderFields = ["Idempotency-Replayed": "true"]
 
-    /// Reads a value: a string of RFC 9651 §3.3.3, or the key as it is. The same key in both forms is
-    /// the same key.
+    /// Reads a value: a string of RFC 9651 §3.3.3, or the key as it is. The same key in both forms
+    /// is the same key.
     ///
     /// - Returns: 1…255 visible ASCII characters, or nil where the value is none.
     static func key(in value: String) -> String? {

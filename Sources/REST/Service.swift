@@ -65,7 +65,8 @@ public final class Service {
         streams = EventStreams(gateway: gateway)
     }
 
-    /// Who may call. Others than before end the sessions of browsers, and what connections are remembered by.
+    /// Who may call. Others than before end the sessions of browsers, and what connections are
+    /// remembered by.
     public var tokens: TokenTable {
         didSet {
             guard !tokens.isSame(as: oldValue) else { return }

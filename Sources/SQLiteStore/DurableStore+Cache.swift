@@ -3,8 +3,8 @@ internal import Synchronization
 public import Semantics
 
 extension DurableStore {
-    /// One look at an index, and two values to open for each. What is damaged is left out, and removed with the next
-    /// commit.
+    /// One look at an index, and two values to open for each. What is damaged is left out, and
+    /// removed with the next commit.
     public func cacheEntries(
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse] {

@@ -136,8 +136,8 @@ public final class DurableStore: Store {
         try await reading { try TaskIndex(database: $0).knows(id) }
     }
 
-    /// Reads as many index entries as the page has for each state and type. A task that is damaged is
-    /// logged, too.
+    /// Reads as many index entries as the page has for each state and type. A task that is damaged
+    /// is logged, too.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         let (sealer, limit) = (sealer, query.limit)
         return try await reading { database in
@@ -199,8 +199,8 @@ public final class DurableStore: Store {
     /// Reads whole packs: the events of a session in one commit, of a tenant in one commit. A
     /// task's stream reads its session's packs between its first event and its last.
     ///
-    /// - Throws: `damaged` where a pack cannot be read. That one, and what is older of its session, is then
-    ///   forgotten, so that whoever comes again is told of it by a reset.
+    /// - Throws: `damaged` where a pack cannot be read. That one, and what is older of its session,
+    ///   is then forgotten, so that whoever comes again is told of it by a reset.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         let sealer = sealer
         let page = try await reading { try EventReader($0, sealer: sealer).events(query) }

@@ -3,22 +3,23 @@ internal import GRDB
 internal import Semantics
 
 extension DurableStore {
-    /// How many tasks, packs, keys or sessions one transaction forgets: commits wait for it, so it is short (about
-    /// 10 ms).
+    /// How many tasks, packs, keys or sessions one transaction forgets: commits wait for it, so it
+    /// is short (about 10 ms).
     private static let stepSize = 500
     /// The same for stored responses of emptied caches, which have contents.
     private static let remainsStepSize = 250
 
     /// In steps of 500 tasks, packs, keys or sessions, between which commits go on.
     ///
-    /// A removed task leaves a row that nobody sees for as long as stored events are told from it. A session goes when
-    /// nothing is left of its tasks and events. Sessions of which nothing has outlived its time cost two looks at an
-    /// index each.
+    /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
+    /// A session goes when nothing is left of its tasks and events. Sessions of which nothing has
+    /// outlived its time cost two looks at an index each.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         var forgotten = Forgotten()
         try await purgeEvents(limits)
         forgotten.files = try await purgeTasks(limits)
-        // What the events had kept of tasks, and then the tasks, may have been the last of a session.
+        // What the events had kept of tasks, and then the tasks, may have been the last of a
+        // session.
         try await purgeEvents(limits)
         forgotten.sessions = try await purgeSessions(limits)
         try await purgeCreations(limits)
@@ -55,8 +56,8 @@ extension DurableStore {
     /// Pages that one transaction gives back: it copies as many from the file's end.
     private static let vacuumStepSize: Int64 = 500
 
-    /// Makes the file shorter by what is free in it, but for a few pages. One of an earlier version stays as long as it is
-    /// until it is written anew (`scrub`).
+    /// Makes the file shorter by what is free in it, but for a few pages. One of an earlier version
+    /// stays as long as it is until it is written anew (`scrub`).
     private func giveRoomBack() async throws(StoreError) {
         while true {
             let isDone = try await writing { database in
@@ -143,8 +144,8 @@ private struct Retention {
         let tenantThrough: Int64
     }
 
-    /// Sessions with events that are too old or too many, or with removed tasks, which events may not be told from any
-    /// more.
+    /// Sessions with events that are too old or too many, or with removed tasks, which events may
+    /// not be told from any more.
     func crowdedSessions(_ limits: RetentionLimits) throws -> [SessionID] {
         let statement = try PreparedStatement(
             database,

@@ -22,7 +22,8 @@ public struct AESGCMSealer: Sealer {
             inputKeyMaterial: self.key, info: Array("ferry mark".utf8), outputByteCount: 32)
     }
 
-    /// The first 64 bits of HMAC-SHA-256 (RFC 2104) under a key of its own (RFC 5869); about a microsecond.
+    /// The first 64 bits of HMAC-SHA-256 (RFC 2104) under a key of its own (RFC 5869); about a
+    /// microsecond.
     public func mark(_ bytes: [UInt8], for context: SealContext) -> Int64 {
         var mac = HMAC<SHA256>(key: markKey)
         let place = Self.associatedData(context)

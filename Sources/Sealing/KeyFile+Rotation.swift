@@ -28,9 +28,9 @@ extension KeyFile {
     /// there is none.
     ///
     /// `isInForce` tells whether the data open with a key; nil where nothing is sealed. A next key
-    /// that is in force takes this file's place, after `complete` has done what else belonged to the
-    /// rotation; one that is not goes, provided that this file's key is in force. With neither in
-    /// force nothing is changed: they may be those of other data.
+    /// that is in force takes this file's place, after `complete` has done what else belonged to
+    /// the rotation; one that is not goes, provided that this file's key is in force. With neither
+    /// in force nothing is changed: they may be those of other data.
     ///
     /// - Throws: as `load`; what `isInForce` and `complete` throw.
     public func settled(

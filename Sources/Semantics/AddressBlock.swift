@@ -1,4 +1,5 @@
-/// A block of addresses that share their first bits, written `10.0.0.0/8` (RFC 4632 §3.1, RFC 4291 §2.3).
+/// A block of addresses that share their first bits, written `10.0.0.0/8` (RFC 4632 §3.1, RFC 4291
+/// §2.3).
 public struct AddressBlock: Hashable, Sendable, CustomStringConvertible {
     /// The block's lowest address.
     public let first: IPAddress

@@ -11,8 +11,8 @@ public struct AllowedDestination: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
-    /// Reads an operator's text: `10.0.0.0/8`, `127.0.0.1/32:9000`, `[::1]/128:8080`, `fd00::/8`, a bare address,
-    /// a bare address with a port (`127.0.0.1:9000`, `[::1]:8080`).
+    /// Reads an operator's text: `10.0.0.0/8`, `127.0.0.1/32:9000`, `[::1]/128:8080`, `fd00::/8`, a
+    /// bare address, a bare address with a port (`127.0.0.1:9000`, `[::1]:8080`).
     ///
     /// - Throws: what is wrong, in a sentence that names the text.
     public init(parsing text: String) throws(SyntaxError) {
@@ -81,7 +81,8 @@ public struct AllowedDestination: Hashable, Sendable, CustomStringConvertible {
                 parts.host.contains(":")
             else { throw .unbalancedBrackets(text) }
         } else {
-            // One colon is a port's; an IPv6 address has two or more, and needs brackets or a slash for a port.
+            // One colon is a port's; an IPv6 address has two or more, and needs brackets or a slash
+            // for a port.
             let colon =
                 rest.utf8.count { $0 == UInt8(ascii: ":") } == 1 ? rest.firstIndex(of: ":") : nil
             let end = rest.firstIndex(of: "/") ?? colon ?? rest.endIndex

@@ -6,7 +6,8 @@ public enum BodyRecord: Equatable, Sendable {
     case file(FileID, length: Int64)
     /// The content of another task of the tenant; `length` in bytes.
     case task(TaskID, length: Int64)
-    /// Piped by the client while it is sent (S-39); `length` is `unknownSize` where the client does not say.
+    /// Piped by the client while it is sent (S-39); `length` is `unknownSize` where the client does
+    /// not say.
     case stream(length: Int64)
 
     /// Bytes that will be sent, or `unknownSize`.

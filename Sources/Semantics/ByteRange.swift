@@ -17,7 +17,8 @@ public struct ByteRange: Hashable, Sendable {
 
     /// What a `Range` asks of a content of a known length (RFC 9110 §14.2).
     public enum Selection: Hashable, Sendable {
-        /// 200: no usable `Range` (absent, malformed, of another unit, or of several parts, which are not offered).
+        /// 200: no usable `Range` (absent, malformed, of another unit, or of several parts, which
+        /// are not offered).
         case whole
         /// 206 with this part.
         case partial(ByteRange)
@@ -52,7 +53,8 @@ public struct ByteRange: Hashable, Sendable {
         return .partial(range)
     }
 
-    /// The last bytes. Those of an empty content are satisfiable, but `Content-Range` cannot say it (§14.1.2).
+    /// The last bytes. Those of an empty content are satisfiable, but `Content-Range` cannot say it
+    /// (§14.1.2).
     private static func suffix(_ count: Int64, _ length: Int64) -> Selection {
         guard count > 0 else { return .unsatisfiable }
         return length == 0 ? .whole : part(length - min(count, length), length - 1, length)

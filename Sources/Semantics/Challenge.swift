@@ -32,7 +32,8 @@ public struct Challenge: Equatable, Sendable {
 public struct ServerTrust: Hashable, Sendable {
     /// The leaf first, as the server sent them; never empty, at most 16.
     public var chain: [CertificateRecord]
-    /// What is wrong with the chain, by OpenSSL's verification and the host's name; empty where it verifies.
+    /// What is wrong with the chain, by OpenSSL's verification and the host's name; empty where it
+    /// verifies.
     public var failures: [VerificationFailure]
 
     /// A trust from its parts.
@@ -105,7 +106,8 @@ public struct KnownLeaf: Hashable, Sendable {
     public var port: Int
     /// The SHA-256 of the DER form: 32 bytes.
     public var fingerprint: [UInt8]
-    /// Whether the client left it to default handling: its chain must verify each time. Else the leaf alone is enough.
+    /// Whether the client left it to default handling: its chain must verify each time. Else the
+    /// leaf alone is enough.
     public var mustVerify: Bool
 
     /// A leaf from its parts.

@@ -4,7 +4,8 @@ public struct ContentCoding: Hashable, Sendable {
     public enum Layer: String, CaseIterable, Sendable {
         /// RFC 1952; several members are one content.
         case gzip
-        /// RFC 1950, and what many send under the name: RFC 1951 without anything around it (RFC 9110 §8.4.1.2).
+        /// RFC 1950, and what many send under the name: RFC 1951 without anything around it (RFC
+        /// 9110 §8.4.1.2).
         case deflate
         /// RFC 7932.
         case br
@@ -26,7 +27,8 @@ public struct ContentCoding: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - type: downloads keep a file's bytes as they are; data and upload tasks decode.
-    ///   - headers: the request's own and the session's; an `Accept-Encoding` in them leaves bytes untouched.
+    ///   - headers: the request's own and the session's; an `Accept-Encoding` in them leaves bytes
+    ///     untouched.
     public init(for type: TaskType, headers: HeaderList) {
         if headers.contains("Accept-Encoding") {
             self.acceptEncoding = nil
@@ -55,13 +57,14 @@ public struct ContentCoding: Hashable, Sendable {
 
     /// What is taken off a response's content where a task decodes.
     ///
-    /// A coding that is not known, or too many of them, leave the whole content as it came; so does a part of a content
-    /// (206), which is one of its coded bytes (RFC 9110 §14.2).
+    /// A coding that is not known, or too many of them, leave the whole content as it came; so does
+    /// a part of a content (206), which is one of its coded bytes (RFC 9110 §14.2).
     ///
     /// - Parameters:
     ///   - headers: of the response.
     ///   - status: of the response.
-    /// - Returns: the codings in the order in which they were put on; empty where the content is delivered as it is.
+    /// - Returns: the codings in the order in which they were put on; empty where the content is
+    ///   delivered as it is.
     public static func layers(of headers: HeaderList, status: Int) -> [Layer] {
         guard status != 206, let names = names(in: headers), names.count <= layerLimit else {
             return []

@@ -1,7 +1,7 @@
 /// The conditions of a request for a content, by the fields' values (RFC 9110 §13, §14).
 ///
-/// Fields that repeat are joined with commas before. There is no `Last-Modified` here, so conditions on dates do not
-/// apply.
+/// Fields that repeat are joined with commas before. There is no `Last-Modified` here, so
+/// conditions on dates do not apply.
 public struct ContentConditions: Hashable, Sendable {
     /// `If-Match`.
     public var ifMatch: String?

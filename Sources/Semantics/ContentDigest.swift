@@ -14,7 +14,8 @@ public enum DigestAlgorithm: String, CaseIterable, Sendable {
     }
 }
 
-/// A digest of a whole content, written as one member of `Repr-Digest`: `sha-256=:…:` (RFC 9530 §3).
+/// A digest of a whole content, written as one member of `Repr-Digest`: `sha-256=:…:` (RFC 9530
+/// §3).
 public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
     /// What it was made with.
     public let algorithm: DigestAlgorithm
@@ -52,7 +53,8 @@ public struct ContentDigest: Hashable, Sendable, CustomStringConvertible {
         self = digest
     }
 
-    /// Reads a whole `Repr-Digest`: one or more digests; those of unknown algorithms are passed over (RFC 9530 §3).
+    /// Reads a whole `Repr-Digest`: one or more digests; those of unknown algorithms are passed
+    /// over (RFC 9530 §3).
     ///
     /// - Throws: what is wrong with the first bad one.
     public static func list(parsing text: String) throws(SyntaxError) -> [ContentDigest] {

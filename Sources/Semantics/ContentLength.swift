@@ -55,8 +55,9 @@ extension ContentLength {
         }
     }
 
-    /// The body of a request whose client has set `Content-Length` itself, as code written for NSURLRequest does. It is
-    /// computed (S-38); what the client says must agree with it, and is the length of a stream that has told none.
+    /// The body of a request whose client has set `Content-Length` itself, as code written for
+    /// NSURLRequest does. It is computed (S-38); what the client says must agree with it, and is
+    /// the length of a stream that has told none.
     ///
     /// - Parameters:
     ///   - body: nil for none.

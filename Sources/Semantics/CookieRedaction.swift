@@ -1,7 +1,8 @@
-/// Events go to whoever may hear them; the values of cookies are for who may see the jar, or the task's own answer.
+/// Events go to whoever may hear them; the values of cookies are for who may see the jar, or the
+/// task's own answer.
 extension EventBody {
-    /// The event with `<redacted>` in place of the values that its response's `Set-Cookie` fields set. Names and attributes
-    /// stay; so does everything else.
+    /// The event with `<redacted>` in place of the values that its response's `Set-Cookie` fields
+    /// set. Names and attributes stay; so does everything else.
     public var withoutCookieValues: EventBody {
         switch self {
         case .didReceiveResponse(let response, let decision):
@@ -54,7 +55,8 @@ extension HeaderList {
             })
     }
 
-    /// `name=<redacted>; attributes`; of a cookie without a name, and so of what is none, nothing but the attributes stays.
+    /// `name=<redacted>; attributes`; of a cookie without a name, and so of what is none, nothing
+    /// but the attributes stays.
     private static func hidingValue(of field: String) -> String {
         let end = field.utf8.firstIndex(of: UInt8(ascii: ";")) ?? field.utf8.endIndex
         let pair = field[..<end]

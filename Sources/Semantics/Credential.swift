@@ -8,7 +8,8 @@ public enum CredentialPersistence: String, CaseIterable, Sendable {
     case permanent
 }
 
-/// What answers a challenge (NSURLCredential). Secret: never shown, never logged, sealed where it is kept.
+/// What answers a challenge (NSURLCredential). Secret: never shown, never logged, sealed where it
+/// is kept.
 public struct Credential: Hashable, Sendable {
     /// What proves it.
     public enum Proof: Hashable, Sendable {
@@ -30,8 +31,8 @@ public struct Credential: Hashable, Sendable {
         self.persistence = persistence
     }
 
-    /// Whether it is an answer to a challenge of this method. Nothing is one to Negotiate, which takes tickets (S-63), nor
-    /// to a scheme that Ferry cannot speak.
+    /// Whether it is an answer to a challenge of this method. Nothing is one to Negotiate, which
+    /// takes tickets (S-63), nor to a scheme that Ferry cannot speak.
     public func answers(_ method: AuthenticationMethod) -> Bool {
         switch proof {
         case .password: method.takesPassword
@@ -43,7 +44,8 @@ public struct Credential: Hashable, Sendable {
 
 /// A certificate of the client's with its private key (RFC 8446 §4.4.2).
 public enum ClientIdentity: Hashable, Sendable {
-    /// PEM texts: the certificate, maybe with its chain behind it, and the key without a passphrase.
+    /// PEM texts: the certificate, maybe with its chain behind it, and the key without a
+    /// passphrase.
     case pem(certificate: String, key: String)
     /// A PKCS #12 file (RFC 7292).
     case pkcs12(bytes: [UInt8], passphrase: String)

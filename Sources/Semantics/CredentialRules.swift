@@ -1,13 +1,13 @@
 /// What a client may give as user name and password.
 ///
-/// libcurl passes line breaks of a Digest user name straight to the wire, so nothing that fails here may reach it. Both
-/// may be empty: some services take a token as the password of nobody.
+/// libcurl passes line breaks of a Digest user name straight to the wire, so nothing that fails
+/// here may reach it. Both may be empty: some services take a token as the password of nobody.
 public enum CredentialRules {
     /// The most bytes of a user name, and of a password, as UTF-8.
     public static let byteLimit = 1_024
 
-    /// Checks a user name and a password for a challenge of this method: no control characters, also not the tab, and no
-    /// colon in a user name for Basic, which ends there (RFC 7617 §2).
+    /// Checks a user name and a password for a challenge of this method: no control characters,
+    /// also not the tab, and no colon in a user name for Basic, which ends there (RFC 7617 §2).
     ///
     /// - Throws: the first violation, that of the user name before that of the password.
     public static func check(

@@ -6,8 +6,8 @@ public struct CurlCircumstances: Equatable, Sendable {
     public var wasDenied = false
     /// `CURLINFO_OS_ERRNO`; 0 for none.
     public var osErrno: Int32 = 0
-    /// Whether a way leads to one of the addresses that were tried, or to somebody who could be asked for a name; nil
-    /// where nobody has looked.
+    /// Whether a way leads to one of the addresses that were tried, or to somebody who could be
+    /// asked for a name; nil where nobody has looked.
     public var hasRoute: Bool?
     /// `CURLINFO_PROXY_ERROR`: a `CURLPX_…`; 0 for none.
     public var proxyError = 0
@@ -20,7 +20,8 @@ public struct CurlCircumstances: Equatable, Sendable {
     public init() {}
 }
 
-/// The one table CURLcode → NSURLError (S-61), complete for libcurl 7.88.1 (0…99) and CURLE_TOO_LARGE of 8.6.
+/// The one table CURLcode → NSURLError (S-61), complete for libcurl 7.88.1 (0…99) and
+/// CURLE_TOO_LARGE of 8.6.
 ///
 /// Meanings: <https://curl.se/libcurl/c/libcurl-errors.html>.
 public enum CurlErrorTable {
@@ -39,7 +40,8 @@ public enum CurlErrorTable {
         case connect
         /// A SOCKS proxy has not connected; libcurl's code for that tells why.
         case proxy
-        /// `unsupportedURL` before, `cannotParseResponse` after a request went out (HTTP/0.9 and the like).
+        /// `unsupportedURL` before, `cannotParseResponse` after a request went out (HTTP/0.9 and
+        /// the like).
         case protocolUnsupported
         /// The verify result tells which certificate error.
         case certificate
@@ -70,7 +72,8 @@ public enum CurlErrorTable {
     ///   - words: `CURLOPT_ERRORBUFFER`, or `curl_easy_strerror` where that is empty.
     ///   - circumstances: what else the handle tells.
     ///   - url: what was being loaded.
-    /// - Returns: the error, with libcurl's words underneath; the same for every denied destination.
+    /// - Returns: the error, with libcurl's words underneath; the same for every denied
+    ///   destination.
     public static func transferError(
         curlCode: Int, words: String, circumstances: CurlCircumstances = CurlCircumstances(),
         at url: String? = nil
@@ -100,8 +103,8 @@ public enum CurlErrorTable {
         }
     }
 
-    /// No way to the network is the machine's own state (S-26 waits for it); all else is the server's. The errno is that
-    /// of one address: another one may have refused.
+    /// No way to the network is the machine's own state (S-26 waits for it); all else is the
+    /// server's. The errno is that of one address: another one may have refused.
     private static func connectError(_ circumstances: CurlCircumstances) -> URLErrorCode {
         let isLackOfRoute = RouteFailure.isLackOfRoute(osErrno: circumstances.osErrno)
         if isLackOfRoute, circumstances.hasRoute != true { return .notConnectedToInternet }
@@ -137,8 +140,8 @@ public enum CurlErrorTable {
         }
     }
 
-    /// By CURLcode, from 0. Codes of other protocols than HTTP cannot come up and are `unknown`; so are the
-    /// numbers that libcurl no longer uses, and the codes that tell of a mistake of ours.
+    /// By CURLcode, from 0. Codes of other protocols than HTTP cannot come up and are `unknown`; so
+    /// are the numbers that libcurl no longer uses, and the codes that tell of a mistake of ours.
     private static let rows: [Row] = [
         Row(name: "OK", meaning: .success),
         Row(name: "UNSUPPORTED_PROTOCOL", meaning: .protocolUnsupported),
@@ -157,7 +160,8 @@ public enum CurlErrorTable {
         Row(name: "FTP_WEIRD_PASV_REPLY", meaning: .error(.unknown)),
         Row(name: "FTP_WEIRD_227_FORMAT", meaning: .error(.unknown)),
         Row(name: "FTP_CANT_GET_HOST", meaning: .error(.unknown)),
-        // Also where a connection closes (RFC 9113 §6.8): libcurl does not tell that from frames that are none.
+        // Also where a connection closes (RFC 9113 §6.8): libcurl does not tell that from frames
+        // that are none.
         Row(name: "HTTP2", meaning: .error(.networkConnectionLost)),
         Row(name: "FTP_COULDNT_SET_TYPE", meaning: .error(.unknown)),
         Row(name: "PARTIAL_FILE", meaning: .error(.networkConnectionLost)),
@@ -256,8 +260,8 @@ public enum CurlErrorTable {
 }
 
 extension ServerTrust {
-    /// What default handling makes of a chain that does not verify; also for one that does, where a client has refused
-    /// it (S-66).
+    /// What default handling makes of a chain that does not verify; also for one that does, where a
+    /// client has refused it (S-66).
     public var error: TransferError {
         let failure = failures.first
         var circumstances = CurlCircumstances()

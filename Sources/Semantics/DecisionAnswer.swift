@@ -6,7 +6,8 @@ public enum DecisionAnswer: Equatable, Sendable {
     case cache(CacheDisposition)
     case delayedRequest(DelayedRequestDisposition)
 
-    /// Whether it answers a decision of this kind; `bodyStream` is answered by the body itself (S-73).
+    /// Whether it answers a decision of this kind; `bodyStream` is answered by the body itself
+    /// (S-73).
     public func answers(_ kind: DecisionKind) -> Bool {
         switch self {
         case .challenge: kind == .sessionChallenge || kind == .taskChallenge

@@ -10,8 +10,8 @@ public enum DecisionKind: String, CaseIterable, Sendable {
 }
 
 extension SessionRecord {
-    /// Whether the delegate decides this about a task: what is declared, but for what a completion handler takes the place
-    /// of (S-7, S-78).
+    /// Whether the delegate decides this about a task: what is declared, but for what a completion
+    /// handler takes the place of (S-7, S-78).
     public func decides(_ kind: DecisionKind, about task: TaskOptions) -> Bool {
         guard let delegate, delegate.handles.contains(kind) else { return false }
         return !task.hasCompletionHandler || (kind != .response && kind != .cache)
@@ -24,7 +24,8 @@ public struct DecisionNotice: Hashable, Sendable {
     public let id: DecisionID
     /// What is decided.
     public let kind: DecisionKind
-    /// When the default answer is taken, by the wall clock; the wait itself follows the monotonic one.
+    /// When the default answer is taken, by the wall clock; the wait itself follows the monotonic
+    /// one.
     public let deadline: Timestamp
 
     /// A notice from its parts.

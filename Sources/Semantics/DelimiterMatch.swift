@@ -1,10 +1,11 @@
 internal import Syntax
 
-/// How far bytes of a multipart body are the line that divides two parts (RFC 2046 §5.1.1): a line break, two hyphens and
-/// the boundary, which are the *dash-boundary* here, perhaps blanks, a line break; two more hyphens end the whole.
+/// How far bytes of a multipart body are the line that divides two parts (RFC 2046 §5.1.1): a line
+/// break, two hyphens and the boundary, which are the *dash-boundary* here, perhaps blanks, a line
+/// break; two more hyphens end the whole.
 ///
-/// Only a whole line counts, so that a part may hold a multipart body whose boundary begins with this one. A line break
-/// may be a bare LF.
+/// Only a whole line counts, so that a part may hold a multipart body whose boundary begins with
+/// this one. A line break may be a bare LF.
 struct DelimiterMatch: Equatable, Sendable {
     /// What a byte has made of it.
     enum Verdict: Equatable, Sendable {
@@ -34,7 +35,8 @@ struct DelimiterMatch: Equatable, Sendable {
     /// The most blanks behind a boundary, so that what is held back is bounded.
     static let paddingLimit = 64
 
-    /// Nothing has come yet; at the start of a line there need not be a line break before the hyphens.
+    /// Nothing has come yet; at the start of a line there need not be a line break before the
+    /// hyphens.
     init(isLineStart: Bool = false) { self.state = .start(isLineStart: isLineStart) }
 
     /// Whether the bytes cannot be anything but a delimiter whose line has not ended.

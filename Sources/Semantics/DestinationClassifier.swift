@@ -6,7 +6,8 @@ public enum DestinationClass: String, Hashable, Sendable {
     case unspecified
     /// Loopback: 127.0.0.0/8, ::1.
     case loopback
-    /// Private networks: RFC 1918, unique local fc00::/7, shared address space 100.64.0.0/10, site-local.
+    /// Private networks: RFC 1918, unique local fc00::/7, shared address space 100.64.0.0/10,
+    /// site-local.
     case privateUse
     /// One link only: 169.254.0.0/16 (with the clouds' metadata services), fe80::/10.
     case linkLocal
@@ -26,10 +27,11 @@ public enum DestinationClass: String, Hashable, Sendable {
 
 /// Tells the addresses that are routed globally from all others.
 ///
-/// Follows the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890, as of 2025). It is stricter where
-/// a place that is "globally reachable" by the registry answers from the network that asks: 192.0.0.0/24 whole (with the
-/// anycast addresses of the local NAT), 2001::/23 whole, and every form that carries another address, whatever it carries:
-/// such a form never is the only way to a public server. Of version 6 all but 2000::/3 is refused.
+/// Follows the IANA special-purpose address registries for IPv4 and IPv6 (RFC 6890, as of 2025). It
+/// is stricter where a place that is "globally reachable" by the registry answers from the network
+/// that asks: 192.0.0.0/24 whole (with the anycast addresses of the local NAT), 2001::/23 whole,
+/// and every form that carries another address, whatever it carries: such a form never is the only
+/// way to a public server. Of version 6 all but 2000::/3 is refused.
 public enum DestinationClassifier {
     /// The kind of place that an address names. Costs at most one pass over twenty blocks.
     public static func classify(_ address: IPAddress) -> DestinationClass {

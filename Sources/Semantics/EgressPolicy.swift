@@ -1,9 +1,10 @@
-/// Where the gateway may connect to: the public internet on ports 80, 443 and from 1024 on, and what the
-/// operator allows beside it.
+/// Where the gateway may connect to: the public internet on ports 80, 443 and from 1024
+/// on, and what the operator allows beside it.
 ///
-/// The last word is `permits`, asked with the address of a socket before it connects and again before a request
-/// goes out on a connection that was there already. `verdict` only makes hosts that name no server, but this machine or
-/// an address, get the same answer everywhere, whatever the resolver does.
+/// The last word is `permits`, asked with the address of a socket before it connects and again
+/// before a request goes out on a connection that was there already. `verdict` only makes hosts
+/// that name no server, but this machine or an address, get the same answer everywhere, whatever
+/// the resolver does.
 public struct EgressPolicy: Equatable, Sendable {
     /// Opened by the operator; outranks everything that is denied.
     public var allowed: [AllowedDestination]
@@ -31,8 +32,9 @@ public struct EgressPolicy: Equatable, Sendable {
 
     /// What is known of a URL's host before any resolution.
     ///
-    /// Takes a host with or without brackets, zone and final dots. `localhost` and all names under it stand for 127.0.0.1
-    /// and ::1 (RFC 6761 §6.3), and are permitted where one of both is: the socket's address is judged again.
+    /// Takes a host with or without brackets, zone and final dots. `localhost` and all names under
+    /// it stand for 127.0.0.1 and ::1 (RFC 6761 §6.3), and are permitted where one of both is: the
+    /// socket's address is judged again.
     public func verdict(onHost host: String, port: Int) -> HostVerdict {
         let name = Self.bare(host).asciiLowercased
         if name == "localhost" || name.hasSuffix(".localhost") {

@@ -1,24 +1,27 @@
 internal import Syntax
 
-/// What tells whether two responses carry parts of the same bytes: the strong validators of one (RFC 9110 §8.8).
+/// What tells whether two responses carry parts of the same bytes: the strong validators of one
+/// (RFC 9110 §8.8).
 public struct EntityValidators: Hashable, Sendable {
     /// The `ETag`, only where it is strong.
     public let tag: EntityTag?
     /// The `Last-Modified` exactly as it came, only where it is strong.
     public let date: String?
-    /// The `Last-Modified` exactly as it came, strong or not: that it is still the same proves nothing, but another one
-    /// tells of another content, whatever the tag says. Some servers keep a tag when the file has changed.
+    /// The `Last-Modified` exactly as it came, strong or not: that it is still the same proves
+    /// nothing, but another one tells of another content, whatever the tag says. Some servers keep
+    /// a tag when the file has changed.
     public let modified: String?
 
-    /// Validators that were found strong before; a weak tag is dropped. The date is what `modified` was, if it is not
-    /// given.
+    /// Validators that were found strong before; a weak tag is dropped. The date is what `modified`
+    /// was, if it is not given.
     public init(tag: EntityTag?, date: String?, modified: String? = nil) {
         self.tag = tag.flatMap { $0.isWeak ? nil : $0 }
         self.date = date
         self.modified = modified ?? date
     }
 
-    /// The strong validators of a response. A field that came twice, with different values, is none.
+    /// The strong validators of a response. A field that came twice, with different values, is
+    /// none.
     public init(of headers: HeaderList) {
         self.init(
             tag: headers.only("ETag").flatMap(EntityTag.init), date: Self.strongDate(of: headers),
@@ -34,11 +37,12 @@ public struct EntityValidators: Hashable, Sendable {
             && headers.only("Last-Modified") != modified
     }
 
-    /// RFC 9110 §8.8.2.2: the response's own `Date` tells whether its content can have changed again within the second
-    /// that `Last-Modified` names. Nothing tells that both come from one clock, so they must lie far enough apart
-    /// that it does not matter.
+    /// RFC 9110 §8.8.2.2: the response's own `Date` tells whether its content can have changed
+    /// again within the second that `Last-Modified` names. Nothing tells that both come from one
+    /// clock, so they must lie far enough apart that it does not matter.
     private static func strongDate(of headers: HeaderList) -> String? {
-        // `Date` has four digits of the year (§5.6.7); no clock is needed for the century of `Last-Modified` then.
+        // `Date` has four digits of the year (§5.6.7); no clock is needed for the century of
+        // `Last-Modified` then.
         guard let dateText = headers.only("Date"), let text = headers.only("Last-Modified"),
             let date = HTTPDate(parsing: dateText, now: HTTPDate(secondsSince1970: 0)),
             date.description == dateText, let modified = HTTPDate(parsing: text, now: date),
@@ -52,7 +56,8 @@ public struct EntityValidators: Hashable, Sendable {
 }
 
 extension HeaderList {
-    /// The value of the field of this name; nil where there is none, or where it repeats with another value.
+    /// The value of the field of this name; nil where there is none, or where it repeats with
+    /// another value.
     func only(_ name: String) -> String? {
         let values = values(of: name)
         guard let first = values.first, values.dropFirst().allSatisfy({ $0 == first }) else {

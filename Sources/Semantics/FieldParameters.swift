@@ -2,11 +2,13 @@ internal import Syntax
 
 /// A field value with parameters, such as `text/html; charset="utf-8"` (RFC 9110 §5.6.6).
 ///
-/// Reads what origins send: it stops at the first thing that it does not understand and keeps what came before.
+/// Reads what origins send: it stops at the first thing that it does not understand and keeps what
+/// came before.
 struct FieldParameters {
     /// What stands before the first semicolon, without white space around it.
     let value: String
-    /// Name in lower case and value, in their order; of a name that repeats, look-ups take the first.
+    /// Name in lower case and value, in their order; of a name that repeats, look-ups take the
+    /// first.
     let parameters: [(name: String, value: String)]
 
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
@@ -32,7 +34,8 @@ struct FieldParameters {
             guard !name.isEmpty, rest.popFirst() == UInt8(ascii: "=") else { return nil }
             _ = take(while: Octets.isWhitespace)
             guard rest.first == UInt8(ascii: "\"") else {
-                // Not only tokens: origins write names with blanks and letters of all kinds, without quotes.
+                // Not only tokens: origins write names with blanks and letters of all kinds,
+                // without quotes.
                 let value = take { $0 != UInt8(ascii: ";") }
                 return (name.asciiLowercased, String(value.trimmingFieldSpace))
             }

@@ -2,8 +2,9 @@ internal import Syntax
 
 /// The lexical elements that header fields are made of (RFC 9110 §5.6), as text.
 enum FieldSyntax {
-    /// The longest value of a field that is read where origins could have the loop read for long: beyond it they hide
-    /// something, or have lost their way. (What a field may have at all is X-9's.)
+    /// The longest value of a field that is read where origins could have the loop read for long:
+    /// beyond it they hide something, or have lost their way. (What a field may have at all is
+    /// X-9's.)
     static let byteLimit = 8 * 1024
 
     /// RFC 9110 §5.6.2: `token`, at least one byte.
@@ -42,7 +43,8 @@ enum FieldSyntax {
 extension StringProtocol {
     /// The text with the letters A–Z, and only these, in lower case.
     ///
-    /// Names of fields, schemes and hosts compare so; Unicode's rules would equate the Kelvin sign to k.
+    /// Names of fields, schemes and hosts compare so; Unicode's rules would equate the Kelvin sign
+    /// to k.
     var asciiLowercased: String {
         // Most texts are, and then nothing is decoded.
         guard utf8.contains(where: { Octets.lowercased($0) != $0 }) else { return String(self) }

@@ -14,8 +14,8 @@ public struct HeaderField: Hashable, Sendable {
 
 /// Header fields in their order. Names may repeat, and compare without case.
 ///
-/// A look-up costs one pass: lists are short, and their order matters. What is done for every name of a list uses
-/// `byName`.
+/// A look-up costs one pass: lists are short, and their order matters. What is done for every name
+/// of a list uses `byName`.
 public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     /// The fields in their order.
     public private(set) var fields: [HeaderField]
@@ -49,7 +49,8 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
         fields.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
     }
 
-    /// Every name once, in the order and the case of letters in which it came first, with all its values in their order.
+    /// Every name once, in the order and the case of letters in which it came first, with all its
+    /// values in their order.
     public var byName: [(name: String, values: [String])] {
         var groups: [(name: String, values: [String])] = []
         groups.reserveCapacity(fields.count)

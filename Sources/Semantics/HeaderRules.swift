@@ -1,6 +1,7 @@
 /// What a client may put into a request's method and headers.
 ///
-/// libcurl passes line breaks of methods and values straight to the wire, so nothing that fails here may reach it.
+/// libcurl passes line breaks of methods and values straight to the wire, so nothing that fails
+/// here may reach it.
 public enum HeaderRules {
     /// Names whose values are never shown, beside those that a request marks itself.
     public static let alwaysSensitive = ["Authorization", "Proxy-Authorization", "Cookie"]
@@ -52,7 +53,8 @@ public enum HeaderRules {
         }
     }
 
-    /// Checks a value: no control character but the tab (RFC 9110 §5.5); beyond ASCII it is sent as UTF-8.
+    /// Checks a value: no control character but the tab (RFC 9110 §5.5); beyond ASCII it is sent as
+    /// UTF-8.
     ///
     /// - Throws: `controlCharacter`.
     public static func check(value: String, of name: String) throws(HeaderViolation) {
@@ -61,7 +63,8 @@ public enum HeaderRules {
         }
     }
 
-    /// Whether a text has a control character other than the tab, of ASCII or of Latin-1 (U+0080…U+009F).
+    /// Whether a text has a control character other than the tab, of ASCII or of Latin-1
+    /// (U+0080…U+009F).
     public static func containsControl(_ text: String) -> Bool {
         text.unicodeScalars.contains { scalar in
             switch scalar.value {
@@ -72,13 +75,15 @@ public enum HeaderRules {
         }
     }
 
-    /// Checks the names that a request marks as sensitive: each names a header that there is, and no two the same.
+    /// Checks the names that a request marks as sensitive: each names a header that there is, and
+    /// no two the same.
     ///
     /// - Parameters:
     ///   - marked: the request's `sensitiveHeaders`.
-    ///   - known: the names that may be marked beside the always sensitive ones: of the request's own headers, and of
-    ///     those that join them.
-    /// - Throws: the first violation, and where in `marked` it stands; the limit first, at the first name beyond it.
+    ///   - known: the names that may be marked beside the always sensitive ones: of the request's
+    ///     own headers, and of those that join them.
+    /// - Throws: the first violation, and where in `marked` it stands; the limit first, at the
+    ///   first name beyond it.
     public static func check(
         sensitive marked: [String], known: some Sequence<String>
     ) throws(SensitiveNameViolation) {
@@ -142,7 +147,8 @@ public struct HeaderViolation: Error, Hashable, Sendable {
         self.reason = reason
     }
 
-    /// One sentence for the client. The header's name, not its value, is in it, and only where it is a token.
+    /// One sentence for the client. The header's name, not its value, is in it, and only where it
+    /// is a token.
     public var sentence: String {
         let what =
             switch subject {
@@ -191,7 +197,8 @@ public struct SensitiveNameViolation: Error, Hashable, Sendable {
     }
 }
 
-/// The names of headers whose values are not shown: of the always sensitive ones, and of those that a request marks.
+/// The names of headers whose values are not shown: of the always sensitive ones, and of those that
+/// a request marks.
 ///
 /// Made once for all headers of a request: each look-up then costs the length of the name.
 public struct SensitiveNames: Sendable {
@@ -203,7 +210,8 @@ public struct SensitiveNames: Sendable {
         names = Self.always.union(marked.lazy.map(\.asciiLowercased))
     }
 
-    /// Whether the value of a header of this name is shown as `"<redacted>"`, in any case of letters.
+    /// Whether the value of a header of this name is shown as `"<redacted>"`, in any case of
+    /// letters.
     public func contains(_ name: String) -> Bool { names.contains(name.asciiLowercased) }
 
     private static let always = Set(HeaderRules.alwaysSensitive.map(\.asciiLowercased))

@@ -1,5 +1,5 @@
-/// A response that asks for something, kept with its body until it is decided what becomes of it: another attempt, or
-/// the task's result (S-66, S-68).
+/// A response that asks for something, kept with its body until it is decided what becomes of it:
+/// another attempt, or the task's result (S-66, S-68).
 public struct HeldResponse: Equatable, Sendable {
     /// The head.
     public var response: ResponseRecord
@@ -12,7 +12,8 @@ public struct HeldResponse: Equatable, Sendable {
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
 
-    /// The most bytes of a body that are kept: what is longer waits on the wire, with its connection.
+    /// The most bytes of a body that are kept: what is longer waits on the wire, with its
+    /// connection.
     public static let bodyLimit = 1 << 20
 
     /// A response from its parts.

@@ -38,8 +38,9 @@ public enum IPAddress: Hashable, Sendable {
 extension IPAddress: LosslessStringConvertible {
     /// Reads the one strict form of each family.
     ///
-    /// Version 4: four decimal numbers without leading zeros (RFC 3986 §3.2.2, `IPv4address`). Version 6:
-    /// RFC 4291 §2.2, also with the last 32 bits in dotted form. Brackets and zones are refused.
+    /// Version 4: four decimal numbers without leading zeros (RFC 3986 §3.2.2, `IPv4address`).
+    /// Version 6: RFC 4291 §2.2, also with the last 32 bits in dotted form. Brackets and zones are
+    /// refused.
     public init?(_ text: String) {
         if let number = Self.dotted(text[...]) {
             self = .v4(number)
@@ -50,11 +51,11 @@ extension IPAddress: LosslessStringConvertible {
         }
     }
 
-    /// Reads any spelling of a version 4 address that resolvers take: one to four numbers, each decimal, octal (`0`)
-    /// or hexadecimal (`0x`), the last filling the bytes that remain.
+    /// Reads any spelling of a version 4 address that resolvers take: one to four numbers, each
+    /// decimal, octal (`0`) or hexadecimal (`0x`), the last filling the bytes that remain.
     ///
-    /// The way of `inet_aton(3)` and of the WHATWG URL standard's IPv4 parser, used to judge such a host before
-    /// it gets to a resolver.
+    /// The way of `inet_aton(3)` and of the WHATWG URL standard's IPv4 parser, used to judge such a
+    /// host before it gets to a resolver.
     public init?(anySpelling text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count <= 4 else { return nil }
@@ -67,7 +68,8 @@ extension IPAddress: LosslessStringConvertible {
         self = .v4(UInt32(truncatingIfNeeded: high | last))
     }
 
-    /// The canonical text: dotted decimal, or RFC 5952 with the mapped block's last 32 bits dotted (§5).
+    /// The canonical text: dotted decimal, or RFC 5952 with the mapped block's last 32 bits dotted
+    /// (§5).
     public var description: String {
         switch self {
         case .v4(let number): Self.dottedText(number)
@@ -100,7 +102,8 @@ extension IPAddress: LosslessStringConvertible {
             halves.append(groups)
         }
         let written = halves.reduce(0) { $0 + $1.count }
-        // "::" stands for at least one group (RFC 5952 §4.2.2 writes it for two; RFC 4291 reads one).
+        // "::" stands for at least one group (RFC 5952 §4.2.2 writes it for two; RFC 4291 reads
+        // one).
         guard halves.count == 2 ? written <= 7 : written == 8 else { return nil }
         if halves.count == 2 {
             halves.insert(Array(repeating: 0, count: 8 - written), at: 1)
@@ -145,7 +148,8 @@ extension IPAddress: LosslessStringConvertible {
         "\(number >> 24).\(number >> 16 & 255).\(number >> 8 & 255).\(number & 255)"
     }
 
-    /// RFC 5952 §4: lower case, no leading zeros, the first of the longest runs of two or more zeros as "::".
+    /// RFC 5952 §4: lower case, no leading zeros, the first of the longest runs of two or more
+    /// zeros as "::".
     private static func colonText(_ number: UInt128) -> String {
         let groups = (0..<8).map { UInt16(truncatingIfNeeded: number >> UInt128(112 - 16 * $0)) }
         var gap = 0..<0

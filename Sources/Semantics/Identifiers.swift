@@ -89,7 +89,8 @@ public struct DecisionID: Identifier {
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
-/// Names a stored response, and the file that its content may lie in: `cch_…`. Clients never see it.
+/// Names a stored response, and the file that its content may lie in: `cch_…`. Clients never see
+/// it.
 public struct CacheEntryID: Identifier {
     /// `cch_`.
     public static var prefix: String { "cch_" }

@@ -1,7 +1,7 @@
 /// An instant of the time that retention goes by, in milliseconds.
 ///
-/// It began as the wall clock did, counts the time in which the machine was suspended or off, and does not
-/// jump when somebody sets the wall clock. Only `ClockMark` makes it from other clocks.
+/// It began as the wall clock did, counts the time in which the machine was suspended or off, and
+/// does not jump when somebody sets the wall clock. Only `ClockMark` makes it from other clocks.
 public struct KeptTime: Hashable, Comparable, Sendable {
     /// Milliseconds; the zero is near 1970, and means nothing.
     public let milliseconds: Int64
@@ -9,7 +9,8 @@ public struct KeptTime: Hashable, Comparable, Sendable {
     /// An instant as it was stored.
     public init(milliseconds: Int64) { self.milliseconds = milliseconds }
 
-    /// The instant so much later; earlier where that is negative. Parts of a millisecond do not count.
+    /// The instant so much later; earlier where that is negative. Parts of a millisecond do not
+    /// count.
     public func advanced(by duration: Duration) -> KeptTime {
         KeptTime(milliseconds: milliseconds + duration.milliseconds)
     }
@@ -55,8 +56,9 @@ public struct ClockMark: Equatable, Sendable {
         self.machine = machine
     }
 
-    /// The mark of a later instant: while the machine is up its own time counts, whatever the wall clock does; after
-    /// another start of it, or on another one, nothing else is there than the wall clock, back from which it never goes.
+    /// The mark of a later instant: while the machine is up its own time counts, whatever the wall
+    /// clock does; after another start of it, or on another one, nothing else is there than the
+    /// wall clock, back from which it never goes.
     public func moved(to wall: Timestamp, _ machine: MachineTime) -> ClockMark {
         let isUp = machine.boot == self.machine.boot && machine.elapsed >= self.machine.elapsed
         let passed =
@@ -69,8 +71,8 @@ public struct ClockMark: Equatable, Sendable {
     /// By how much the wall clock is ahead of kept time.
     public var lead: Duration { .milliseconds(wall.milliseconds - kept.milliseconds) }
 
-    /// Whether the wall clock was set since an earlier mark: by more than a second, since clocks that are read one after
-    /// the other differ a little.
+    /// Whether the wall clock was set since an earlier mark: by more than a second, since clocks
+    /// that are read one after the other differ a little.
     public func hasJumped(since other: ClockMark) -> Bool {
         max(lead, other.lead) - min(lead, other.lead) > .seconds(1)
     }

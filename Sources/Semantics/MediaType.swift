@@ -7,7 +7,8 @@ public struct MediaType: Hashable, Sendable {
     /// The `charset` in lower case, such as `utf-8`; nil without one.
     public let textEncodingName: String?
 
-    /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`, or has more than 8 KiB.
+    /// Reads a `Content-Type`; nil where it does not begin with `type/subtype`, or has more than 8
+    /// KiB.
     public init?(parsing text: String) {
         guard text.utf8.count <= FieldSyntax.byteLimit else { return nil }
         let field = FieldParameters(parsing: text)
@@ -23,7 +24,8 @@ public struct MediaType: Hashable, Sendable {
         }
     }
 
-    /// The extension that files of a type usually have, without the dot; nil for types that tell too little.
+    /// The extension that files of a type usually have, without the dot; nil for types that tell
+    /// too little.
     static func fileExtension(of mimeType: String) -> String? {
         switch mimeType {
         case "text/html", "application/xhtml+xml": "html"

@@ -1,9 +1,11 @@
-/// Takes a body of the type `multipart/x-mixed-replace` apart into the responses that replace each other (S-46).
+/// Takes a body of the type `multipart/x-mixed-replace` apart into the responses that replace each
+/// other (S-46).
 ///
-/// The format is that of RFC 2046 §5.1, read as servers write it: line breaks may be bare LFs, the boundary parameter may
-/// have the two hyphens already that belong before it, and a part's Content-Length, where there is one, tells its
-/// end. What stands before the first part, up to 1 MiB, and behind the last one is passed over: some cameras send their
-/// first picture there, without a head.
+/// The format is that of RFC 2046 §5.1, read as servers write it: line breaks may be bare LFs, the
+/// boundary parameter may have the two hyphens already that belong before it, and a part's
+/// Content-Length, where there is one, tells its end. What stands before the first part, up to 1
+/// MiB, and behind the last one is passed over: some cameras send their first picture there,
+/// without a head.
 ///
 /// Bytes that may belong to a delimiter are held back until that is clear: at most some 140.
 public struct MixedReplaceReader: Sendable {
@@ -52,7 +54,8 @@ public struct MixedReplaceReader: Sendable {
 
     /// Reads on until there is a piece, or all bytes are used up.
     ///
-    /// To be called again with the bytes behind `consumed`, until all are consumed and there is no piece.
+    /// To be called again with the bytes behind `consumed`, until all are consumed and there is no
+    /// piece.
     ///
     /// - Parameter bytes: what follows in the body.
     /// - Returns: the next piece, if there is one, and how many bytes need not be given again.
@@ -74,7 +77,8 @@ public struct MixedReplaceReader: Sendable {
 
     /// Says that the body has ended, as its connection did; nothing more may be given.
     ///
-    /// - Returns: content that was held back, or what is missing; nil where a part may end so.
+    /// - Returns: content that was held back, or what is missing; nil where a part may end
+    ///   so.
     public mutating func finish() -> Piece? {
         defer { state = .over }
         switch state {
@@ -127,7 +131,8 @@ extension MixedReplaceReader {
         return (nil, bytes.count)
     }
 
-    /// An empty part may have no line break of its own before the next delimiter: the one of its head counts.
+    /// An empty part may have no line break of its own before the next delimiter: the one of its
+    /// head counts.
     private mutating func begin(_ headers: HeaderList) -> Piece {
         head = PartHead()
         match = DelimiterMatch(isLineStart: true)

@@ -1,9 +1,11 @@
 internal import Syntax
 
-/// What stands before the first part of a multipart body: lines that count for nothing (RFC 2046 §5.1.1).
+/// What stands before the first part of a multipart body: lines that count for nothing (RFC 2046
+/// §5.1.1).
 ///
-/// The first delimiter tells how the server writes it: by the standard with two hyphens before the boundary, or, where
-/// the boundary parameter begins with hyphens itself, as it stands there. Many cameras do the latter.
+/// The first delimiter tells how the server writes it: by the standard with two hyphens before the
+/// boundary, or, where the boundary parameter begins with hyphens itself, as it stands there. Many
+/// cameras do the latter.
 struct MultipartPreamble: Sendable {
     /// What a byte has made of it.
     enum Verdict: Equatable, Sendable {
@@ -26,8 +28,8 @@ struct MultipartPreamble: Sendable {
     private var line: [UInt8] = []
     private var byteCount = 0
 
-    /// For a boundary as the parameter gives it; nil where it is none: empty, too long, or with bytes that are not
-    /// printed. The standard's choice of punctuation is not insisted on.
+    /// For a boundary as the parameter gives it; nil where it is none: empty, too long, or with
+    /// bytes that are not printed. The standard's choice of punctuation is not insisted on.
     init?(boundary: String) {
         let bytes = Array(boundary.utf8)
         let hyphens = Array("--".utf8)

@@ -1,4 +1,5 @@
-/// Offsets of bytes as ranges that are ascending, neither empty, overlapping nor touching, from 0: their normal form.
+/// Offsets of bytes as ranges that are ascending, neither empty, overlapping nor touching, from 0:
+/// their normal form.
 extension [Range<Int64>] {
     /// Whether the ranges are in normal form.
     var isNormal: Bool {

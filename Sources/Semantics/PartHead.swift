@@ -1,6 +1,7 @@
 internal import Syntax
 
-/// The header fields of one part of a multipart body, as they arrive (RFC 2046 §5.1; RFC 822's syntax).
+/// The header fields of one part of a multipart body, as they arrive (RFC 2046 §5.1; RFC 822's
+/// syntax).
 struct PartHead: Sendable {
     /// What a byte has made of it.
     enum Verdict: Equatable, Sendable {

@@ -29,10 +29,11 @@ public struct ProxyAddress: Hashable, Sendable {
     /// What is spoken with a proxy; the raw values of SOCKS are `SOCKSVersion`'s.
     public enum Kind: String, CaseIterable, Sendable {
         case http
-        /// SOCKS 4: the gateway looks the name up, and has the proxy connect to an address of version 4.
+        /// SOCKS 4: the gateway looks the name up, and has the proxy connect to an address of
+        /// version 4.
         case socks4 = "4"
-        /// SOCKS 5 (RFC 1928): the gateway looks the name up, and has the proxy connect to one address, of version 4 where
-        /// there is one.
+        /// SOCKS 5 (RFC 1928): the gateway looks the name up, and has the proxy connect to one
+        /// address, of version 4 where there is one.
         case socks5 = "5"
         /// SOCKS 5: the proxy looks the name up.
         case socks5h = "5h"

@@ -4,8 +4,8 @@ internal import Syntax
 ///
 /// - A name is that host, in any case: `intranet`, `www.example.com`.
 /// - `*` stands for any text: `*.local` is every name below `local`, and not `local` itself.
-/// - An address, or a block such as `10.0.0.0/8` or, in short, `169.254/16`, is about URLs whose host is an address: no
-///   name is looked up for it.
+/// - An address, or a block such as `10.0.0.0/8` or, in short, `169.254/16`, is about URLs whose
+///   host is an address: no name is looked up for it.
 public struct ProxyException: Hashable, Sendable {
     /// As the client wrote it.
     public let pattern: String
@@ -17,12 +17,14 @@ public struct ProxyException: Hashable, Sendable {
         case name(WildcardPattern)
     }
 
-    /// The most bytes of a pattern, and of a name (RFC 1035 §2.3.4): no pattern covers a longer one.
+    /// The most bytes of a pattern, and of a name (RFC 1035 §2.3.4): no pattern covers a longer
+    /// one.
     public static let byteLimit = 255
 
     /// Reads a pattern.
     ///
-    /// - Returns: nil for one that no host could match: empty, too long, or with a character that no name has.
+    /// - Returns: nil for one that no host could match: empty, too long, or with a character that
+    ///   no name has.
     public init?(_ pattern: String) {
         guard (1...Self.byteLimit).contains(pattern.utf8.count) else { return nil }
         self.pattern = pattern
@@ -48,7 +50,8 @@ public struct ProxyException: Hashable, Sendable {
     /// Whether the URL's host is one of them.
     public func covers(_ url: WebURL) -> Bool { covers(Host(url)) }
 
-    /// Whether the host is one of them. Takes time linear in the lengths of the pattern and of the host.
+    /// Whether the host is one of them. Takes time linear in the lengths of the pattern and of the
+    /// host.
     func covers(_ host: Host) -> Bool {
         switch rule {
         case .block(let block): host.address.map(block.contains) ?? false

@@ -1,7 +1,8 @@
 /// A request for a part of an entity, on the condition that it is still the same (S-36, X-9).
 ///
-/// By `Range` and `If-Range` (RFC 9110 §13.1.5, §14.2): a server that has another entity by now, or does not know
-/// ranges, answers with the whole instead. What it answers is believed only where it says everything that it must.
+/// By `Range` and `If-Range` (RFC 9110 §13.1.5, §14.2): a server that has another entity by now, or
+/// does not know ranges, answers with the whole instead. What it answers is believed only where it
+/// says everything that it must.
 public struct RangeRequest: Hashable, Sendable {
     /// What the part is of.
     public let entity: RangedEntity
@@ -40,12 +41,12 @@ public struct RangeRequest: Hashable, Sendable {
             + (validator.map { [HeaderField("If-Range", $0)] } ?? [])
     }
 
-    /// The same request by the date, for a server that did not honour the tag; nil where this one is by the date
-    /// already, or there is none.
+    /// The same request by the date, for a server that did not honour the tag; nil where this one
+    /// is by the date already, or there is none.
     ///
-    /// RFC 9110 §13.1.5 wants the date only of clients without a tag. But some content delivery networks take a tag
-    /// for changed whenever they are asked, and beginning anew costs more than asking once more; the tag of a 206 is
-    /// compared all the same.
+    /// RFC 9110 §13.1.5 wants the date only of clients without a tag. But some content delivery
+    /// networks take a tag for changed whenever they are asked, and beginning anew costs more than
+    /// asking once more; the tag of a 206 is compared all the same.
     public var byDate: RangeRequest? {
         guard !usesDate, entity.validators.date != nil else { return nil }
         return RangeRequest(entity, start, end, usesDate: true)
@@ -56,16 +57,20 @@ public struct RangeRequest: Hashable, Sendable {
 public enum RangeAnswer: Hashable, Sendable {
     /// 206: exactly the bytes from `start` to before `upTo` of the same entity follow.
     ///
-    /// A server may give less than was asked for (RFC 9110 §15.3.7): then the rest is asked for anew. `total` is the
-    /// length of the entity where it is known by now; without it only a 416 tells the end.
+    /// A server may give less than was asked for (RFC 9110 §15.3.7): then the rest is asked for
+    /// anew. `total` is the length of the entity where it is known by now; without it only a 416
+    /// tells the end.
     case rest(upTo: Int64, total: Int64?)
-    /// 416: the entity has exactly as many bytes as lie before `start`, so nothing is missing behind it.
+    /// 416: the entity has exactly as many bytes as lie before `start`, so nothing is missing
+    /// behind it.
     case complete
-    /// 200: the whole entity follows, from its first byte. Where its tag is ours it is still the same, and the server
-    /// does not honour `If-Range` with a tag: `byDate` is worth one more request. Else all begins anew.
+    /// 200: the whole entity follows, from its first byte. Where its tag is ours it is still the
+    /// same, and the server does not honour `If-Range` with a tag: `byDate` is worth one more
+    /// request. Else all begins anew.
     case whole(isSameEntity: Bool)
-    /// The answer contradicts what was asked or what is known, so that no byte of it may be used; one sentence for
-    /// the error. With other bytes at the same URL by now, a request for the whole, from zero, can still succeed.
+    /// The answer contradicts what was asked or what is known, so that no byte of it may be used;
+    /// one sentence for the error. With other bytes at the same URL by now, a request for the
+    /// whole, from zero, can still succeed.
     case mismatch(String)
     /// Another status: a response like any other.
     case other
@@ -133,7 +138,8 @@ extension RangeRequest {
         }
     }
 
-    /// An answer need not repeat a validator that the request named; where it does, it must be the same one.
+    /// An answer need not repeat a validator that the request named; where it does, it must be the
+    /// same one.
     private func contradictedValidator(_ headers: HeaderList) -> String? {
         if entity.validators.tag != nil, headers.contains("ETag"), !hasOurTag(headers) {
             return "The content has another entity tag than before."

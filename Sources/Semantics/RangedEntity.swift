@@ -1,5 +1,5 @@
-/// A content that its server gives in parts, and that can be told from any other one: what resuming (S-34) and
-/// several connections need.
+/// A content that its server gives in parts, and that can be told from any other one: what resuming
+/// (S-34) and several connections need.
 public struct RangedEntity: Hashable, Sendable {
     /// At least one.
     public let validators: EntityValidators
@@ -13,13 +13,14 @@ public struct RangedEntity: Hashable, Sendable {
         self.total = total
     }
 
-    /// The entity of a response; nil where its parts cannot be asked for: not GET, a status other than 200 and 206,
-    /// no strong validator, a server that does not offer ranges, or a coded content, which may be coded differently
-    /// the next time.
+    /// The entity of a response; nil where its parts cannot be asked for: not GET, a status other
+    /// than 200 and 206, no strong validator, a server that does not offer ranges, or a coded
+    /// content, which may be coded differently the next time.
     ///
     /// - Parameters:
-    ///   - response: a 206 must be the answer to a request of the gateway's own. The answer to a `Range` of the client's
-    ///     is a whole content to the client, whose parts are not those of the entity: such a request cannot be resumed.
+    ///   - response: a 206 must be the answer to a request of the gateway's own. The answer to a
+    ///     `Range` of the client's is a whole content to the client, whose parts are not those of
+    ///     the entity: such a request cannot be resumed.
     ///   - method: of the request; GET is the only one that has ranges (RFC 9110 §14.2).
     public init?(of response: ResponseRecord, method: String) {
         guard method == "GET", !ContentCoding.isCoded(response.headers) else { return nil }
@@ -49,7 +50,8 @@ public struct RangedEntity: Hashable, Sendable {
 }
 
 extension ContentRange {
-    /// What the one `Content-Range` of a response says; nil where there is none, or several that differ.
+    /// What the one `Content-Range` of a response says; nil where there is none, or several that
+    /// differ.
     init?(of headers: HeaderList) {
         guard let text = headers.only("Content-Range") else { return nil }
         self.init(parsing: text)

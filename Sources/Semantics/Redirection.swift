@@ -1,9 +1,10 @@
-/// What a response with a 3xx status leads to, before anybody is asked (S-62, S-69; RFC 9110 §15.4).
+/// What a response with a 3xx status leads to, before anybody is asked (S-62, S-69; RFC 9110
+/// §15.4).
 public enum Redirection: Equatable, Sendable {
     /// The response itself is the result.
     case result
-    /// This request would be sent next, if the obstacle does not forbid it; a delegate may allow what can be fetched, and
-    /// stop or change everything (S-81).
+    /// This request would be sent next, if the obstacle does not forbid it; a delegate may allow
+    /// what can be fetched, and stop or change everything (S-81).
     case follow(RedirectedRequest, obstacle: URLErrorCode?)
     /// The task fails, and nobody is asked.
     case refuse(TransferError)
@@ -37,10 +38,12 @@ public enum Redirection: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - status: the response's; one other than 301, 302, 303, 307 and 308 is always a result.
-    ///   - target: where its `Location` points to, read by the one parser against the URL that was fetched; nil without one.
+    ///   - target: where its `Location` points to, read by the one parser against the URL that was
+    ///     fetched; nil without one.
     ///   - source: the request that it answers.
     ///   - count: how many redirects the task has followed before.
-    /// - Returns: what the response leads to by the default rule; a decision may still stop or change it.
+    /// - Returns: what the response leads to by the default rule; a decision may still stop or
+    ///   change it.
     public static func decide(
         status: Int, target: WebURL?, source: Source, count: Int
     ) -> Redirection {
@@ -53,7 +56,8 @@ public enum Redirection: Equatable, Sendable {
             obstacle: obstacle(from: source.url, to: target))
     }
 
-    /// Why a redirect is not followed unasked: its target cannot be fetched, or is less secure (S-69).
+    /// Why a redirect is not followed unasked: its target cannot be fetched, or is less secure
+    /// (S-69).
     public static func obstacle(from source: WebURL, to target: WebURL) -> URLErrorCode? {
         if let obstacle = target.obstacle { return obstacle }
         return source.isSecure && !target.isSecure

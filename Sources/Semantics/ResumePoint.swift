@@ -2,7 +2,8 @@
 public struct ResumePoint: Hashable, Sendable {
     /// What is downloaded.
     public let entity: RangedEntity
-    /// The offsets that are on the disk: ascending, neither empty, overlapping nor touching; at least one range.
+    /// The offsets that are on the disk: ascending, neither empty, overlapping nor touching; at
+    /// least one range.
     public let received: [Range<Int64>]
 
     /// Bytes that are missing.
@@ -19,8 +20,8 @@ public struct ResumePoint: Hashable, Sendable {
         }
     }
 
-    /// A point from its parts, as they were kept; nil where `received` is not in the form that it must have, or goes
-    /// beyond the entity.
+    /// A point from its parts, as they were kept; nil where `received` is not in the form that it
+    /// must have, or goes beyond the entity.
     public init?(entity: RangedEntity, received: [Range<Int64>]) {
         guard let last = received.last, received.isNormal,
             last.upperBound <= entity.total ?? .max
@@ -29,14 +30,15 @@ public struct ResumePoint: Hashable, Sendable {
         self.received = received
     }
 
-    /// Where a download goes on; nil where it cannot: nothing was received, or `RangedEntity.init(of:method:)`
-    /// says no.
+    /// Where a download goes on; nil where it cannot: nothing was received, or
+    /// `RangedEntity.init(of:method:)` says no.
     ///
-    /// A download that has everything can go on too: the request behind its end is answered with 416 (`complete`).
+    /// A download that has everything can go on too: the request behind its end is answered with
+    /// 416 (`complete`).
     ///
     /// - Parameters:
-    ///   - response: the one that the content began with; what came by range since was judged against it. See
-    ///     `RangedEntity`.
+    ///   - response: the one that the content began with; what came by range since was judged
+    ///     against it. See `RangedEntity`.
     ///   - method: of its request.
     ///   - received: offsets within the entity, in any order.
     public init?(of response: ResponseRecord, method: String, received: [Range<Int64>]) {
@@ -53,13 +55,14 @@ public struct ResumePoint: Hashable, Sendable {
     /// How many bytes are there.
     public var receivedCount: Int64 { received.byteCount }
 
-    /// How many bytes are there without a gap from the first one on: `fileOffset` of a download on one connection.
+    /// How many bytes are there without a gap from the first one on: `fileOffset` of a download on
+    /// one connection.
     public var prefixLength: Int64 {
         received.first.flatMap { $0.lowerBound == 0 ? $0.upperBound : nil } ?? 0
     }
 
-    /// What is missing, ascending; none where everything is there. Without a total it is one gap, from the prefix to the
-    /// end, and what lies behind it counts for nothing.
+    /// What is missing, ascending; none where everything is there. Without a total it is one gap,
+    /// from the prefix to the end, and what lies behind it counts for nothing.
     public var gaps: [Gap] {
         guard let total else { return [Gap(start: prefixLength, end: nil)] }
         return received.gaps(in: total).map { Gap(start: $0.lowerBound, end: $0.upperBound) }

@@ -2,15 +2,16 @@ internal import Syntax
 
 /// `Retry-After`: how long a server asks to be left alone (RFC 9110 §10.2.3).
 public enum RetryAfter {
-    /// The longest wait that is read, in seconds: about 68 years, as RFC 9111 §1.2.2 does with what is longer.
+    /// The longest wait that is read, in seconds: about 68 years, as RFC 9111 §1.2.2 does with what
+    /// is longer.
     public static let limit: Int64 = 2_147_483_648
 
     /// Reads a field's value, seconds or a date; nil where it is neither.
     ///
     /// - Parameters:
     ///   - value: the field's value, without the white space around it.
-    ///   - now: what a date is compared with: the wall clock, or the response's own `Date`, which does not mind when
-    ///     both clocks differ.
+    ///   - now: what a date is compared with: the wall clock, or the response's own `Date`, which
+    ///     does not mind when both clocks differ.
     /// - Returns: zero for a date that has passed; `limit` for what is longer.
     public static func parse(_ value: String, now: Timestamp) -> Duration? {
         if FieldSyntax.isDigits(value) {

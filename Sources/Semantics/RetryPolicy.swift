@@ -1,4 +1,5 @@
-/// Whether, when and how often an attempt that failed is made again, as a client asks for it with a task.
+/// Whether, when and how often an attempt that failed is made again, as a client asks for it with a
+/// task.
 public struct RetryPolicy: Hashable, Sendable {
     /// How many attempts there may be after the first.
     public let attempts: Int
@@ -80,7 +81,8 @@ public struct RetryPolicy: Hashable, Sendable {
 extension RetryPolicy {
     /// Whether a request of this method may be sent again.
     ///
-    /// The idempotent methods of RFC 9110 §9.2.2 do the same twice as once; others only where the client says so.
+    /// The idempotent methods of RFC 9110 §9.2.2 do the same twice as once; others only where the
+    /// client says so.
     public func mayRetry(method: String) -> Bool {
         allowsNonIdempotent || Self.isIdempotent(method)
     }
@@ -93,7 +95,8 @@ extension RetryPolicy {
 
     /// Whether an error may have passed by the next attempt.
     ///
-    /// A timeout counts: whoever ends a task by its resource timer (S-17) does not ask, for there is no time left.
+    /// A timeout counts: whoever ends a task by its resource timer (S-17) does not ask, for there
+    /// is no time left.
     public func retries(_ error: TransferError) -> Bool {
         switch error.kind {
         case .url(let code): Self.isTransient(code)
@@ -104,15 +107,17 @@ extension RetryPolicy {
 
     /// How long to wait before a further attempt.
     ///
-    /// Exponential back-off: the upper half of each delay is left to chance, so that clients that failed together
-    /// do not come back together.
+    /// Exponential back-off: the upper half of each delay is left to chance, so that clients that
+    /// failed together do not come back together.
     ///
     /// - Parameters:
     ///   - retry: which further attempt, 1…100.
     ///   - jitter: chance, from 0 to below 1.
-    ///   - retryAfter: what the response asks for; nil where there was none. Where the policy respects it, the attempt
-    ///     comes that much later at least, and chance is added to it, also beyond `maximum`.
-    /// - Returns: half of the step's delay at least, and less than all of it where nothing is asked for.
+    ///   - retryAfter: what the response asks for; nil where there was none. Where the policy
+    ///     respects it, the attempt comes that much later at least, and chance is added to it, also
+    ///     beyond `maximum`.
+    /// - Returns: half of the step's delay at least, and less than all of it where nothing is asked
+    ///   for.
     public func delay(
         beforeRetry retry: Int, jitter: Double, retryAfter: Duration? = nil
     ) -> Duration {
@@ -131,8 +136,8 @@ extension RetryPolicy {
 
     private static func isTransient(_ code: URLErrorCode) -> Bool {
         switch code {
-        // The way to the server was interrupted, or is not there yet: a resolver that gave up, a server that starts
-        // again, a cable, a full network.
+        // The way to the server was interrupted, or is not there yet: a resolver that gave up, a
+        // server that starts again, a cable, a full network.
         case .timedOut, .cannotFindHost, .cannotConnectToHost, .dnsLookupFailed,
             .networkConnectionLost, .notConnectedToInternet:
             true
@@ -146,8 +151,8 @@ extension RetryPolicy {
             .appTransportSecurityRequiresSecureConnection, .cannotLoadFromNetwork,
             .requestBodyStreamExhausted, .dataLengthExceedsMaximum:
             false
-        // A server that contradicts the protocol, its own fields or its coding does so again, and what it sent so far
-        // may be an attack: nothing to repeat until it gets through.
+        // A server that contradicts the protocol, its own fields or its coding does so again, and
+        // what it sent so far may be an attack: nothing to repeat until it gets through.
         case .badServerResponse, .cannotParseResponse, .zeroByteResource, .cannotDecodeRawData,
             .cannotDecodeContentData, .downloadDecodingFailedMidStream,
             .downloadDecodingFailedToComplete:

@@ -1,13 +1,14 @@
 /// Which of several connections fetches what of one entity (segmented download).
 ///
-/// Every missing byte belongs to one connection at most. A connection that has nothing to do takes what nobody has, or
-/// else half of what the slowest one has left.
+/// Every missing byte belongs to one connection at most. A connection that has nothing to do takes
+/// what nobody has, or else half of what the slowest one has left.
 ///
-/// What those who write the file may rely on: a segment starts at a multiple of `alignment` or directly behind bytes that
-/// were received, and every range of `received` starts at a multiple of `alignment`. What is still missing ends at a
-/// multiple of `alignment` or at `total`.
+/// What those who write the file may rely on: a segment starts at a multiple of `alignment` or
+/// directly behind bytes that were received, and every range of `received` starts at a multiple of
+/// `alignment`. What is still missing ends at a multiple of `alignment` or at `total`.
 ///
-/// Operations take time in the number of segments and received ranges, `advance` in that of segments only.
+/// Operations take time in the number of segments and received ranges, `advance` in that of
+/// segments only.
 public struct SegmentPlan: Sendable {
     /// The length of the entity in bytes.
     public let total: Int64
@@ -34,7 +35,8 @@ public struct SegmentPlan: Sendable {
         let segment: Segment
         var position: Int64
         var end: Int64
-        /// Where its connection's answer ends: it can be given bytes up to there without a new request.
+        /// Where its connection's answer ends: it can be given bytes up to there without a new
+        /// request.
         var reach: Int64
         var rate: TransferRate
 
@@ -45,8 +47,9 @@ public struct SegmentPlan: Sendable {
     ///
     /// - Parameters:
     ///   - total: the length of the entity in bytes.
-    ///   - received: offsets that are there already. Ranges that do not start at a multiple of `alignment`, as another
-    ///     alignment may have left them, count from the next one on; `received` tells what was taken over.
+    ///   - received: offsets that are there already. Ranges that do not start at a multiple of
+    ///     `alignment`, as another alignment may have left them, count from the next one on;
+    ///     `received` tells what was taken over.
     ///   - alignment: what writers need: of blocks, or of pages.
     ///   - smallestSplit: less than this is not worth a request.
     public init(
@@ -64,7 +67,8 @@ public struct SegmentPlan: Sendable {
         }
     }
 
-    /// Everything that was received, in ascending order, without empty, overlapping or touching ranges.
+    /// Everything that was received, in ascending order, without empty, overlapping or touching
+    /// ranges.
     public var received: [Range<Int64>] {
         (settled + active.map { $0.segment.start..<$0.position }).normalised()
     }
@@ -87,17 +91,18 @@ public struct SegmentPlan: Sendable {
 
     /// The offset behind a segment's last byte.
     ///
-    /// It comes nearer when another segment takes a part away, and moves off when the one behind is released.
-    /// A connection that has come there has nothing more to do: the segment is to be released.
+    /// It comes nearer when another segment takes a part away, and moves off when the one behind is
+    /// released. A connection that has come there has nothing more to do: the segment is to be
+    /// released.
     public func end(of id: Int) -> Int64 { active[index(of: id)].end }
 }
 
 extension SegmentPlan {
-    /// The next segment for a connection that has nothing to do; nil where there is nothing, or nothing worth a
-    /// request.
+    /// The next segment for a connection that has nothing to do; nil where there is nothing, or
+    /// nothing worth a request.
     ///
-    /// The lowest gap that nobody has, or else half of what is left of the segment that would take longest by its
-    /// measured rate, of those that can be divided.
+    /// The lowest gap that nobody has, or else half of what is left of the segment that would take
+    /// longest by its measured rate, of those that can be divided.
     public mutating func assign(at now: Duration) -> Segment? {
         if let gap = gaps.first { return begin(gap, at: now) }
         guard let slowest = slowestDivisible(at: now), let middle = split(of: active[slowest])
@@ -107,8 +112,9 @@ extension SegmentPlan {
         return begin(middle..<end, at: now)
     }
 
-    /// Says that the answer on a segment's connection goes on to the end of the entity, whatever was asked for: a 200,
-    /// or the 206 of a range with an open end. From now on it gets what nobody has behind its end.
+    /// Says that the answer on a segment's connection goes on to the end of the entity, whatever
+    /// was asked for: a 200, or the 206 of a range with an open end. From now on it gets what
+    /// nobody has behind its end.
     public mutating func setStreamsToEnd(_ id: Int) {
         let index = index(of: id)
         active[index].reach = total
@@ -119,7 +125,8 @@ extension SegmentPlan {
     ///
     /// - Parameters:
     ///   - id: the segment.
-    ///   - count: how many, at most up to `end(of:)`: what comes behind belongs to another segment, or is there.
+    ///   - count: how many, at most up to `end(of:)`: what comes behind belongs to another segment,
+    ///     or is there.
     ///   - now: by a clock that does not go back; for the rate.
     public mutating func advance(_ id: Int, by count: Int64, at now: Duration) {
         let index = index(of: id)
@@ -129,8 +136,8 @@ extension SegmentPlan {
         active[index].rate.add(count, at: now)
     }
 
-    /// Ends a segment, whole or not. What it did not receive is for others to fetch: for the connection that
-    /// comes to it by itself, if there is one, or else a gap.
+    /// Ends a segment, whole or not. What it did not receive is for others to fetch: for the
+    /// connection that comes to it by itself, if there is one, or else a gap.
     public mutating func release(_ id: Int) {
         let released = active.remove(at: index(of: id))
         settled = (settled + [released.segment.start..<released.position]).normalised()
@@ -179,8 +186,8 @@ extension SegmentPlan {
         return slowest?.index
     }
 
-    /// Where a segment is divided: at the multiple of `alignment` in the middle of what is left; nil where a part would
-    /// be too small.
+    /// Where a segment is divided: at the multiple of `alignment` in the middle of what is left;
+    /// nil where a part would be too small.
     private func split(of segment: Active) -> Int64? {
         let middle = segment.position + segment.remaining / 2
         let below = middle - middle % alignment

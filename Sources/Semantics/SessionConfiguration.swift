@@ -29,7 +29,8 @@ public struct SessionConfiguration: Equatable, Sendable {
     public var httpShouldSetCookies = true
     /// S-25: whether there is a jar: without one, nothing is taken and nothing is sent.
     public var hasCookieStorage = true
-    /// S-25: whether credentials are remembered: without it, each is for the task that was given it.
+    /// S-25: whether credentials are remembered: without it, each is for the task that was given
+    /// it.
     public var hasCredentialStorage = true
     /// S-26: whether a task without a route waits for one instead of failing.
     public var waitsForConnectivity = false

@@ -34,14 +34,15 @@ public struct DelegateOptions: Equatable, Sendable {
     /// A delegate with the default time and mode, which makes no decision.
     public init() {}
 
-    /// The decision that a server's challenge of this method asks for; nil where nobody is asked (S-63, S-64).
+    /// The decision that a server's challenge of this method asks for; nil where nobody is asked
+    /// (S-63, S-64).
     public func challengeKind(of method: AuthenticationMethod) -> DecisionKind? {
         if method.isOfSession, handles.contains(.sessionChallenge) { return .sessionChallenge }
         return handles.contains(.taskChallenge) ? .taskChallenge : nil
     }
 
-    /// The decision that a challenge for this space asks for; nil where nobody is asked. A proxy's is one of the task,
-    /// whatever its method (S-64).
+    /// The decision that a challenge for this space asks for; nil where nobody is asked. A proxy's
+    /// is one of the task, whatever its method (S-64).
     public func challengeKind(of space: ProtectionSpace) -> DecisionKind? {
         guard space.isProxy else { return challengeKind(of: space.method) }
         return handles.contains(.taskChallenge) ? .taskChallenge : nil
@@ -62,7 +63,8 @@ public struct SessionRecord: Equatable, Sendable {
     public let configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
     public let delegate: DelegateOptions?
-    /// What all tasks of the session together may move, in bytes of bodies a second, either way; nil for no limit.
+    /// What all tasks of the session together may move, in bytes of bodies a second, either way;
+    /// nil for no limit.
     public var maximumBytesPerSecond: Int64?
     /// Goes forward only: `active`, `invalidating`, `invalid`.
     public var state: SessionState
@@ -70,7 +72,8 @@ public struct SessionRecord: Equatable, Sendable {
     public let createdAt: Timestamp
     /// When the last event went out; nil until then.
     public var invalidatedAt: KeptTime?
-    /// S-75: the server certificates that the client has decided about, oldest first; at most `knownLeafLimit`.
+    /// S-75: the server certificates that the client has decided about, oldest first; at most
+    /// `knownLeafLimit`.
     public var knownLeaves: [KnownLeaf]
     /// The sequence of the newest event; 0 before the first.
     public var lastSequence: Int64

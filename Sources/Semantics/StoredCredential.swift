@@ -14,6 +14,7 @@ public struct StoredCredential: Hashable, Sendable {
         self.isDefault = isDefault
     }
 
-    /// What tells it from the others of its space: a user name; nil for a certificate, of which a space has one.
+    /// What tells it from the others of its space: a user name; nil for a certificate, of which a
+    /// space has one.
     public var user: String? { ShownCredential(credential).user }
 }

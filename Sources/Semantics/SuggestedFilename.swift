@@ -7,8 +7,8 @@ public enum SuggestedFilename {
     /// The most bytes of a name, in UTF-8: what file systems take.
     public static let byteLimit = 255
 
-    /// Chooses a name: from `Content-Disposition`, else the URL's last path component, else its host, else
-    /// `unknown`; with an extension by the MIME type where the name has none.
+    /// Chooses a name: from `Content-Disposition`, else the URL's last path component, else its
+    /// host, else `unknown`; with an extension by the MIME type where the name has none.
     ///
     /// The result is safe as the name of a file in a folder: see `sanitized(_:)`.
     ///
@@ -30,11 +30,13 @@ public enum SuggestedFilename {
 
     /// A name that is safe in any folder; nil where nothing of the text can be kept.
     ///
-    /// Only what follows the last `/` or `\`; no control characters, no marks that turn the direction of writing; no blanks
-    /// or dots at the ends (so neither `..` nor a hidden file); at most 255 bytes, cut between characters and
-    /// before the extension. Nothing is kept of more than 8 KiB.
+    /// Only what follows the last `/` or `\`; no control characters, no marks that turn the
+    /// direction of writing; no blanks or dots at the ends (so neither `..` nor a hidden file); at
+    /// most 255 bytes, cut between characters and before the extension. Nothing is kept of more
+    /// than 8 KiB.
     public static func sanitized(_ text: String) -> String? {
-        // By bytes: with a combining mark behind it a separator is part of another character, and separates all the same.
+        // By bytes: with a combining mark behind it a separator is part of another character, and
+        // separates all the same.
         let parts = text.utf8.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
         guard let last = parts.last.map({ Substring($0) }), last.utf8.count <= FieldSyntax.byteLimit
         else { return nil }
@@ -75,7 +77,8 @@ public enum SuggestedFilename {
         return sanitized(decoded ?? String(last))
     }
 
-    /// Whether a name is safe at a glance, as most are: ASCII letters, digits, `-`, `_`, and dots inside.
+    /// Whether a name is safe at a glance, as most are: ASCII letters, digits, `-`, `_`, and dots
+    /// inside.
     private static func isPlain(_ name: Substring) -> Bool {
         let dot = UInt8(ascii: ".")
         guard name.utf8.count <= byteLimit, name.utf8.first != dot, name.utf8.last != dot else {
@@ -101,7 +104,8 @@ public enum SuggestedFilename {
         ending.map { cut(name + "." + $0) } ?? name
     }
 
-    /// The name and its extension with the dot: one to sixteen ASCII letters and digits behind the last dot.
+    /// The name and its extension with the dot: one to sixteen ASCII letters and digits behind the
+    /// last dot.
     private static func parts(_ name: String) -> (stem: Substring, ending: Substring) {
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else {
             return (name[...], "")

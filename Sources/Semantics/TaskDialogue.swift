@@ -1,5 +1,5 @@
-/// What has passed between a task and its delegate, beyond one question and its answer. Most tasks have none, which then
-/// costs them a pointer.
+/// What has passed between a task and its delegate, beyond one question and its answer. Most tasks
+/// have none, which then costs them a pointer.
 public struct TaskDialogue: Equatable, Sendable {
     /// What was answered to the challenges of the task. Secret.
     public var authentication: TaskAuthentication {
@@ -7,7 +7,8 @@ public struct TaskDialogue: Equatable, Sendable {
         set { change { $0.authentication = newValue } }
     }
 
-    /// The response that a decision is about, while its attempt has ended; its body is the task's content in the store.
+    /// The response that a decision is about, while its attempt has ended; its body is the task's
+    /// content in the store.
     public var held: HeldResponse? {
         get { parts.held }
         set { change { $0.held = newValue } }

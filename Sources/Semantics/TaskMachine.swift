@@ -1,8 +1,8 @@
 /// The life of one task as a value: an input goes in, orders come out, nothing is performed here.
 ///
 /// A task is a series of attempts, one exchange with one server each. What arrives instead of a
-/// useful answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68). A suspended task does
-/// not move: what comes for it meanwhile counts when it is resumed (S-77).
+/// useful answer ends the attempt; what follows from it starts the next one (S-29…S-33, S-68). A
+/// suspended task does not move: what comes for it meanwhile counts when it is resumed (S-77).
 public struct TaskMachine: Equatable, Sendable {
     /// Where the task is.
     public enum Phase: Equatable, Sendable {
@@ -10,7 +10,8 @@ public struct TaskMachine: Equatable, Sendable {
         case suspended
         /// Resumed, before its `earliestBeginDate` (S-44).
         case waitingForBeginDate
-        /// Resumed, until the client, or the clock, has decided what the next attempt is to be (§7).
+        /// Resumed, until the client, or the clock, has decided what the next attempt is to be
+        /// (§7).
         case waitingForDecision
         /// Resumed, until the client pipes the body that the next attempt sends (S-39).
         case waitingForBody
@@ -44,7 +45,8 @@ public struct TaskMachine: Equatable, Sendable {
         /// The connection was kept long enough for a suspended task, which can go on with another
         /// one (S-32).
         case detach
-        /// The attempt has ended, and another one follows at once: to where a redirect leads, or for what is missing.
+        /// The attempt has ended, and another one follows at once: to where a redirect leads, or
+        /// for what is missing.
         case again
         /// The attempt has failed, and another one follows later.
         case retry
@@ -53,7 +55,8 @@ public struct TaskMachine: Equatable, Sendable {
         case cutOff
         /// There may be a way again.
         case reconnected
-        /// There is a whole answer: the attempt has ended with it, or a decision has let one through that was held.
+        /// There is a whole answer: the attempt has ended with it, or a decision has let one
+        /// through that was held.
         case answered
         /// The attempt, or a timer, has failed the task.
         case failed(TransferError)
@@ -91,12 +94,14 @@ public struct TaskMachine: Equatable, Sendable {
     /// Moved by `handle(_:)` alone.
     public private(set) var phase: Phase
 
-    /// Calls of `suspend` that wait for their `resume`; a task is created suspended (S-30), so it begins with one.
+    /// Calls of `suspend` that wait for their `resume`; a task is created suspended (S-30), so it
+    /// begins with one.
     public private(set) var suspendCount: Int
-    /// Whether a decision stands between the task and its next attempt. Set it before the input that leads there, and
-    /// take it back before `decided`.
+    /// Whether a decision stands between the task and its next attempt. Set it before the input
+    /// that leads there, and take it back before `decided`.
     public var asksForDecision: Bool
-    /// Whether the client is asked for a body before the next attempt. Set it before the input that leads there.
+    /// Whether the client is asked for a body before the next attempt. Set it before the input that
+    /// leads there.
     public var asksForBody: Bool
     /// What would have moved the task on while it was suspended (S-77).
     private var postponed: Input?
@@ -131,7 +136,8 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
-    /// Nil in every phase but those that wait for one of these; also between an attempt and its repetition.
+    /// Nil in every phase but those that wait for one of these; also between an attempt and its
+    /// repetition.
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate

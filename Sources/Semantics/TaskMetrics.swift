@@ -5,7 +5,8 @@ public struct TaskMetrics: Equatable, Sendable {
     /// The exchanges with servers, in order: all of them, or of very many the first and the newest.
     public var transactions: [TransactionMetrics] = []
 
-    /// How many exchanges are kept; it is for servers to say how many a download over many ranges takes.
+    /// How many exchanges are kept; it is for servers to say how many a download over many ranges
+    /// takes.
     public static let transactionLimit = 512
 
     /// Metrics of a task that has not been on the wire.
@@ -32,8 +33,8 @@ public struct TransactionMetrics: Equatable, Sendable {
     public var method = ""
     /// The status of the final response; nil where none came.
     public var status: Int?
-    /// Where what was delivered came from. What came from the cache has no phase but `fetchStart`, `responseStart` and
-    /// `responseEnd`.
+    /// Where what was delivered came from. What came from the cache has no phase but `fetchStart`,
+    /// `responseStart` and `responseEnd`.
     public var resourceFetchType = ResourceFetchType.networkLoad
     /// When the attempt was handed to the network, before look-up and connect.
     public var fetchStart: Int64 = 0

@@ -116,7 +116,8 @@ public struct ContentRecord: Equatable, Sendable {
     public var digest: String?
     /// False when the end was told by the connection's end only.
     public var lengthVerified: Bool
-    /// Whether the task failed before the end: events have told of these bytes, and more there are not (S-58).
+    /// Whether the task failed before the end: events have told of these bytes, and more there are
+    /// not (S-58).
     public var isPart: Bool
 
     /// A content from its parts.
@@ -135,8 +136,8 @@ public struct ContentRecord: Equatable, Sendable {
 public struct DownloadCheckpoint: Hashable, Sendable {
     /// What is there, and what the entity must still be.
     public var point: ResumePoint
-    /// The task whose part file has the bytes: another one than the record's until a download from resume data
-    /// has made them its own.
+    /// The task whose part file has the bytes: another one than the record's until a download from
+    /// resume data has made them its own.
     public var part: TaskID
 
     /// A checkpoint from its parts.
@@ -174,7 +175,8 @@ public struct TaskOptions: Equatable, Sendable {
     public var mirrors: [WebURL] = []
     /// Whether, when and how often an attempt that failed is made again; nil for never.
     public var retry: RetryPolicy?
-    /// S-78: whether the creation is answered with the content, which stands for the delegate's say about the response.
+    /// S-78: whether the creation is answered with the content, which stands for the delegate's say
+    /// about the response.
     public var hasCompletionHandler = false
 
     /// The defaults.
@@ -209,7 +211,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var startedAt: Timestamp?
     /// The end, by the wall clock; nil until then.
     public var completedAt: Timestamp?
-    /// The same instant by the clock that retention goes by: from here the time to live of the result counts (S-60).
+    /// The same instant by the clock that retention goes by: from here the time to live of the
+    /// result counts (S-60).
     public var keptSince: KeptTime?
     /// The final response, once its head is there; a redirect that is followed is none.
     public var response: ResponseRecord?
@@ -230,7 +233,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var retryCount: Int
     /// How many of `TaskOptions.mirrors` have been turned to.
     public var mirrorCount: Int
-    /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a stream.
+    /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a
+    /// stream.
     public var bodyGeneration: Int
     /// What the task's delegate was asked, and has answered, as far as it matters later.
     public var dialogue: TaskDialogue

@@ -1,7 +1,8 @@
 /// The two time-outs of a task as arithmetic (S-16…S-18): asked, never ticking.
 ///
-/// Instants are durations since any one fixed point of a monotonic clock; they must not go back. All calls cost
-/// the same few additions; a call that changes nothing, such as a second `suspend`, is harmless.
+/// Instants are durations since any one fixed point of a monotonic clock; they must not go
+/// back. All calls cost the same few additions; a call that changes nothing, such as a second
+/// `suspend`, is harmless.
 public struct TimeoutClock: Equatable, Sendable {
     /// Which time-out.
     public enum Timer: Hashable, Sendable {
@@ -30,8 +31,8 @@ public struct TimeoutClock: Equatable, Sendable {
     ///
     /// - Parameters:
     ///   - request: the longest silence of an attempt; greater than zero.
-    ///   - resource: what remains of the task's whole time: all of it before the first resume, or what `remaining` told
-    ///     before a restart.
+    ///   - resource: what remains of the task's whole time: all of it before the first resume, or
+    ///     what `remaining` told before a restart.
     public init(request: Duration, resource: Duration) {
         self.requestInterval = request
         self.request = Countdown(remaining: request)
@@ -66,7 +67,8 @@ public struct TimeoutClock: Equatable, Sendable {
         }
     }
 
-    /// The attempt waits for the client (a decision, a reader, a body) and not for the network: the idle timer stands.
+    /// The attempt waits for the client (a decision, a reader, a body) and not for the network: the
+    /// idle timer stands.
     public mutating func attemptHeld(at now: Duration) { change(at: now) { $0.isHeld = true } }
 
     /// The attempt waits for the network again: the idle timer goes on from where it stood.

@@ -6,17 +6,19 @@ public struct TransferError: Error, Hashable, Sendable {
     public let kind: Kind
     /// One sentence for a person.
     public let message: String
-    /// The URL that was being loaded (`NSURLErrorFailingURLStringErrorKey`); never set for a denied destination.
+    /// The URL that was being loaded (`NSURLErrorFailingURLStringErrorKey`); never set for a denied
+    /// destination.
     public let failingURL: String?
-    /// What the layer below said, in its own words; nil where there is none. Never set for a denied destination.
+    /// What the layer below said, in its own words; nil where there is none. Never set for a denied
+    /// destination.
     public let underlying: Underlying?
     /// Further members of NSError's user info, by their Foundation names.
     public let userInfo: [String: UserInfoValue]
 
     /// An error from its parts; `message` is the code's own sentence unless given.
     ///
-    /// A denied destination keeps neither URL nor underlying words, so that every denial looks the same to a client and
-    /// none tells an address.
+    /// A denied destination keeps neither URL nor underlying words, so that every denial looks the
+    /// same to a client and none tells an address.
     public init(
         _ kind: Kind, at failingURL: String? = nil, message: String? = nil,
         underlying: Underlying? = nil,

@@ -4,7 +4,8 @@ struct TransferRate: Hashable, Sendable {
     private let began: Duration
     /// Bytes a second until the window began; nil in the first one.
     private var earlier: Double?
-    /// When the window began; nil until the first bytes, for the way there says nothing about the rate.
+    /// When the window began; nil until the first bytes, for the way there says nothing about the
+    /// rate.
     private var windowBegan: Duration?
     private var windowBytes: Int64 = 0
 

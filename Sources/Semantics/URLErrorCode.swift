@@ -1,4 +1,5 @@
-/// The codes of `NSURLErrorDomain`: Foundation's numbers, and its case names as the wire's names (S-61).
+/// The codes of `NSURLErrorDomain`: Foundation's numbers, and its case names as the wire's names
+/// (S-61).
 ///
 /// <https://developer.apple.com/documentation/foundation/urlerror/code>
 public enum URLErrorCode: Int, CaseIterable, Sendable {

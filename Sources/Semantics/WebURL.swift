@@ -1,7 +1,8 @@
 /// The parts of an http or https URL, as the one parser of the gateway gave them.
 ///
-/// Nothing is parsed here: two parsers that differ about an authority are a way round the egress policy.
-/// The transport reads text by `curl_url()` and fetches the very handle that it was read into.
+/// Nothing is parsed here: two parsers that differ about an authority are a way round the egress
+/// policy. The transport reads text by `curl_url()` and fetches the very handle that it was read
+/// into.
 public struct WebURL: Hashable, Sendable {
     /// The whole in normal form, as it is fetched: no fragment, no user information.
     public let string: String

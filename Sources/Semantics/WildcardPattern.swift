@@ -1,14 +1,16 @@
 /// Bytes in which an asterisk stands for any others, such as `*.example.*`.
 ///
-/// Clients write patterns and the names that they are compared with, and comparing happens on the loop for every
-/// attempt. So nothing is allocated, and time is linear in the length of both (Knuth, Morris and Pratt).
+/// Clients write patterns and the names that they are compared with, and comparing happens on the
+/// loop for every attempt. So nothing is allocated, and time is linear in the length of both
+/// (Knuth, Morris and Pratt).
 struct WildcardPattern: Hashable, Sendable {
     /// What stands between the asterisks: one piece is the whole name.
     private let pieces: [Piece]
 
     private struct Piece: Hashable, Sendable {
         let bytes: [UInt8]
-        /// Of each beginning of the piece, the length of the longest shorter text that it begins and ends with.
+        /// Of each beginning of the piece, the length of the longest shorter text that it begins
+        /// and ends with.
         let borders: [Int]
 
         init(_ bytes: [UInt8]) {
@@ -44,9 +46,11 @@ struct WildcardPattern: Hashable, Sendable {
             .map { Piece(Array($0)) }
     }
 
-    /// Whether it is the pattern of the whole name, whose first index is 0. Looks at each byte of the name once at most.
+    /// Whether it is the pattern of the whole name, whose first index is 0. Looks at each byte of
+    /// the name once at most.
     ///
-    /// The first piece is at the start, the last one at the end, the others in between, each at its first place.
+    /// The first piece is at the start, the last one at the end, the others in between, each at its
+    /// first place.
     func matches<Name: RandomAccessCollection<UInt8>>(_ name: Name) -> Bool
     where Name.Index == Int {
         guard let first = pieces.first?.bytes, let last = pieces.last?.bytes else { return false }

@@ -89,8 +89,8 @@ final class ScreenLog: Sendable {
         ProgressDisplay(on: Screen(descriptor: writer, environment: [:]))
     }
 
-    /// The lines so far that tell something, and not how far a transfer is: a slow machine has those,
-    /// too.
+    /// The lines so far that tell something, and not how far a transfer is: a slow machine has
+    /// those, too.
     var notes: [String] {
         let progress = ["a.iso: ", "http://host/a.iso: ", "staging ", "sending ", "answer: "]
         return lines.filter { line in !progress.contains { line.hasPrefix($0) } }

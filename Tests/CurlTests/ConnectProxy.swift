@@ -1,19 +1,23 @@
 import Foundation
 
-/// An HTTP proxy of Python's that answers each request to it as its test says, and makes the tunnel after a 2xx.
+/// An HTTP proxy of Python's that answers each request to it as its test says, and makes the tunnel
+/// after a 2xx.
 final class ConnectProxy: Sendable {
     private let server: PythonServer
 
-    /// Starts it; the n-th request to it, of all connections, gets the n-th answer, and later ones the last.
+    /// Starts it; the n-th request to it, of all connections, gets the n-th answer, and later ones
+    /// the last.
     ///
-    /// What an answer's head promises of a body has to be there; an empty answer closes the connection.
+    /// What an answer's head promises of a body has to be there; an empty answer closes the
+    /// connection.
     init(_ answers: [String]) async throws {
         server = try await PythonServer(Self.script, answers)
     }
 
     var port: UInt16 { server.port }
 
-    /// The heads of the requests to it, line by line; what goes through a tunnel is no request to it.
+    /// The heads of the requests to it, line by line; what goes through a tunnel is no request to
+    /// it.
     var requests: [[String]] {
         get async throws {
             try await server.lines.map {

@@ -5,7 +5,8 @@ import Semantics
 import TestSupport
 import Testing
 
-/// S-63, S-64: credentials are proved by libcurl, but for finished proofs, and the observer sees the last answer only.
+/// S-63, S-64: credentials are proved by libcurl, but for finished proofs, and the observer sees
+/// the last answer only.
 @Suite struct Credentials {
     init() { TestLoop.start() }
 
@@ -343,7 +344,8 @@ enum NTLMGuard {
         }
     }
 
-    /// A challenge without target: signature, 2, an empty name, the flags of NTLM and Unicode, eight bytes, no target info.
+    /// A challenge without target: signature, 2, an empty name, the flags of NTLM and Unicode,
+    /// eight bytes, no target info.
     static let second =
         "TlRMTVNTUAACAAAAAAAAADAAAAAFgomiASNFZ4mrze8AAAAAAAAAAAAAAAAwAAAA"
 }

@@ -36,7 +36,8 @@ import Testing
     @LoopActor
     @Test func `a name is judged by the address it leads to (X-1)`() async throws {
         let decoy = try Decoy()
-        // ::1 is open, so the name itself may be looked up; 127.0.0.1, which it leads to as well, is not.
+        // ::1 is open, so the name itself may be looked up; 127.0.0.1, which it leads to as well,
+        // is not.
         let egress = EgressPolicy(allowed: [try AllowedDestination(parsing: "::1")])
         let probe = try await Network(egress: egress).fetch("http://localhost:\(decoy.port)/")
         #expect(probe.error == .destinationDenied)

@@ -120,7 +120,8 @@ import Testing
         probe.attempt?.pause()
         try await origin.waitForRequests(1)
         try await origin.waitUntilIdle()
-        // What was sent before this second fetch has arrived when it ends, and may not be delivered.
+        // What was sent before this second fetch has arrived when it ends, and may not be
+        // delivered.
         try await network.fetch(origin.url())
         #expect(probe.offeredHeads.isEmpty && probe.body.isEmpty)
         probe.attempt?.resume()

@@ -207,7 +207,8 @@ import Testing
     }
 }
 
-/// nginx with TLS and HTTP/2 on a port of its own, and an echo behind it; ended when it is released.
+/// nginx with TLS and HTTP/2 on a port of its own, and an echo behind it; ended when it is
+/// released.
 private final class Nginx: Sendable {
     let pattern = Pattern.bytes(count: 2_000_000)
     let authorityPath: String

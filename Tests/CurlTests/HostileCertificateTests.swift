@@ -10,7 +10,8 @@ import Testing
 @Suite(.serialized) struct HostileCertificates {
     init() { TestLoop.start() }
 
-    /// A certificate that is signed by itself, with a subject and further lines of openssl's configuration.
+    /// A certificate that is signed by itself, with a subject and further lines of openssl's
+    /// configuration.
     private func forge(
         _ directory: TemporaryDirectory, subject: String, _ extensions: String = ""
     ) async throws {

@@ -127,7 +127,8 @@ import Testing
         _ = flooded.attempt?.cancel()
     }
 
-    /// Runs an exchange until one has not been disturbed: other tests are on the same loop, and take their turns.
+    /// Runs an exchange until one has not been disturbed: other tests are on the same loop, and
+    /// take their turns.
     @LoopActor
     private static func expectShortTurns(_ run: @LoopActor () async throws -> Void) async throws {
         var turns: [Duration] = []
@@ -141,7 +142,8 @@ import Testing
     }
 }
 
-/// A server of Python's that answers a request of HTTP/2 with a head, and then with frames that bring nothing, without end.
+/// A server of Python's that answers a request of HTTP/2 with a head, and then with frames that
+/// bring nothing, without end.
 final class FrameFlood: Sendable {
     enum Kind: String, CaseIterable, Sendable {
         case emptyData, unknown, priority, ping, settings

@@ -1,7 +1,8 @@
 import Glibc
 import TestSupport
 
-/// A key distribution centre on loopback, with `ann` logged in and a service key for HTTP on `localhost`.
+/// A key distribution centre on loopback, with `ann` logged in and a service key for HTTP on
+/// `localhost`.
 ///
 /// Sets variables of the environment, and so belongs into a process of its own.
 final class KDC: Sendable {

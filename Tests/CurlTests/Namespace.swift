@@ -2,8 +2,9 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A network of its own, without a route at first, that a test may change without privileges: a process of Python's in
-/// a user and network namespace (namespaces(7)), which hands out sockets of that network.
+/// A network of its own, without a route at first, that a test may change without privileges: a
+/// process of Python's in a user and network namespace (namespaces(7)), which hands out sockets of
+/// that network.
 final class Namespace {
     private let process: ChildProcess
     private let folder: TemporaryDirectory

@@ -54,7 +54,8 @@ import Testing
         }
     }
 
-    /// Whether all is as it should be; in a process of its own, whose environment the centre has changed.
+    /// Whether all is as it should be; in a process of its own, whose environment the centre has
+    /// changed.
     @LoopActor
     private static func prove(_ centre: KDC) async throws -> Bool {
         let origin = try ScriptedOrigin()

@@ -68,7 +68,8 @@ import Testing
             probe.onBody = { _ in probe.bodyByteCount > 1_000_000 ? .pause : .proceed }
         }
         try await eventually(within: .seconds(60)) { probe.bodyByteCount > 1_000_000 }
-        // What the origin has handed to its kernel comes to an end: the window of the stream, and the sockets' buffers.
+        // What the origin has handed to its kernel comes to an end: the window of the stream, and
+        // the sockets' buffers.
         var last = ""
         try await eventually(within: .seconds(30), "the origin to be held up") {
             let written = try await Network.trusting.fetch(origin.url("/written"), mayPause: false)

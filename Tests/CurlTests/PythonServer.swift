@@ -1,9 +1,9 @@
 import Foundation
 import TestSupport
 
-/// A server that is a script of Python's: it prints `port N` first, then a line for each thing that a test may ask
-/// about, and answers a connection that sends `MARK text` by printing that line. It prints by `tell`, since the pieces of
-/// a `print` may lie among those of another thread.
+/// A server that is a script of Python's: it prints `port N` first, then a line for each thing that
+/// a test may ask about, and answers a connection that sends `MARK text` by printing that line. It
+/// prints by `tell`, since the pieces of a `print` may lie among those of another thread.
 final class PythonServer: Sendable {
     let port: UInt16
     private let process: ChildProcess

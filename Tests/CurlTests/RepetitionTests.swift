@@ -5,7 +5,8 @@ import Semantics
 import TestSupport
 import Testing
 
-/// Requests that a kept connection has swallowed: what goes out again, and what is told of it (R-13, S-47).
+/// Requests that a kept connection has swallowed: what goes out again, and what is told of it
+/// (R-13, S-47).
 @Suite struct Repetitions {
     init() { TestLoop.start() }
 
@@ -130,8 +131,9 @@ import Testing
     }
 }
 
-/// A server of Python's that speaks the frames of HTTP/2 (RFC 9113 §4.1), and whose first connection meets its end with its
-/// second request. It tells of each request by the numbers of connection and stream.
+/// A server of Python's that speaks the frames of HTTP/2 (RFC 9113 §4.1), and whose first
+/// connection meets its end with its second request. It tells of each request by the numbers of
+/// connection and stream.
 final class FrameOrigin: Sendable {
     enum Death: String, Sendable {
         case goAway, goAwayLater, close, refused, reset, resetWithoutError

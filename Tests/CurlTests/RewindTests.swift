@@ -9,7 +9,8 @@ import Testing
 @Suite struct Rewinding {
     init() { TestLoop.start() }
 
-    /// An origin that kills a connection under its second request, when it has read `count` bytes of the body.
+    /// An origin that kills a connection under its second request, when it has read `count` bytes
+    /// of the body.
     private func origin(
         _ recorder: UploadRecorder, killsAfter count: Int, _ kill: @escaping Behaviour.Handler
     ) throws -> ScriptedOrigin {

@@ -1,8 +1,8 @@
 import Foundation
 import Semantics
 
-/// A SOCKS proxy of Python's (RFC 1928 and version 4) that tells what it was asked for, and connects to that port of
-/// this machine, whatever the host.
+/// A SOCKS proxy of Python's (RFC 1928 and version 4) that tells what it was asked for, and
+/// connects to that port of this machine, whatever the host.
 final class SOCKSProxy: Sendable {
     /// A request to connect, as it stood on the wire.
     struct Request: Equatable, Decodable {
@@ -20,8 +20,9 @@ final class SOCKSProxy: Sendable {
 
     private let server: PythonServer
 
-    /// Starts it. `greeting` is what it answers to the methods, in hexadecimal, empty to close; `reply` what it answers
-    /// to the request in place of connecting, `close` to close and `wait` to say nothing.
+    /// Starts it. `greeting` is what it answers to the methods, in hexadecimal, empty to close;
+    /// `reply` what it answers to the request in place of connecting, `close` to close and `wait`
+    /// to say nothing.
     init(greeting: String = "0500", reply: String = "") async throws {
         server = try await PythonServer(Self.script, [greeting, reply])
     }

@@ -9,7 +9,8 @@ import Testing
 @Suite(.serialized) struct SOCKS {
     init() { TestLoop.start() }
 
-    /// Global addresses to which nothing is sent: the proxy connects to this machine in their place.
+    /// Global addresses to which nothing is sent: the proxy connects to this machine in their
+    /// place.
     private static let global = [IPAddress.v4(0x0808_0404), .v4(0x0808_0808)]
     private static let global6 = IPAddress.v6(0x2001_4860_4860 << 80 | 0x8844)
     private static let told: [ProxyAddress.Kind] = [.socks4, .socks5]

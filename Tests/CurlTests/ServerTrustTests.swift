@@ -135,7 +135,8 @@ import Testing
         #expect(!first.ends[0].metrics.isReusedConnection)
         #expect(second.ends[0].metrics.isReusedConnection && second.error == nil)
 
-        // The session has forgotten it, or has it verified, or never knew: none of them rides along.
+        // The session has forgotten it, or has it verified, or never knew: none of them rides
+        // along.
         let forgotten = try await network.run(origin.url("/no")) { $0.trust = .known([]) }
         #expect(forgotten.ends[0].serverTrust != nil)
         let strict = TrustPolicy.known([origin.leaf(leaf, mustVerify: true)])

@@ -1,6 +1,7 @@
 import TestSupport
 
-/// An authority and its leaves, made once for all tests of the process, since openssl takes its time.
+/// An authority and its leaves, made once for all tests of the process, since openssl takes its
+/// time.
 actor SharedForge {
     /// Signs servers.
     static let servers = SharedForge()

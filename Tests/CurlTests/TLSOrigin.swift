@@ -13,7 +13,8 @@ final class TLSOrigin: Sendable {
 
     private let server: PythonServer
 
-    /// Starts it; `version` is `1.2` or `1.3`, and clients' certificates are those of `authority`, a PEM file.
+    /// Starts it; `version` is `1.2` or `1.3`, and clients' certificates are those of `authority`,
+    /// a PEM file.
     convenience init(
         _ identity: CertificateForge.Identity, version: String = "1.3",
         demand: Demand = .nothing, authority: String = "", tells: Bool = false
@@ -39,7 +40,8 @@ final class TLSOrigin: Sendable {
         "https://\(host):\(port)\(path)"
     }
 
-    /// The requests that it has read, such as `request 2 GET /`, where 2 is the number of the connection.
+    /// The requests that it has read, such as `request 2 GET /`, where 2 is the number of the
+    /// connection.
     var requests: [String] {
         get async throws { try await server.lines.filter { $0.hasPrefix("request") } }
     }

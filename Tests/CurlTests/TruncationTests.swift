@@ -16,7 +16,8 @@ import Testing
         var body = ""
         /// Whether the end of the connection is the end of the body.
         var isCloseDelimited = false
-        /// How many bytes at the end say nothing: with the last chunk a body is whole (RFC 9112 §8).
+        /// How many bytes at the end say nothing: with the last chunk a body is whole (RFC 9112
+        /// §8).
         var idleByteCount = 0
 
         var testDescription: String { name }

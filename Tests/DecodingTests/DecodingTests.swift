@@ -120,7 +120,8 @@ struct DecodingTests {
 
     @Test(
         arguments: [
-            // A window descriptor of 8 MiB, of 16 MiB; a single segment of 16 MiB (RFC 8878 §3.1.1.1).
+            // A window descriptor of 8 MiB, of 16 MiB; a single segment of 16 MiB (RFC 8878
+            // §3.1.1.1).
             ([0x00, 0x68], true), ([0x00, 0x70], false), ([0xa0, 0, 0, 0, 1], false),
         ] as [([UInt8], Bool)])
     func `zstd needs no window of more than 8 MiB (RFC 9659)`(header: [UInt8], isTaken: Bool) {

@@ -1,8 +1,8 @@
 import Semantics
 import TestSupport
 
-/// The same text in every coding, as the codings' own programs have packed it: zlib of level 9, `zstd -19` with its
-/// checksum, brotli of quality 11.
+/// The same text in every coding, as the codings' own programs have packed it: zlib of level 9,
+/// `zstd -19` with its checksum, brotli of quality 11.
 enum Sample {
     /// 60 lines, which repeat each other in part.
     static let text: [UInt8] = (0..<60).flatMap { line in

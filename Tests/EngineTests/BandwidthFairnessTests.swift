@@ -108,8 +108,8 @@ struct BandwidthFairnessTests {
         }
     }
 
-    /// The max-min fair rates of tasks that want all they can get: all rise together, and those under a limit that
-    /// is used up stay where they are.
+    /// The max-min fair rates of tasks that want all they can get: all rise together, and those
+    /// under a limit that is used up stay where they are.
     @LoopActor
     private static func waterLevels(_ tasks: [Bandwidth]) -> [Double] {
         var rates = Array(repeating: 0.0, count: tasks.count)

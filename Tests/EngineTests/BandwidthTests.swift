@@ -7,7 +7,8 @@ import Testing
 
 /// Limits of bytes per second: how exact they are, and what happens when they change.
 ///
-/// Time is a number here, and a round of the line a call; only the tests at the end wait for the loop's own timers.
+/// Time is a number here, and a round of the line a call; only the tests at the end wait for the
+/// loop's own timers.
 @Suite(.onLoop)
 struct BandwidthTests {
     // MARK: Accuracy
@@ -206,7 +207,8 @@ struct BandwidthTests {
         flow.pump()
         #expect(flow.meter.isWaiting && flow.wakeUps == 0)
         var wakeUpsSoon: Int?
-        // Due before the next round would have been, so it is called first, however late the loop is.
+        // Due before the next round would have been, so it is called first, however late the loop
+        // is.
         let soon = LoopTimer { wakeUpsSoon = flow.wakeUps }
         gateway.limit = limit
         soon.arm(after: .milliseconds(10))

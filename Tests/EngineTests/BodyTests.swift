@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// What requests send: files, other tasks' contents, and streams that the client pipes (S-37…S-40, S-73, R-9).
+/// What requests send: files, other tasks' contents, and streams that the client pipes (S-37…S-40,
+/// S-73, R-9).
 @Suite(.onLoop)
 struct BodyTests {
     /// Pulls a body as a connection does, without end.

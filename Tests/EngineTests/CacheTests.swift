@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// What a session's cache does for its tasks, with an origin that counts what reaches it (S-15, RFC 9111).
+/// What a session's cache does for its tasks, with an origin that counts what reaches it (S-15, RFC
+/// 9111).
 @Suite(.onLoop)
 struct CacheTests {
     static let fresh: HeaderList = ["Cache-Control": "max-age=60", "ETag": "\"1\""]

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-// What one process leaves to the next one, and what a reset takes from tasks that were asked before.
+// What one process leaves to the next one, and what a reset takes from tasks that were asked
+// before.
 extension CredentialStorageTests {
     fileprivate struct Entry: Equatable {
         let user: String

@@ -36,7 +36,8 @@ extension House {
             .sorted { $0.key < $1.key }.map(\.value.text)
     }
 
-    /// How often it was told that a session's credentials have changed; what was set off by now is told.
+    /// How often it was told that a session's credentials have changed; what was set off by now is
+    /// told.
     func credentialChanges(of session: SessionID) async -> Int {
         await quiet()
         return recorder.events.count {
@@ -44,7 +45,8 @@ extension House {
         }
     }
 
-    /// Answers the next attempts of a task with 401 as long as they present nothing that is right, and tells who came.
+    /// Answers the next attempts of a task with 401 as long as they present nothing that is right,
+    /// and tells who came.
     func callers(
         of task: TaskID, from number: Int, until isRight: (String?) -> Bool,
         _ challenge: HeaderList = ["WWW-Authenticate": "Basic realm=x"]

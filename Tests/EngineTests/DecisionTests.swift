@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Redirect, response and begin-date decisions, and what all decisions have in common (S-68…S-74, S-56).
+/// Redirect, response and begin-date decisions, and what all decisions have in common (S-68…S-74,
+/// S-56).
 @Suite(.onLoop)
 struct DecisionTests {
     // MARK: Redirects

@@ -81,7 +81,8 @@ struct EphemeralEndTests {
 /// What ephemeral sessions may take of the machine.
 @Suite(.onLoop)
 struct EphemeralBoundTests {
-    /// How many of this process's descriptors are of files in a folder, also of such without a name.
+    /// How many of this process's descriptors are of files in a folder, also of such without a
+    /// name.
     private func openDescriptors(in folder: String) throws -> Int {
         let all = "/proc/self/fd"
         return try FileManager.default.contentsOfDirectory(atPath: all).count { name in

@@ -107,7 +107,8 @@ struct EventReplayTests {
         await house.quiet()
         let all = house.recorder.events.filter { !$0.body.isProgress }
         for reader in readers {
-            // What comes live after the newest position at the join follows what was replayed up to it.
+            // What comes live after the newest position at the join follows what was replayed up to
+            // it.
             let live = reader.listener.events.filter { !$0.body.isProgress }
             #expect(reader.replayed.filter { $0.tenantSequence <= reader.joined } + live == all)
         }

@@ -6,7 +6,8 @@ import Testing
 
 @testable import Engine
 
-/// A disk that takes bytes and has no room for them when they are synced, as with quotas and over the network.
+/// A disk that takes bytes and has no room for them when they are synced, as with quotas and over
+/// the network.
 @Suite(.onLoop)
 struct LateRoomTests {
     private static let bytes = Pattern.bytes(count: 3_000_001)

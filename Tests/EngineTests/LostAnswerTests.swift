@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Exchanges that end as if all were well, and have brought no answer, or less than it has promised (R-3, S-61).
+/// Exchanges that end as if all were well, and have brought no answer, or less than it has promised
+/// (R-3, S-61).
 @Suite(.onLoop)
 struct LostAnswerTests {
     @Test(arguments: TaskType.allCases, [0, 1]) @LoopActor

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Redirects that are not followed unasked, and requests that a delegate puts in the place of proposed ones (S-79, S-81).
+/// Redirects that are not followed unasked, and requests that a delegate puts in the place of
+/// proposed ones (S-79, S-81).
 @Suite(.onLoop)
 struct NewRequestTests {
     // MARK: Every redirect is asked about (S-81)

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Each part of multipart/x-mixed-replace is a response of its own, and is decided about (S-46, S-82).
+/// Each part of multipart/x-mixed-replace is a response of its own, and is decided about (S-46,
+/// S-82).
 @Suite(.onLoop)
 struct PartDecisionTests {
     private static let type = "multipart/x-mixed-replace; boundary=b"

@@ -21,7 +21,8 @@ extension ResetTests {
         }
         let (before, behind) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         let synced = Mark()
-        // What the call hands to the disk lies between two doors; what comes then lies behind the second.
+        // What the call hands to the disk lies between two doors; what comes then lies behind the
+        // second.
         House.files.submit(on: spool.lane) { before.wait() }
         let calling = Task { @LoopActor in try await scene.house.call(call, scene.session) }
         for _ in 0..<10 { await scene.house.turn() }

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Downloads that end early and are gone on with: resume data, checkpoints, changed entities (S-34…S-36, R-2, R-3).
+/// Downloads that end early and are gone on with: resume data, checkpoints, changed entities
+/// (S-34…S-36, R-2, R-3).
 @Suite(.onLoop)
 struct ResumeDataTests {
     private static let length = 5_000_001

@@ -6,7 +6,8 @@ import Testing
 
 @testable import Engine
 
-/// Attempts that are made again, and other sources (issue: `retry`, `mirrors`; S-52 for foreground sessions).
+/// Attempts that are made again, and other sources (issue: `retry`, `mirrors`; S-52 for foreground
+/// sessions).
 @Suite(.onLoop)
 struct RetryTests {
     private static func policy(

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Whatever shows a task or a session shows what the store has, and nothing that a crash could undo.
+/// Whatever shows a task or a session shows what the store has, and nothing that a crash could undo
+///
 @Suite(.onLoop)
 struct ShownStateTests {
     /// What is a promise in what is shown of a task.

@@ -6,8 +6,8 @@ import Testing
 
 @testable import Engine
 
-/// What a crash, a cut and a stop leave of an upload: what was acknowledged, and never a byte of something else (R-1,
-///
+/// What a crash, a cut and a stop leave of an upload: what was acknowledged, and never a byte of
+/// something else.
 @Suite(.onLoop)
 struct StagedFileCrashTests {
     @Test @LoopActor

@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Nothing is promised before the store has it; a full disk stops new work and nothing else.
+/// Nothing is promised before the store has it; a full disk stops new work and nothing else
+///
 @Suite(.onLoop)
 struct StoreTroubleTests {
     @Test @LoopActor

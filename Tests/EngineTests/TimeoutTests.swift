@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// The two time-outs of a task. The clock is set by hand; timers look at it in short, real intervals.
+/// The two time-outs of a task. The clock is set by hand; timers look at it in short, real
+/// intervals.
 @Suite(.onLoop)
 struct TimeoutTests {
     /// A house whose tasks may be silent for 20 ms, and a session for them.
@@ -22,8 +23,8 @@ struct TimeoutTests {
         return (house, session)
     }
 
-    /// Lets time go by, and returns when every time-out that is due by then has been noticed: that of a task which
-    /// began later and was given no byte is among them.
+    /// Lets time go by, and returns when every time-out that is due by then has been noticed: that
+    /// of a task which began later and was given no byte is among them.
     @LoopActor
     private func pass(
         _ duration: Duration, in house: House, noticedBy session: SessionID

@@ -20,7 +20,8 @@ extension House {
         _ = try await finished(task)
     }
 
-    /// What the first attempt of a new task to a URL presents, as `user:password`; it is answered with 200.
+    /// What the first attempt of a new task to a URL presents, as `user:password`; it is answered
+    /// with 200.
     func caller(
         of url: String, headers: HeaderList = [:], in session: SessionID
     ) async throws -> String? {
@@ -33,7 +34,8 @@ extension House {
     }
 }
 
-/// What a space has accepted goes with later requests unasked: Basic, and what is common to all (S-83).
+/// What a space has accepted goes with later requests unasked: Basic, and what is common to all
+/// (S-83).
 @Suite(.onLoop)
 struct UnaskedCredentialTests {
     private static let basic: HeaderList = ["WWW-Authenticate": "Basic realm=x"]

@@ -6,7 +6,8 @@ import Testing
 @testable import Engine
 
 extension FakeAttempt {
-    /// The parameters of the Digest proof that it presents, to the proxy or the server; empty without one.
+    /// The parameters of the Digest proof that it presents, to the proxy or the server; empty
+    /// without one.
     func proof(toProxy isProxy: Bool = false) -> [String: String] {
         let credential = isProxy ? request.proxyCredential : request.credential
         guard let text = credential?.proof, text.hasPrefix("Digest ") else { return [:] }
@@ -19,7 +20,8 @@ extension FakeAttempt {
     }
 }
 
-/// Digest is proved by the engine: with the nonce that is known, and each count once (RFC 7616, S-83).
+/// Digest is proved by the engine: with the nonce that is known, and each count once (RFC 7616,
+/// S-83).
 @Suite(.onLoop)
 struct UnaskedDigestTests {
     private static func challenge(

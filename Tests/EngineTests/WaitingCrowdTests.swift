@@ -5,7 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// Many tasks that wait for a slot, in sessions with a cache: in their order, and for little memory.
+/// Many tasks that wait for a slot, in sessions with a cache: in their order, and for little
+/// memory.
 @Suite(.onLoop)
 struct WaitingCrowdTests {
     /// Tasks to one host; the first three hold its slots.

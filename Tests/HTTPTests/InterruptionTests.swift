@@ -144,7 +144,8 @@ import Testing
     }
 
     /// Sends a little all the time.
-    /// - Returns: whether the connection was cut before the time was over, and the longest silence of the client's own.
+    /// - Returns: whether the connection was cut before the time was over, and the longest silence
+    ///   of the client's own.
     private static func send(
         to connection: TestConnection, for time: Duration
     ) async throws -> (wasCut: Bool, silence: Duration) {

@@ -2,7 +2,8 @@ import Testing
 
 import Semantics
 
-/// Every block of the two IANA registries: the address before it, its first, its last, and the one after it.
+/// Every block of the two IANA registries: the address before it, its first, its last, and the one
+/// after it.
 struct DestinationClassifierTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let block: String

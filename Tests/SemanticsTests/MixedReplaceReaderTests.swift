@@ -71,7 +71,8 @@ struct ReadBody: Equatable, CustomStringConvertible {
 struct MixedReplaceReaderTests {
     private static let type = "multipart/x-mixed-replace; boundary=b"
 
-    /// Reads a body whole, in two pieces by every border, and byte by byte: always the same must come out.
+    /// Reads a body whole, in two pieces by every border, and byte by byte: always the same must
+    /// come out.
     private func read(_ text: String, type: String = type) throws -> String {
         let bytes = Array(text.utf8)
         let whole = try ReadBody([bytes[...]], type: type)

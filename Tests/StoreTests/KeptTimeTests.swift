@@ -38,7 +38,8 @@ import Testing
         try await kind.withStore { store in
             var world = World()
             let session = world.makeSession()
-            // Ended and told by a wall clock that stood a year too late, right, and a year too early.
+            // Ended and told by a wall clock that stood a year too late, right, and a year too
+            // early.
             let year: Int64 = 365 * 86_400_000
             var tasks: [TaskRecord] = []
             for (number, lead) in [year, 0, -year].enumerated() {

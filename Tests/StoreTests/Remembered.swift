@@ -148,7 +148,8 @@ extension Store {
 }
 
 extension CacheKey {
-    /// Some number that equal keys have in common, where it does not matter that anybody could tell it.
+    /// Some number that equal keys have in common, where it does not matter that anybody could tell
+    /// it.
     var fingerprint: Int64 { url.utf8.reduce(5381) { $0 &* 33 &+ Int64($1) } }
 }
 

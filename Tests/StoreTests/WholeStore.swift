@@ -87,7 +87,8 @@ struct WholeStore {
         batches.append(batch)
     }
 
-    /// A download that has failed with resume data, told by an event that is stored with them and by one that is not.
+    /// A download that has failed with resume data, told by an event that is stored with them and
+    /// by one that is not.
     private mutating func fail(_ world: inout World, _ sealer: any Sealer) throws {
         let blob = try resumeData.sealed(by: sealer, for: World.alice)
         let failed = world.makeTask(in: sessions[0], type: .download).completed(

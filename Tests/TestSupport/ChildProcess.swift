@@ -80,7 +80,8 @@ public final class ChildProcess: Sendable {
 
     /// Waits for the first line that satisfies `condition`, looking at earlier ones too.
     ///
-    /// - Throws: `DeadlinePassed` with all that the process wrote, also when it has ended meanwhile.
+    /// - Throws: `DeadlinePassed` with all that the process wrote, also when it has ended
+    ///   meanwhile.
     public func waitForLine(
         on stream: Stream = .output, within limit: Duration = .patience,
         where condition: (String) -> Bool = { _ in true }

@@ -1,6 +1,7 @@
 /// Content codings for scripted bodies, written without any compression: valid, and no shorter.
 ///
-/// Independent of the codings' own libraries, so that a decoder is not tested against its own library.
+/// Independent of the codings' own libraries, so that a decoder is not tested against its own
+/// library.
 public enum ContentCoding: String, Sendable, CaseIterable {
     /// RFC 1952.
     case gzip
@@ -70,7 +71,8 @@ public enum ContentCoding: String, Sendable, CaseIterable {
 }
 
 extension ContentCoding {
-    /// A frame of raw blocks, with a window of 128 KiB and neither length nor checksum (RFC 8878 §3.1.1).
+    /// A frame of raw blocks, with a window of 128 KiB and neither length nor checksum (RFC 8878
+    /// §3.1.1).
     private static func rawFrame(_ bytes: [UInt8]) -> [UInt8] {
         var all: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0, 0x38]
         var rest = bytes[...]

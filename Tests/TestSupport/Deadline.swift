@@ -1,8 +1,8 @@
 import Foundation
 
 extension Duration {
-    /// How long a test waits for what must come: only a failing one spends it, and a machine that does
-    /// other things beside the tests needs it now and then.
+    /// How long a test waits for what must come: only a failing one spends it, and a machine that
+    /// does other things beside the tests needs it now and then.
     public static let patience = Duration.seconds(60)
 }
 

@@ -1,13 +1,15 @@
 import Synchronization
 
-/// A loopback listener that nobody should ever reach: it counts who does, and closes on them, or says nothing.
+/// A loopback listener that nobody should ever reach: it counts who does, and closes on them, or
+/// says nothing.
 public final class Decoy: Sendable {
     /// Where it listens.
     public let endpoint: Endpoint
     private let listener: Socket
     private let state = DecoyState()
 
-    /// Starts to listen at a numeric address of this machine; visitors are closed on, or kept in silence.
+    /// Starts to listen at a numeric address of this machine; visitors are closed on, or kept in
+    /// silence.
     public init(
         host: String = "127.0.0.1", port: UInt16 = 0, keepsVisitors: Bool = false
     ) throws {

@@ -36,8 +36,8 @@ public enum Endpoint: Sendable, Hashable, CustomStringConvertible {
         return (socket, .tcp(host: host, port: try boundPort(of: socket)))
     }
 
-    /// A port of this machine where nothing listens: below those that the system hands out itself, so
-    /// that no connection or listener of another test comes to have it meanwhile.
+    /// A port of this machine where nothing listens: below those that the system hands out itself,
+    /// so that no connection or listener of another test comes to have it meanwhile.
     public static func freePort() throws -> UInt16 {
         for _ in 0..<1000 {
             let port = UInt16.random(in: 15_000..<32_000)

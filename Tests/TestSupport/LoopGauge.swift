@@ -3,8 +3,9 @@ public import Loop
 
 /// How long one turn of the loop took at most.
 ///
-/// It measures the processor time of the loop's thread between two looks: what else the machine does counts for nothing,
-/// nor does the sleep between the turns. What other tests do on the same loop counts, so a bound has to be generous.
+/// It measures the processor time of the loop's thread between two looks: what else the machine
+/// does counts for nothing, nor does the sleep between the turns. What other tests do on the same
+/// loop counts, so a bound has to be generous.
 @LoopActor
 public final class LoopGauge {
     private lazy var timer = LoopTimer { [unowned self] in look() }

@@ -40,7 +40,8 @@ public final class ScriptedStore: Store {
 
     /// How often a batch was offered.
     public var attemptCount: Int { state.withLock { $0.attemptCount } }
-    /// Whether it has failed for good: nothing that was offered then, or is now, is ever acknowledged.
+    /// Whether it has failed for good: nothing that was offered then, or is now, is ever
+    /// acknowledged.
     public var hasFailed: Bool { state.withLock { $0.hasFailed } }
     /// How often stored responses were asked for.
     public var cacheReadCount: Int { state.withLock { $0.cacheReadCount } }

@@ -1,7 +1,8 @@
 import Glibc
 import Synchronization
 
-/// An answer to uploads of `Pattern`, of whatever length: the body is compared as it comes, and not kept.
+/// An answer to uploads of `Pattern`, of whatever length: the body is compared as it comes, and not
+/// kept.
 public final class UploadRecorder: Sendable {
     /// What has become known of a body.
     public struct Upload: Sendable {
@@ -32,7 +33,8 @@ public final class UploadRecorder: Sendable {
     private let limit: Int
     private let gate: Gate?
 
-    /// Reads each body to its end; or stops reading when `limit` bytes have come, until `gate` opens.
+    /// Reads each body to its end; or stops reading when `limit` bytes have come, until `gate`
+    /// opens.
     public init(stoppingAfter limit: Int = .max, until gate: Gate? = nil) {
         self.limit = limit
         self.gate = gate

@@ -1,7 +1,8 @@
 internal import Glibc
 
 extension CookieFile {
-    /// Writes a file that the gateway has made to `path`, for this user only, or to standard output.
+    /// Writes a file that the gateway has made to `path`, for this user only, or to standard
+    /// output.
     ///
     /// On a terminal what it would obey is shown in place of being written. Blocks.
     ///

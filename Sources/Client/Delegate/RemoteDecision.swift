@@ -108,8 +108,8 @@ extension GatewayClient {
 
     /// Answers a decision; the first answer counts (S-74).
     ///
-    /// - Throws: as `send`: `refused` with 409 when it is answered already, 410 when it is too late,
-    ///   422 for an answer that is none.
+    /// - Throws: as `send`: `refused` with 409 when it is answered already, 410 when it is too
+    ///   late, 422 for an answer that is none.
     public func answer(_ id: String, with reply: DecisionReply) throws(ClientError) {
         let (path, body) = (RemoteDecision.path(id), reply.json)
         try persistently { () throws(ClientError) in

@@ -1,7 +1,7 @@
 internal import JSON
 
-/// The session that the tasks of a command belong to: one that is there, such as `shared`, which asks
-/// nothing (S-4), or one of the command's own, made when it is needed first and ended with the
+/// The session that the tasks of a command belong to: one that is there, such as `shared`, which
+/// asks nothing (S-4), or one of the command's own, made when it is needed first and ended with the
 /// command.
 final class TransferSession {
     private let client: GatewayClient
@@ -62,8 +62,8 @@ final class TransferSession {
             do throws(ClientError) {
                 try client.send("POST", path, json: body, seconds: 5)
             } catch {
-                // An active session without tasks costs the gateway a row; how the transfer ended is
-                // what the user has to see.
+                // An active session without tasks costs the gateway a row; how the transfer ended
+                // is what the user has to see.
             }
         }
         adopted = []

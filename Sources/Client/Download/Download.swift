@@ -1,10 +1,11 @@
 /// Fetches a URL through the gateway into a file.
 ///
 /// A download task does the work, of the session `shared`; or, where somebody can be asked or has
-/// said something in advance, of a session of its own, whose questions it answers. As soon as there is a response the file
-/// follows the transfer, so that it is complete hardly later than the gateway's own copy; where
-/// that is cut or refused, what is missing is fetched once the task has completed. Either way the
-/// file gets its name only after the task has succeeded and the length is right.
+/// said something in advance, of a session of its own, whose questions it answers. As soon as there
+/// is a response the file follows the transfer, so that it is complete hardly later than the
+/// gateway's own copy; where that is cut or refused, what is missing is fetched once the task has
+/// completed. Either way the file gets its name only after the task has succeeded and the length is
+/// right.
 ///
 /// A download that ends early leaves a `ResumePoint` wherever another one can go on; this one
 /// begins with what an earlier one has left. The task is deleted at the end, unless another

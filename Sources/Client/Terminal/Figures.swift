@@ -38,8 +38,8 @@ public enum Figures {
         return hours > 0 ? "\(hours):\(twoDigits(minutes)):\(rest)" : "\(minutes):\(rest)"
     }
 
-    /// An instant to the second, `2026-11-21 07:00:01Z`, of one in RFC 3339 as the gateway writes it;
-    /// anything else stays as it is, but fit for a terminal.
+    /// An instant to the second, `2026-11-21 07:00:01Z`, of one in RFC 3339 as the gateway writes
+    /// it; anything else stays as it is, but fit for a terminal.
     static func instant(_ text: String) -> String {
         guard RFC3339.milliseconds(text) != nil, text.utf8.count >= 20, text.hasSuffix("Z") else {
             return DisplayText.line(text)

@@ -57,8 +57,8 @@ public final class Screen {
         write(clearing + line + "\n")
     }
 
-    /// Writes a command's result as a line: to a terminal with what it would obey escaped as in JSON
-    /// (RFC 8259 §7), so that JSON stays what it is; elsewhere as it is.
+    /// Writes a command's result as a line: to a terminal with what it would obey escaped as in
+    /// JSON (RFC 8259 §7), so that JSON stays what it is; elsewhere as it is.
     public func printResult(_ line: String) {
         print(isTerminal ? DisplayText.escapedAsJSON(line) : line)
     }

@@ -3,7 +3,8 @@ internal import Engine
 internal import Semantics
 
 extension EasyHandle {
-    /// What is presented to the server. Exactly one scheme is set: libcurl would choose among several.
+    /// What is presented to the server. Exactly one scheme is set: libcurl would choose among
+    /// several.
     func setCredential(_ credential: AttemptCredential) throws(CurlFailure) {
         guard credential.proof == nil else { return }
         guard let bit = Self.bit(credential.scheme) else {
@@ -15,8 +16,8 @@ extension EasyHandle {
         if credential.scheme == .ntlm { try useOwnConnection(isKept: true) }
     }
 
-    /// NTLM and Negotiate prove who is at the other end of a connection: it may not be shared. Of NTLM libcurl keeps
-    /// account; what Negotiate has proven would be there for whoever comes next.
+    /// NTLM and Negotiate prove who is at the other end of a connection: it may not be shared. Of
+    /// NTLM libcurl keeps account; what Negotiate has proven would be there for whoever comes next.
     private func useOwnConnection(isKept: Bool) throws(CurlFailure) {
         try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1)
         guard !isKept else { return }
@@ -35,7 +36,8 @@ extension EasyHandle {
         try set(CURLOPT_PROXYPASSWORD, credential.password)
     }
 
-    /// Nil for those whose proofs are headers: Digest, which the engine has computed, and Negotiate (see `Tickets`).
+    /// Nil for those whose proofs are headers: Digest, which the engine has computed, and Negotiate
+    /// (see `Tickets`).
     private static func bit(_ scheme: AttemptCredential.Scheme) -> Int? {
         switch scheme {
         case .basic: ccurl_auth_basic

@@ -3,8 +3,8 @@ internal import Engine
 internal import Semantics
 
 extension EasyHandle {
-    /// Where the exchange goes, and every other way that libcurl knows shut. A SOCKS proxy is told the
-    /// address in place of the URL's host, where there is one.
+    /// Where the exchange goes, and every other way that libcurl knows shut. A SOCKS
+    /// proxy is told the address in place of the URL's host, where there is one.
     func setDestination(
         _ url: consuming ParsedURL, _ request: AttemptRequest, address: IPAddress?
     ) throws(CurlFailure) {
@@ -22,7 +22,8 @@ extension EasyHandle {
             try set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
             if let credential = request.proxyCredential { try setProxyCredential(credential) }
         } else if request.proxy != nil {
-            // No credentials, and without this libcurl would offer GSSAPI, which waits for the proxy on the loop.
+            // No credentials, and without this libcurl would offer GSSAPI, which waits for the
+            // proxy on the loop.
             try set(CURLOPT_SOCKS5_AUTH, ccurl_auth_basic)
         }
         if let address { try set(connectTo: "::\(Self.authority(address.description)):") }
@@ -51,8 +52,9 @@ extension EasyHandle {
     ) throws(CurlFailure) {
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_TCP_NODELAY, 1)
-        // The engine's timers end attempts (S-16, S-17); libcurl's own default of 300 s would end them first. What the
-        // engine sets is shared out to the host's addresses, so that a dead one does not take all of the time.
+        // The engine's timers end attempts (S-16, S-17); libcurl's own default of 300 s would end
+        // them first. What the engine sets is shared out to the host's addresses, so that a dead
+        // one does not take all of the time.
         try limitConnecting(to: request.connectTimeout ?? Self.longestConnecting)
         // Without it, cancelling during a look-up waits for the resolver's thread, on the loop.
         try set(CURLOPT_QUICK_EXIT, 1)
@@ -62,7 +64,8 @@ extension EasyHandle {
             return
         }
         try set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        // Wait for a connection that may turn out to be HTTP/2, instead of opening one for each attempt.
+        // Wait for a connection that may turn out to be HTTP/2, instead of opening one for each
+        // attempt.
         try set(CURLOPT_PIPEWAIT, 1)
         try set(CURLOPT_STREAM_WEIGHT, Self.streamWeight(priority: request.priority))
     }
@@ -75,8 +78,8 @@ extension EasyHandle {
 
     private static var longestConnecting: Double { 604_800 }
 
-    /// S-43: 0…1 as HTTP/2's 1…256; 0.5 is near to the protocol's own default, and 16 is not: weights only
-    /// mean something beside each other.
+    /// S-43: 0…1 as HTTP/2's 1…256; 0.5 is near to the protocol's own default, and 16 is not:
+    /// weights only mean something beside each other.
     static func streamWeight(priority: Double) -> Int {
         1 + Int((min(max(priority, 0), 1) * 255).rounded())
     }

@@ -25,7 +25,8 @@ extension EasyHandle {
         if !request.headers.contains("User-Agent") { try set(CURLOPT_USERAGENT, userAgent) }
     }
 
-    /// Each of libcurl's options for a body or its absence implies a method, and CUSTOMREQUEST names another one.
+    /// Each of libcurl's options for a body or its absence implies a method, and CUSTOMREQUEST
+    /// names another one.
     private func setMethod(
         _ method: String, body: AttemptBody?, bufferSize: Int
     ) throws(CurlFailure) {
@@ -54,7 +55,8 @@ extension EasyHandle {
         }
     }
 
-    /// How the response is read. Without CURLOPT_ACCEPT_ENCODING libcurl hands out a coded content as it comes.
+    /// How the response is read. Without CURLOPT_ACCEPT_ENCODING libcurl hands out a coded content
+    /// as it comes.
     func setResponse(bufferSize: Int) throws(CurlFailure) {
         try set(CURLOPT_BUFFERSIZE, bufferSize)
     }
@@ -77,7 +79,8 @@ enum RequestHeader {
         return lines
     }
 
-    /// RFC 9110 §8.6: methods that give a body a meaning say `Content-Length: 0` where there is none.
+    /// RFC 9110 §8.6: methods that give a body a meaning say `Content-Length: 0` where there is
+    /// none.
     static func impliedBody(_ method: String) -> AttemptBody? {
         switch method {
         case "POST", "PUT", "PATCH": .bytes([])
@@ -85,8 +88,8 @@ enum RequestHeader {
         }
     }
 
-    /// whether the bytes that libcurl would pass on as they are hold a line break or NUL. Clients' requests were
-    /// checked by `HeaderRules`; this is the last look before the wire.
+    /// whether the bytes that libcurl would pass on as they are hold a line break or NUL.
+    /// Clients' requests were checked by `HeaderRules`; this is the last look before the wire.
     static func isSafe(_ request: AttemptRequest) -> Bool {
         hasNoBreak(request.method)
             && request.headers.fields.allSatisfy { hasNoBreak($0.name) && hasNoBreak($0.value) }

@@ -3,8 +3,8 @@ internal import Engine
 internal import Semantics
 
 extension EasyHandle {
-    /// S-22: the versions of TLS; whom to trust, and what to present. Certificates and host names are verified by
-    /// libcurl, or by the connection's `Handshake`.
+    /// S-22: the versions of TLS; whom to trust, and what to present. Certificates and host names
+    /// are verified by libcurl, or by the connection's `Handshake`.
     func setSecurity(
         _ request: AttemptRequest, _ pool: PoolSettings, trustedCertificates: String?
     ) throws(CurlFailure) {
@@ -19,8 +19,9 @@ extension EasyHandle {
         // A session that is resumed brings no certificate to look at.
         if request.trust != .system { try set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
         if let trustedCertificates { try set(CURLOPT_CAINFO, trustedCertificates) }
-        // Debian's libcurl also looks into a folder of the same certificates. With a folder, a multi handle does not
-        // keep the certificates that it has read, and each connection reads the file again: 19 ms on the loop.
+        // Debian's libcurl also looks into a folder of the same certificates. With a folder, a
+        // multi handle does not keep the certificates that it has read, and each connection reads
+        // the file again: 19 ms on the loop.
         if trustedCertificates != nil || string(CURLINFO_CAINFO) != nil {
             try clear(CURLOPT_CAPATH)
         }

@@ -5,7 +5,8 @@ internal import Syntax
 
 /// Certificates of OpenSSL's as records (RFC 5280).
 ///
-/// Whatever a server sends comes out as printable ASCII of limited length: everything else in its names is escaped.
+/// Whatever a server sends comes out as printable ASCII of limited length: everything else in its
+/// names is escaped.
 enum CertificateReader {
     private static let chainLimit = 16
     private static let pemByteLimit = 64 * 1024
@@ -16,7 +17,8 @@ enum CertificateReader {
 
     // MARK: Chains
 
-    /// What the server has sent, the leaf first: at most 16 certificates, of 64 KiB in PEM together.
+    /// What the server has sent, the leaf first: at most 16 certificates, of 64 KiB in PEM
+    /// together.
     /// - Returns: empty where the leaf alone is more than that.
     static func chain(of verification: OpaquePointer) -> [CertificateRecord] {
         guard let leaf = X509_STORE_CTX_get0_cert(verification) else { return [] }

@@ -2,16 +2,19 @@ internal import COpenSSL
 internal import Loop
 internal import Semantics
 
-/// Everything that is wrong with a certificate chain, where OpenSSL alone would stop at the first thing.
+/// Everything that is wrong with a certificate chain, where OpenSSL alone would stop at the first
+/// thing.
 @LoopActor
 enum ChainVerification {
     /// Hostile chains may have something wrong in each certificate.
     private static let failureLimit = 32
 
-    /// What the verification that is under way has found; there is one at a time, since it is synchronous.
+    /// What the verification that is under way has found; there is one at a time, since it is
+    /// synchronous.
     private static var found: [VerificationFailure] = []
 
-    /// Verifies the chain of a handshake by the certificates and the rules that libcurl has set, and the host's name.
+    /// Verifies the chain of a handshake by the certificates and the rules that libcurl has set,
+    /// and the host's name.
     ///
     /// - Returns: in the order in which they were found, the name last; empty where all is well.
     static func failures(of verification: OpaquePointer, host: String) -> [VerificationFailure] {

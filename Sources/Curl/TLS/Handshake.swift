@@ -5,8 +5,9 @@ internal import Semantics
 
 /// The TLS side of one connection: whom it trusts, what it presents, and what has come up.
 ///
-/// Belongs to the connection's SSL_CTX, so that it is there also when the attempt that made the connection has ended and
-/// others ride on it. Its functions are called by OpenSSL, from inside libcurl.
+/// Belongs to the connection's SSL_CTX, so that it is there also when the attempt that made the
+/// connection has ended and others ride on it. Its functions are called by OpenSSL, from inside
+/// libcurl.
 @LoopActor
 final class Handshake {
     private let host: String
@@ -26,8 +27,8 @@ final class Handshake {
     /// The alert that the server has sent (RFC 8446 §6).
     private(set) var alert: Int?
 
-    /// What is read of the connection in one turn of the loop. libcurl reads frames of HTTP/2 that bring nothing for as long
-    /// as there are some, without a word to anybody.
+    /// What is read of the connection in one turn of the loop. libcurl reads frames of HTTP/2 that
+    /// bring nothing for as long as there are some, without a word to anybody.
     private static let bytesPerTurn = 256 << 10
     private var readInTurn = 0
 
@@ -50,8 +51,8 @@ final class Handshake {
         return isVerified || !known.mustVerify
     }
 
-    /// What is wrong from the client's point of view, where a transfer has failed by the handshake; nil where libcurl's
-    /// own words say it better.
+    /// What is wrong from the client's point of view, where a transfer has failed by the handshake;
+    /// nil where libcurl's own words say it better.
     func error(at url: String) -> TransferError? {
         switch question {
         case .serverTrust:
@@ -69,7 +70,8 @@ final class Handshake {
         }
     }
 
-    /// RFC 8446 §6.2. Alerts about a certificate are about the client's: the server has no other one.
+    /// RFC 8446 §6.2. Alerts about a certificate are about the client's: the server has no other
+    /// one.
     private func alertError(at url: String) -> TransferError? {
         guard let alert else { return nil }
         let aboutCertificate = 42...46
@@ -140,7 +142,8 @@ final class Handshake {
 
     /// SSL_CTX_set_client_cert_cb: whether the handshake goes on without a certificate.
     ///
-    /// In TLS 1.2 a server may ask in a renegotiation, in TLS 1.3 behind the handshake: then the request has been sent.
+    /// In TLS 1.2 a server may ask in a renegotiation, in TLS 1.3 behind the handshake: then the
+    /// request has been sent.
     func goesOnWithoutIdentity(_ connection: OpaquePointer) -> Bool {
         isIdentityWanted = true
         guard identity == .ask else { return true }

@@ -2,11 +2,14 @@ internal import COpenSSL
 internal import Engine
 internal import Loop
 
-/// Every function that OpenSSL calls: each recovers the connection's `Handshake`, enters the loop's isolation, and answers.
+/// Every function that OpenSSL calls: each recovers the connection's `Handshake`, enters the loop's
+/// isolation, and answers.
 ///
-/// OpenSSL is called by libcurl, and libcurl by the loop, so that all of them run on the loop's thread.
+/// OpenSSL is called by libcurl, and libcurl by the loop, so that all of them run on the loop's
+/// thread.
 enum HandshakeCallbacks {
-    /// Has a handshake hear of the connection that is made of this context, which holds it from here on.
+    /// Has a handshake hear of the connection that is made of this context, which holds it from
+    /// here on.
     /// - Returns: false without memory.
     static func install(
         _ handshake: Handshake, in context: OpaquePointer, judgesTrust: Bool
@@ -40,7 +43,8 @@ enum HandshakeCallbacks {
         BIO_set_callback_ex(source, reading)
     }
 
-    /// Called before and after each operation (BIO_set_callback_ex): a result of 0 or less before it is its result.
+    /// Called before and after each operation (BIO_set_callback_ex): a result of 0 or less before
+    /// it is its result.
     private static let reading: BIO_callback_fn_ex = {
         source, operation, _, _, _, _, result, byteCount in
         let result = Int(result)
@@ -65,7 +69,8 @@ enum HandshakeCallbacks {
         }
     }
 
-    /// What the server has chosen of the protocols that were offered (RFC 7301); nil where it has not said.
+    /// What the server has chosen of the protocols that were offered (RFC 7301); nil where it has
+    /// not said.
     static func protocolName(of connection: OpaquePointer) -> String? {
         var name: UnsafePointer<UInt8>?
         var length: CUnsignedInt = 0
@@ -84,7 +89,8 @@ enum HandshakeCallbacks {
     private static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = {
         context, object in
         guard let context, let object else { return 0 }
-        // What is found wrong is told by the verification's result, not by OpenSSL's list of errors.
+        // What is found wrong is told by the verification's result, not by OpenSSL's list of
+        // errors.
         ERR_set_mark()
         defer { ERR_pop_to_mark() }
         let isAccepted = LoopActor.enter(with: (context, object)) { verification, handshake in

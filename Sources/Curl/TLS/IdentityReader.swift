@@ -4,7 +4,8 @@ internal import Semantics
 
 /// What a client presents (S-63), read by the functions that libcurl reads it with.
 ///
-/// A certificate that has expired is fine: that is for the server to say. Sentences hold nothing of key and passphrase.
+/// A certificate that has expired is fine: that is for the server to say. Sentences hold nothing of
+/// key and passphrase.
 enum IdentityReader {
     private static let byteLimit = 256 * 1024
     /// Further certificates of a PKCS #12 file.

@@ -1,13 +1,13 @@
 internal import Loop
 
-/// A limit of bytes per second that transfers share. Limits nest: a task's in its session's in the gateway's, and
-/// what a transfer moves counts against all of them, in whichever direction it goes.
+/// A limit of bytes per second that transfers share. Limits nest: a task's in its session's in the
+/// gateway's, and what a transfer moves counts against all of them, in whichever direction it goes.
 ///
-/// Where a limit does not suffice for all that want more, it is divided max-min fairly between the tasks (more
-/// exactly, between the limits that meters hang on): all get the same, except that what a task cannot use, for its
-/// own limit, its session's or its origin's slowness, is left to the others. So a session gets of the gateway's
-/// limit in proportion to its tasks that wait, and a task with many connections gets no more than one with one;
-/// its connections take turns.
+/// Where a limit does not suffice for all that want more, it is divided max-min fairly between the
+/// tasks (more exactly, between the limits that meters hang on): all get the same, except that what
+/// a task cannot use, for its own limit, its session's or its origin's slowness, is left to the
+/// others. So a session gets of the gateway's limit in proportion to its tasks that wait, and a
+/// task with many connections gets no more than one with one; its connections take turns.
 @LoopActor
 final class Bandwidth {
     /// The limit around this one.
@@ -46,8 +46,9 @@ final class Bandwidth {
 
     /// Bytes per second, nil for no limit; values outside of 1...10^12 are brought inside.
     ///
-    /// A change holds from the next byte on: a lower limit takes back what was allowed and not yet moved, and with
-    /// a higher one or none those that wait go on in the next turn of the loop. A limit starts with a burst of 100 ms.
+    /// A change holds from the next byte on: a lower limit takes back what was allowed and not yet
+    /// moved, and with a higher one or none those that wait go on in the next turn of the loop. A
+    /// limit starts with a burst of 100 ms.
     var limit: Int64? {
         get { bucket?.rate }
         set {

@@ -33,7 +33,8 @@ struct Contest {
     }
 }
 
-/// Who wants something of a limit: a share that no nearer limit concerns, or a nearer limit for those under it.
+/// Who wants something of a limit: a share that no nearer limit concerns, or a nearer limit for
+/// those under it.
 struct Contestant: Comparable {
     /// The share's place in the line; of a limit, the one that it would serve next.
     let share: Int

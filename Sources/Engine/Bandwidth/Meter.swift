@@ -2,13 +2,13 @@ internal import Loop
 
 /// A transfer's door to its limits: what it may move now.
 ///
-/// What it does not move counts for nobody: a transfer that is held up elsewhere keeps an allowance for 20 ms at
-/// most, then it goes to those who wait.
+/// What it does not move counts for nobody: a transfer that is held up elsewhere keeps an allowance
+/// for 20 ms at most, then it goes to those who wait.
 @LoopActor
 final class Meter {
-    /// Called when a `take` has granted less than asked and more may be moved now. Never from inside `take`; it may
-    /// call anything here. How much may be moved tells the next `take`, which may be nothing where a limit was
-    /// changed meanwhile.
+    /// Called when a `take` has granted less than asked and more may be moved now. Never from
+    /// inside `take`; it may call anything here. How much may be moved tells the next `take`, which
+    /// may be nothing where a limit was changed meanwhile.
     var onAllowance: (@LoopActor () -> Void)?
 
     let bandwidth: Bandwidth
@@ -18,7 +18,8 @@ final class Meter {
 
     /// What may be moved without asking again.
     var allowance: Int64 = 0
-    /// Whether it has been granted less than it asked for since its last allowance, which is then 0.
+    /// Whether it has been granted less than it asked for since its last allowance, which is then
+    /// 0.
     var isWaiting = false
     /// Whether it stands in the line.
     var isInLine = false
@@ -30,16 +31,16 @@ final class Meter {
 
     /// How many of `count` bytes may be moved now, and counts them as moved: 0...count.
     ///
-    /// All of them where no limit applies, at the cost of a few loads. Less than `count` means to pause until
-    /// `onAllowance`.
+    /// All of them where no limit applies, at the cost of a few loads. Less than `count` means to
+    /// pause until `onAllowance`.
     func take(_ count: Int) -> Int {
         guard bandwidth.nearestLimit != nil else { return count }
         guard count > 0, !isClosed else { return 0 }
         return Int(takeLimited(Int64(count)))
     }
 
-    /// The transfer is over: waits no longer, and leaves what it has not moved to the others. Nothing is granted
-    /// under a limit afterwards, and nobody is told.
+    /// The transfer is over: waits no longer, and leaves what it has not moved to the others.
+    /// Nothing is granted under a limit afterwards, and nobody is told.
     func close() {
         isClosed = true
         onAllowance = nil

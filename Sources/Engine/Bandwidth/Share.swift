@@ -5,8 +5,9 @@ internal import Loop
 struct Share {
     /// The limit that they hang on.
     let holder: Bandwidth
-    /// For every limit of the holder's chain, the outermost first: how many bytes more the share has got there than
-    /// the one that is served next. Less than 0 for one that another limit has held up; that is served first.
+    /// For every limit of the holder's chain, the outermost first: how many bytes more the share
+    /// has got there than the one that is served next. Less than 0 for one that another limit has
+    /// held up; that is served first.
     private(set) var leads: [Int64]
 
     init(of holder: Bandwidth) {
@@ -22,7 +23,8 @@ struct Share {
     /// The round is over: the one that is served next is again at 0.
     mutating func settle() {
         for node in holder.chain {
-            // Who is behind by more than the coarseness of the rounds could not use it: it is others' by now.
+            // Who is behind by more than the coarseness of the rounds could not use it: it is
+            // others' by now.
             leads[node.depth] =
                 node.bucket == nil
                 ? 0
@@ -30,8 +32,8 @@ struct Share {
         }
     }
 
-    /// Whether it has got more than others who wait under one of its limits. It has to keep its place then: who
-    /// goes and comes again may not come first.
+    /// Whether it has got more than others who wait under one of its limits. It has to keep its
+    /// place then: who goes and comes again may not come first.
     var isAhead: Bool {
         holder.chain.contains {
             $0.bucket != nil && $0.contest.waitingCount > 0 && leads[$0.depth] > 0

@@ -1,7 +1,7 @@
 /// What a rate has let in and nobody has taken yet: plain arithmetic that is told the time.
 ///
-/// It counts millionths of a byte and microseconds: nothing is rounded away, and with `rates` and the bounds below
-/// nothing overflows.
+/// It counts millionths of a byte and microseconds: nothing is rounded away, and with `rates` and
+/// the bounds below nothing overflows.
 struct TokenBucket: Sendable {
     /// The rates that can be kept, in bytes per second.
     static let rates: ClosedRange<Int64> = 1...1_000_000_000_000
@@ -43,7 +43,8 @@ struct TokenBucket: Sendable {
     mutating func fill(until time: Duration, holding depth: Depth) {
         let now = TokenBucket.microseconds(time)
         guard now > filledAt else { return }
-        // Longer rests fill any bucket, and 2 s of the highest rate is within the range of the type.
+        // Longer rests fill any bucket, and 2 s of the highest rate is within the range of the
+        // type.
         let elapsed = min(now - filledAt, 2 * TokenBucket.unit)
         filledAt = now
         level += rate * elapsed
@@ -67,7 +68,8 @@ struct TokenBucket: Sendable {
         level += min(count, room) * TokenBucket.unit
     }
 
-    /// From now on another rate. What is there stays, as far as it is no more than a burst of the new one.
+    /// From now on another rate. What is there stays, as far as it is no more than a burst of the
+    /// new one.
     mutating func change(rate new: Int64, at time: Duration) {
         fill(until: time, holding: .late)
         rate = TokenBucket.keepable(new)

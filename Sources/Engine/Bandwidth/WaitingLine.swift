@@ -2,13 +2,14 @@ internal import Loop
 
 /// Those who wait for an allowance under one tree of limits, and how they get it.
 ///
-/// While anybody waits there is a round every 20 ms. It divides what has come into the buckets since the last one:
-/// who has got the least is served next, in portions that are small where many wait but never so small that waking
-/// somebody is not worth it, so that of a thousand that share a small limit a few go on in every round. What was
-/// given to somebody who did not take it until the next round is taken back first.
+/// While anybody waits there is a round every 20 ms. It divides what has come into the buckets
+/// since the last one: who has got the least is served next, in portions that are small where many
+/// wait but never so small that waking somebody is not worth it, so that of a thousand that share a
+/// small limit a few go on in every round. What was given to somebody who did not take it until the
+/// next round is taken back first.
 ///
-/// A round costs O(n log n) in the number of shares, and nothing is done between rounds. This is start-time fair
-/// queueing (Goyal, Vin and Cheng, 1996) with a virtual time for each limit.
+/// A round costs O(n log n) in the number of shares, and nothing is done between rounds. This is
+/// start-time fair queueing (Goyal, Vin and Cheng, 1996) with a virtual time for each limit.
 @LoopActor
 final class WaitingLine {
     private static let pause = Duration.milliseconds(20)
@@ -130,7 +131,8 @@ final class WaitingLine {
         outer.contest.insert(Contestant(share: share, limit: inner, lead: lead))
     }
 
-    /// Gives a portion to the next of those under a limit that can serve, out of it and the ones around it.
+    /// Gives a portion to the next of those under a limit that can serve, out of it and the ones
+    /// around it.
     private func serveNext(
         of node: Bandwidth, atMost outerPortion: Int64, to served: inout [Meter]
     ) {

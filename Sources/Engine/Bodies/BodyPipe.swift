@@ -14,8 +14,8 @@ public enum BodyRefusal: Error, Equatable, Sendable {
     case gatewayStops
 }
 
-/// A body on its way from the client to the origin (S-39): written as the client sends it, read as the origin takes
-/// it. At most 512 KiB wait in between.
+/// A body on its way from the client to the origin (S-39): written as the client sends it, read as
+/// the origin takes it. At most 512 KiB wait in between.
 ///
 /// The writer calls `write` for each piece and then `finish`, or `abandon`.
 @LoopActor

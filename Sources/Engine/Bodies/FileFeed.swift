@@ -1,8 +1,9 @@
 internal import DequeModule
 internal import Loop
 
-/// A file on its way to the origin: straight from the kernel's memory where it is there, and read ahead by the file
-/// threads where it is not, at most 1 MiB, into blocks that are used again: fresh pages would cost more than the copy.
+/// A file on its way to the origin: straight from the kernel's memory where it is there, and read
+/// ahead by the file threads where it is not, at most 1 MiB, into blocks that are used again: fresh
+/// pages would cost more than the copy.
 @LoopActor
 final class FileFeed {
     private static let blockLength = 256 << 10

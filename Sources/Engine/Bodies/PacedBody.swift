@@ -1,8 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// A request's body as the transport pulls it: from memory, a file or the client, no faster than the limits allow,
-/// and not while the task is suspended.
+/// A request's body as the transport pulls it: from memory, a file or the client, no faster than
+/// the limits allow, and not while the task is suspended.
 @LoopActor
 final class PacedBody: BodySource {
     enum Feed {
@@ -113,8 +113,8 @@ final class PacedBody: BodySource {
         return .wait
     }
 
-    /// There may be more to give: whoever was refused asks again. Not from inside `read`: what wakes may be called
-    /// by a feed that is being read.
+    /// There may be more to give: whoever was refused asks again. Not from inside `read`: what
+    /// wakes may be called by a feed that is being read.
     private func wake() {
         guard hasRefused, !isHeld else { return }
         hasRefused = false

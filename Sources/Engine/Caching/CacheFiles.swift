@@ -2,8 +2,8 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// The files of stored responses: second names of what tasks have fetched, so that nothing is copied, and either may go
-/// first.
+/// The files of stored responses: second names of what tasks have fetched, so that nothing is
+/// copied, and either may go first.
 struct CacheFiles {
     let threads: FileThreads
     let folder: ContentFolder
@@ -28,7 +28,8 @@ struct CacheFiles {
         }
     }
 
-    /// The content of a stored response, open, or read if it is to be whole; nil where it is gone, or is not what it was.
+    /// The content of a stored response, open, or read if it is to be whole; nil where it is gone,
+    /// or is not what it was.
     func content(of entry: CachedEntry, whole: Bool) async -> CachedContent? {
         let (folder, id, length) = (folder, entry.id, entry.response.length)
         do {
@@ -43,7 +44,8 @@ struct CacheFiles {
         }
     }
 
-    /// All bytes of the finished file of a task's content; nil where it cannot be read, which is logged.
+    /// All bytes of the finished file of a task's content; nil where it cannot be read, which is
+    /// logged.
     func read(_ task: TaskID, _ length: Int64) async -> [UInt8]? {
         let folder = folder
         do {

@@ -1,6 +1,7 @@
 internal import Semantics
 
-/// The content of a stored response, held: it can be read to its end though the cache has given it up.
+/// The content of a stored response, held: it can be read to its end though the cache has given it
+/// up.
 enum CachedContent: Sendable {
     case bytes([UInt8])
     case file(ContentFile)

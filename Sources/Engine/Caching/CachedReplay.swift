@@ -1,8 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// A stored response on its way to the one who asked, told as an attempt on the wire is: so that all that may happen to a
-/// response, decisions, pauses, another observer, happens to this one too.
+/// A stored response on its way to the one who asked, told as an attempt on the wire is: so that
+/// all that may happen to a response, decisions, pauses, another observer, happens to this one too.
 @LoopActor
 final class CachedReplay: Attempt {
     private static let pieceLength = 64 << 10

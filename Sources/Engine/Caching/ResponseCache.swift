@@ -3,11 +3,13 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// The stored responses of one session (S-24, RFC 9111): what may be done with them is for Semantics to say.
+/// The stored responses of one session (S-24, RFC 9111): what may be done with them is for
+/// Semantics to say.
 ///
-/// Two tiers. Memory has what is small, with its content. The disk has what a start finds again: rows of the store with
-/// small contents in them, and files for larger ones; of these, memory has no more than a compact index, which is read when
-/// the session first asks for anything. Of an ephemeral session there is the first tier alone (S-2).
+/// Two tiers. Memory has what is small, with its content. The disk has what a start finds again:
+/// rows of the store with small contents in them, and files for larger ones; of these, memory has
+/// no more than a compact index, which is read when the session first asks for anything. Of an
+/// ephemeral session there is the first tier alone (S-2).
 @LoopActor
 final class ResponseCache {
     /// What the disk tier knows of each response without reading it.
@@ -40,7 +42,8 @@ final class ResponseCache {
     /// Responses that were used since the store heard of them last.
     private var uses: Set<CacheEntryID> = []
     private var invalidations = Invalidations()
-    /// Stored responses that are being validated while their stale contents are in use already (RFC 5861 §3).
+    /// Stored responses that are being validated while their stale contents are in use already (RFC
+    /// 5861 §3).
     var revalidations: [CacheEntryID: Revalidation] = [:]
     private var files: CacheFiles { parts.files }
     private let log = Log("engine.cache")
@@ -102,7 +105,8 @@ final class ResponseCache {
             + memory.ids(under: key).compactMap { memory[$0] }
     }
 
-    /// Does what asks the disk, behind what came before: any number may wait, and they go on in their order (S-43).
+    /// Does what asks the disk, behind what came before: any number may wait, and they go on in
+    /// their order (S-43).
     func lineUp(_ lookUp: @escaping @LoopActor () async -> Void) {
         line.append(lookUp)
         guard !isServingLine else { return }
@@ -127,7 +131,8 @@ final class ResponseCache {
         disk[id.rawValue] != nil || memory[id.rawValue] != nil
     }
 
-    /// What is stored for a key now, as far as it can be known at once: what was found before may be gone, or changed.
+    /// What is stored for a key now, as far as it can be known at once: what was found before may
+    /// be gone, or changed.
     func candidates(for key: CacheKey, foundBefore found: [CacheCandidate]) -> [CacheCandidate] {
         if let now = candidatesAtHand(for: key) { return now }
         return found.compactMap { candidate in
@@ -166,7 +171,8 @@ final class ResponseCache {
 
     // MARK: Changing
 
-    /// Something is asked of an origin: what comes may be stored if nothing has made it out of date by then.
+    /// Something is asked of an origin: what comes may be stored if nothing has made it out of date
+    /// by then.
     func beginFetch() -> Int64 { invalidations.now() }
 
     /// Whether what is under a key, or the whole cache, was invalidated after a fetch began.
@@ -206,8 +212,8 @@ final class ResponseCache {
         for key in update.invalidated { invalidate(key) }
     }
 
-    /// Stores a response whose content is whole, in place of what answered its request before; one that is too large, or
-    /// that something has made out of date, is not stored.
+    /// Stores a response whose content is whole, in place of what answered its request before; one
+    /// that is too large, or that something has made out of date, is not stored.
     ///
     /// - Returns: whether it is stored.
     @discardableResult
@@ -280,7 +286,8 @@ final class ResponseCache {
     func invalidate(_ key: CacheKey) {
         invalidations.note(key)
         let fingerprint = fingerprint(of: key)
-        // Of what is not in memory only the fingerprint is known: another key's of the same one goes with it.
+        // Of what is not in memory only the fingerprint is known: another key's of the same one
+        // goes with it.
         let ids = disk.ids(under: fingerprint) + memory.ids(under: key)
         for id in Set(ids) where memory[id].map({ $0.entry.response.key == key }) ?? true {
             forget(CacheEntryID(rawValue: id))
@@ -308,7 +315,8 @@ final class ResponseCache {
         uses = []
     }
 
-    /// Bytes in memory, bytes on disk, and how many responses there are in all; of the disk, what the store has.
+    /// Bytes in memory, bytes on disk, and how many responses there are in all; of the disk, what
+    /// the store has.
     func usage() async -> CacheUsage {
         await open()
         let onlyInMemory = memory.all.count { disk[$0.id] == nil }

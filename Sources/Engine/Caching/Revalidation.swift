@@ -2,12 +2,13 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// A stored response is validated while its stale content is in use already (RFC 5861 §3): the gateway's own request, for
-/// the next time. Nobody hears of it; what goes wrong leaves the cache as it was.
+/// A stored response is validated while its stale content is in use already (RFC 5861 §3): the
+/// gateway's own request, for the next time. Nobody hears of it; what goes wrong leaves the cache
+/// as it was.
 @LoopActor
 final class Revalidation {
-    /// A new content longer than this is not taken: the next task that wants it fetches it. So little is not held up by
-    /// any limit either.
+    /// A new content longer than this is not taken: the next task that wants it fetches it. So
+    /// little is not held up by any limit either.
     private static let contentLimit = ContentSpool.storeLimit
 
     private let entry: CacheEntryID

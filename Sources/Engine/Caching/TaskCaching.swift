@@ -20,7 +20,8 @@ final class TaskCaching {
     var fetch: Int64
     /// What was found for the request.
     var candidates: [CacheCandidate] = []
-    /// The request on its way to the origin; nil before that is decided, and for an answer of the cache's.
+    /// The request on its way to the origin; nil before that is decided, and for an answer of the
+    /// cache's.
     var forwarding: Forwarding?
     /// The content of what the forwarding is about, held until the answer.
     var held: CachedContent?

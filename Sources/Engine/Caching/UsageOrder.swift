@@ -1,5 +1,5 @@
-/// Things with sizes, in the order in which they were used last. Every operation takes the same time, however many there
-/// are; a thing costs some 60 bytes beside itself.
+/// Things with sizes, in the order in which they were used last. Every operation takes the same
+/// time, however many there are; a thing costs some 60 bytes beside itself.
 struct UsageOrder<Thing> {
     private struct Slot {
         var id: Int64

@@ -1,8 +1,9 @@
 internal import Diagnostics
 internal import Loop
 
-/// Blocks on their way to one file, in the order of sending. A block for which the disk has no room, or the process no
-/// descriptor, waits in the line of all files until there is some.
+/// Blocks on their way to one file, in the order of sending. A block for which the disk has no
+/// room, or the process no descriptor, waits in the line of all files until there is some (R-5,
+///
 @LoopActor
 final class BlockQueue {
     /// More blocks than this are not on their way, but for one of each writer.

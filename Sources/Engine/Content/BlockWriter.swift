@@ -1,7 +1,7 @@
 internal import Loop
 
-/// Bytes that follow each other in a file, gathered into blocks: small ones while they come slowly, large ones when
-/// they come fast.
+/// Bytes that follow each other in a file, gathered into blocks: small ones while they come slowly,
+/// large ones when they come fast.
 @LoopActor
 final class BlockWriter {
     private static let smallestBlock = 64 << 10
@@ -22,8 +22,9 @@ final class BlockWriter {
     /// Up to here the file has, or will have, what is in the block too.
     private var copiedTo: Int64 = 0
 
-    /// A writer whose first byte goes to `offset`. What the file has in front of it, back to the last multiple of
-    /// `FileBlock.alignment`, is in `head`: it is written again with the first block.
+    /// A writer whose first byte goes to `offset`. What the file has in front of it, back to the
+    /// last multiple of `FileBlock.alignment`, is in `head`: it is written again with the first
+    /// block.
     init(at offset: Int64, after head: [UInt8] = [], to queue: BlockQueue, clock: any Clock) {
         precondition(
             (offset - Int64(head.count)).isMultiple(of: Int64(FileBlock.alignment)),
@@ -56,7 +57,8 @@ final class BlockWriter {
         }
     }
 
-    /// Sends what has been gathered on its way. Where that is no whole number of alignments, nothing may follow.
+    /// Sends what has been gathered on its way. Where that is no whole number of alignments,
+    /// nothing may follow.
     func flush() {
         guard let (block, offset, begun) = block else { return }
         self.block = nil
@@ -68,7 +70,8 @@ final class BlockWriter {
         queue.send(block, at: offset)
     }
 
-    /// Sends a copy of what has been gathered on its way, and goes on gathering: the whole block follows when it is full.
+    /// Sends a copy of what has been gathered on its way, and goes on gathering: the whole block
+    /// follows when it is full.
     func sendCopy() {
         guard let (block, offset, _) = block, copiedTo < self.offset else { return }
         let copy = FileBlock(capacity: block.capacity)

@@ -5,8 +5,9 @@ internal import Synchronization
 
 /// A content on disk, growing or whole. Every call blocks and belongs on a file thread.
 ///
-/// Writes and `finish` come from one lane, in order; reads may come from any thread beside them, through a
-/// descriptor of their own, because one that is open for O_DIRECT only reads into aligned memory.
+/// Writes and `finish` come from one lane, in order; reads may come from any thread beside them,
+/// through a descriptor of their own, because one that is open for O_DIRECT only reads into aligned
+/// memory.
 final class ContentFile: Sendable {
     /// Where the bytes go.
     enum Place: Sendable {
@@ -66,13 +67,14 @@ final class ContentFile: Sendable {
 
     // MARK: Writing, on the file's lane
 
-    /// Takes the block's bytes into the digest; once for each block, in order, before it is written.
+    /// Takes the block's bytes into the digest; once for each block, in order, before it is
+    /// written.
     func digest(_ block: FileBlock) {
         state.withLock { state in block.withBytes { state.digest?.update($0) } }
     }
 
-    /// Takes the digest of all bytes of the file, in place of block by block: for a file that was not written in
-    /// order. Costs the reading of the file.
+    /// Takes the digest of all bytes of the file, in place of block by block: for a file that was
+    /// not written in order. Costs the reading of the file.
     func digestWhole(length: Int64, by digest: any RunningDigest) throws {
         var digest = digest
         var offset: Int64 = 0
@@ -85,8 +87,8 @@ final class ContentFile: Sendable {
         state.withLock { [digest] in $0.digest = digest }
     }
 
-    /// Writes a block at its place, which is a multiple of `FileBlock.alignment`. Up to the next multiple, what lies
-    /// behind a block that is not full is lost.
+    /// Writes a block at its place, which is a multiple of `FileBlock.alignment`. Up to the next
+    /// multiple, what lies behind a block that is not full is lost.
     func write(_ block: FileBlock, at offset: Int64) throws {
         if let unnamed { return try unnamed.write(block, at: offset) }
         let (descriptor, isDirect) = try openForWriting()
@@ -104,8 +106,9 @@ final class ContentFile: Sendable {
         guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
     }
 
-    /// Writes to a task's growing file behind what it has for good, and syncs that: an error where there is no room. Nil
-    /// stands for a file that begins anew. What was there is lost; a file that is gone needs no room.
+    /// Writes to a task's growing file behind what it has for good, and syncs that: an error where
+    /// there is no room. Nil stands for a file that begins anew. What was there is lost; a file
+    /// that is gone needs no room.
     static func takeRoom(behind end: Int64?, in folder: ContentFolder, for task: TaskID) throws {
         let isThere = access(folder.partPath(of: task), F_OK) == 0
         guard end == nil || isThere else { return }
@@ -127,8 +130,8 @@ final class ContentFile: Sendable {
         }
     }
 
-    /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an error. One of
-    /// missing descriptors leaves all as it was, and may be tried again.
+    /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an
+    /// error. One of missing descriptors leaves all as it was, and may be tried again.
     /// - Returns: the digest, if one was asked for.
     func finish(length: Int64) throws -> [UInt8]? {
         guard case .named(let folder, let id) = place else {
@@ -190,7 +193,8 @@ final class ContentFile: Sendable {
         try state.withLock { state in
             if state.reading < 0 {
                 if state.writing < 0 { try ContentFile.open(place, into: &state) }
-                // The same open file by another door: no name is needed, and O_DIRECT does not apply.
+                // The same open file by another door: no name is needed, and O_DIRECT does not
+                // apply.
                 state.reading = Glibc.open("/proc/self/fd/\(state.writing)", O_RDONLY | O_CLOEXEC)
                 guard state.reading >= 0 else { throw FileError("open", code: errno) }
             }
@@ -207,7 +211,8 @@ final class ContentFile: Sendable {
         guard state.writing >= 0 else { throw FileError("open", code: errno) }
     }
 
-    /// Past the page cache where the file system can: it is dear for bytes that are read much later.
+    /// Past the page cache where the file system can: it is dear for bytes that are read much
+    /// later.
     static func open(_ path: String, _ flags: CInt, _ isDirect: inout Bool) -> CInt {
         let direct = Glibc.open(path, flags | directFlag, 0o600)
         isDirect = direct >= 0

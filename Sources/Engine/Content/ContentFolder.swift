@@ -2,8 +2,9 @@ internal import Glibc
 internal import Loop
 public import Semantics
 
-/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part` behind it while they
-/// grow, and `.kept` for the part of a download that resume data speaks of (S-34).
+/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part`
+/// behind it while they grow, and `.kept` for the part of a download that resume data speaks of
+/// (S-34).
 ///
 /// Every call but those for paths blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
@@ -82,7 +83,8 @@ public struct ContentFolder: Sendable {
 
     func keptPath(of id: any Identifier) -> String { path(of: id, .kept) }
 
-    /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data speaks of stays.
+    /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data
+    /// speaks of stays.
     func remove(_ id: any Identifier) throws {
         try remove(id, .whole)
         try remove(id, .part)
@@ -96,8 +98,8 @@ public struct ContentFolder: Sendable {
         }
     }
 
-    /// Keeps the part of a download that has ended for another one that will go on with it. The file's time of
-    /// modification tells since when.
+    /// Keeps the part of a download that has ended for another one that will go on with it. The
+    /// file's time of modification tells since when.
     /// - Returns: false where there is none.
     func keep(_ task: TaskID, since instant: KeptTime) throws -> Bool {
         let (seconds, rest) = instant.milliseconds.quotientAndRemainder(dividingBy: 1000)
@@ -133,7 +135,8 @@ public struct ContentFolder: Sendable {
         }
     }
 
-    /// The content of a stored response; nil where it is gone, or has not the length that it should have.
+    /// The content of a stored response; nil where it is gone, or has not the length that it should
+    /// have.
     func open(_ response: CacheEntryID, length: Int64) throws -> ContentFile? {
         var status = stat()
         guard stat(path(of: response), &status) == 0 else {

@@ -3,9 +3,9 @@ internal import Semantics
 
 /// A body on its way in: in memory while it is small, then in a file that the file threads write.
 ///
-/// Bytes come in order, or in ranges side by side, each by a writer of its own. The loop never waits for the disk.
-/// What the disk has not taken yet is bounded: past that the spool takes nothing, and its task pauses the transfer.
-/// A full disk pauses it too.
+/// Bytes come in order, or in ranges side by side, each by a writer of its own. The loop never
+/// waits for the disk. What the disk has not taken yet is bounded: past that the spool takes
+/// nothing, and its task pauses the transfer. A full disk pauses it too.
 @LoopActor
 final class ContentSpool {
     /// Up to here a content is kept in the store, beside its task (one commit, no file).
@@ -44,7 +44,8 @@ final class ContentSpool {
 
     /// A spool without bytes; `digest` is taken of the bytes as they come, and told by `finish`.
     ///
-    /// One that takes the place of another of the same name has that one's `lane`, behind what is still written there.
+    /// One that takes the place of another of the same name has that one's `lane`, behind what is
+    /// still written there.
     init(
         at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
         room: DiskRoom, clock: any Clock, lane: Int? = nil
@@ -59,7 +60,8 @@ final class ContentSpool {
         hearQueue()
     }
 
-    /// A spool that goes on with a file that has `length` bytes from the first on, and possibly ranges behind them.
+    /// A spool that goes on with a file that has `length` bytes from the first on, and possibly
+    /// ranges behind them.
     ///
     /// `digest` is taken at the end, of the whole file.
     init(
@@ -124,7 +126,8 @@ final class ContentSpool {
         memory = []
     }
 
-    /// After `settle()`, or in a spool that goes on with a file: what is appended follows its `length` bytes.
+    /// After `settle()`, or in a spool that goes on with a file: what is appended follows its
+    /// `length` bytes.
     /// - Throws: `FileError`.
     func goOn() async throws {
         guard isOnDisk else { return }
@@ -141,8 +144,8 @@ final class ContentSpool {
 
     // MARK: Writing in ranges
 
-    /// A writer of bytes from `offset` on, which must be a multiple of `FileBlock.alignment`, or the offset that
-    /// `head` was read for.
+    /// A writer of bytes from `offset` on, which must be a multiple of `FileBlock.alignment`, or
+    /// the offset that `head` was read for.
     ///
     /// The digest is then taken at the end, of the whole file.
     func makeWriter(at offset: Int64, after head: [UInt8] = []) -> BlockWriter {
@@ -218,7 +221,8 @@ final class ContentSpool {
         try await files.runOpening(on: lane) { try file.sync() }
     }
 
-    /// Returns when all that had come is on disk for good, or the disk has failed; more may come (S-13).
+    /// Returns when all that had come is on disk for good, or the disk has failed; more may come
+    /// (S-13).
     /// - Throws: `FileError`.
     func flush() async throws {
         moveToDisk()
@@ -249,8 +253,8 @@ final class ContentSpool {
 
     // MARK: The end
 
-    /// The content and its digest, if it is small enough for the store: no file has been made, and nothing is waited
-    /// for.
+    /// The content and its digest, if it is small enough for the store: no file has been made, and
+    /// nothing is waited for.
     func finishInMemory() -> (bytes: [UInt8], digest: [UInt8]?)? {
         guard !isOnDisk else { return nil }
         guard var running = digest else { return (memory, nil) }
@@ -260,7 +264,8 @@ final class ContentSpool {
 
     /// Puts what has come into its place, durable.
     ///
-    /// - Parameter waitsForRoom: whether a full disk is waited for; else it is an error like any other.
+    /// - Parameter waitsForRoom: whether a full disk is waited for; else it is an error like any
+    ///   other.
     /// - Returns: the bytes if the content is small enough for the store, else nil; and the digest.
     /// - Throws: `FileError`.
     func finish(

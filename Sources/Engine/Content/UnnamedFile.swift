@@ -2,11 +2,11 @@ internal import Glibc
 internal import Loop
 internal import Synchronization
 
-/// What ephemeral sessions have on the disk: all their contents in one file, which has no name and is gone with the
-/// process (S-2). So any number of contents costs two descriptors.
+/// What ephemeral sessions have on the disk: all their contents in one file, which has no name and
+/// is gone with the process (S-2). So any number of contents costs two descriptors.
 ///
-/// Each content takes chunks of it. The file is sparse: of a chunk, the disk has what was written, and what is given
-/// back it has no more.
+/// Each content takes chunks of it. The file is sparse: of a chunk, the disk has what was written,
+/// and what is given back it has no more.
 final class UnnamedFile: Sendable {
     /// Bytes of a chunk; a multiple of `FileBlock.alignment`.
     static let chunkLength: Int64 = 1 << 20
@@ -88,7 +88,8 @@ final class UnnamedFile: Sendable {
         files.submit { [self] in
             let doors = state.withLock(\.doors)
             for start in chunks {
-                // Where the file system cannot do it, the next one to have the chunk writes over it.
+                // Where the file system cannot do it, the next one to have the chunk writes over
+                // it.
                 _ = SparseFile.punch(
                     doors.writing, from: start, count: UnnamedFile.chunkLength)
             }
@@ -97,7 +98,8 @@ final class UnnamedFile: Sendable {
     }
 }
 
-/// One content in the file that all ephemeral sessions share. Every call blocks but `readFromMemory`.
+/// One content in the file that all ephemeral sessions share. Every call blocks but
+/// `readFromMemory`.
 final class UnnamedContent: Sendable {
     private struct State {
         /// Where in the file each of the content's chunks begins; nil where nothing was written.
@@ -160,7 +162,8 @@ final class UnnamedContent: Sendable {
         return filled
     }
 
-    /// As `read`, from memory alone; nil where the disk would have to be asked, and over the end of a chunk.
+    /// As `read`, from memory alone; nil where the disk would have to be asked, and over the end of
+    /// a chunk.
     func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
         guard let (place, count) = locate(offset, upTo: buffer.count) else { return 0 }
         let rest = state.withLock { $0.length } - offset
@@ -183,7 +186,8 @@ final class UnnamedContent: Sendable {
         return (chunk + start, Int(UnnamedFile.chunkLength - start))
     }
 
-    /// Where in the file a byte is, and how many follow it there, at most `count`; nil behind the end.
+    /// Where in the file a byte is, and how many follow it there, at most `count`; nil behind the
+    /// end.
     private func locate(_ offset: Int64, upTo count: Int) -> (place: Int64, count: Int)? {
         let (index, start) = offset.quotientAndRemainder(dividingBy: UnnamedFile.chunkLength)
         return state.withLock { state in

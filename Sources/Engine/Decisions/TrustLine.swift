@@ -1,7 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// Questions about server certificates: one at a time for each host, port and leaf, however many tasks go there (S-75).
+/// Questions about server certificates: one at a time for each host, port and leaf, however many
+/// tasks go there (S-75).
 @LoopActor
 final class TrustLine {
     private struct Subject: Hashable {

@@ -76,7 +76,8 @@ public final class EventHub {
 
     // MARK: Publishing
 
-    /// Numbers an event, journals it, and shows it once it is durable. It has happened now, where no instant is given.
+    /// Numbers an event, journals it, and shows it once it is durable. It has happened now, where
+    /// no instant is given.
     func publish(
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
     ) {

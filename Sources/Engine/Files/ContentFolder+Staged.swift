@@ -6,8 +6,8 @@ internal import Semantics
 extension ContentFolder {
     /// Whether the disk has what the record of a file promises.
     ///
-    /// A crash between the last rename of an upload and its commit leaves a whole file with the record of a part:
-    /// that is made a part again, and goes on where the record says.
+    /// A crash between the last rename of an upload and its commit leaves a whole file with the
+    /// record of a part: that is made a part again, and goes on where the record says.
     func holds(_ file: StagedFile) throws -> Bool {
         if file.isComplete { return try length(of: file.id, .whole) == file.length }
         if file.length == 0 { return true }

@@ -86,8 +86,8 @@ public struct ByteFeed {
 public struct UploadInterruption: Error {
     /// What went wrong: a `GatewayError`, or what the feed has thrown.
     public let cause: any Error
-    /// The file with the bytes that are there for good, from where the upload can go on; nil where there is none, or
-    /// none any more.
+    /// The file with the bytes that are there for good, from where the upload can go on; nil where
+    /// there is none, or none any more.
     public let file: StagedFile?
 }
 
@@ -95,13 +95,14 @@ public struct UploadInterruption: Error {
 public struct StagedFileAccess: Sendable {
     /// The file, which does not change any more.
     public let file: StagedFile
-    /// Opens a reader of the bytes in a range, which must lie within the file's length, or of all for nil; call it
-    /// once. Throws `noSuchFile` where the file has gone meanwhile.
+    /// Opens a reader of the bytes in a range, which must lie within the file's length, or of all
+    /// for nil; call it once. Throws `noSuchFile` where the file has gone meanwhile.
     public let open: @LoopActor (Range<Int64>?) async throws(GatewayError) -> ContentStream
 }
 
 extension StagedFile {
-    /// The length of the whole, as it was told before, and is by a request; nil where nobody has told it.
+    /// The length of the whole, as it was told before, and is by a request; nil where nobody has
+    /// told it.
     func announced(also order: FileAppend) throws(GatewayError) -> Int64? {
         let total = try order.total()
         guard let announcedLength else { return total }

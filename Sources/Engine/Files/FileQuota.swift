@@ -1,6 +1,7 @@
 internal import Semantics
 
-/// What staged files take of their tenants' shares of the disk: bytes that are there, or have been announced.
+/// What staged files take of their tenants' shares of the disk: bytes that are there, or have been
+/// announced.
 struct FileQuota {
     private struct Total {
         var bytes: Int64 = 0

@@ -4,14 +4,16 @@ internal import Semantics
 
 /// The bytes of one request on their way into a staged file. A file has at most one at a time.
 ///
-/// While bytes come, what the disk has taken becomes durable once a second: first the bytes, then their number. So a
-/// crash costs a second of an upload, and no offset that a client has heard of is ever taken back.
+/// While bytes come, what the disk has taken becomes durable once a second: first the bytes, then
+/// their number. So a crash costs a second of an upload, and no offset that a client has heard of
+/// is ever taken back.
 @LoopActor
 final class FileUpload {
     private enum Disk {
         case sound
-        /// What was written since the last checkpoint is lost: a sync that failed is not tried again. But of a
-        /// disk that had no room for a block, `taken` bytes from the first on are there once they are synced.
+        /// What was written since the last checkpoint is lost: a sync that failed is not tried
+        /// again. But of a disk that had no room for a block, `taken` bytes from the
+        /// first on are there once they are synced.
         case failed(taken: Int64?)
     }
 
@@ -135,8 +137,8 @@ final class FileUpload {
 
     // MARK: What is there for good
 
-    /// Makes durable what the disk has. Of a client so slow that no block has become full, what is in memory is
-    /// written.
+    /// Makes durable what the disk has. Of a client so slow that no block has become full, what is
+    /// in memory is written.
     private func checkpoint() async {
         do {
             let written = spool.writtenLength
@@ -170,7 +172,8 @@ final class FileUpload {
         }
     }
 
-    /// The disk has failed. Where it had no room for a block, `taken` says what it has taken before.
+    /// The disk has failed. Where it had no room for a block, `taken` says what it has taken
+    /// before.
     private func diskFailed(_ error: any Error, taken: Int64? = nil) {
         let error = error as? FileError ?? FileError("upload", code: 0)
         let isOfSync = error.operation == "fdatasync"
@@ -186,9 +189,11 @@ final class FileUpload {
 
     // MARK: The end
 
-    /// Takes nothing more; returns when what has come is there for good, or what the disk has taken of it.
+    /// Takes nothing more; returns when what has come is there for good, or what the disk has taken
+    /// of it.
     ///
-    /// - Parameter reason: what the request that brings the bytes is told, where another one ends it.
+    /// - Parameter reason: what the request that brings the bytes is told, where another one ends
+    ///   it.
     func end(_ reason: GatewayError? = nil) async {
         if let reason, !isEnding { refuse(reason) }
         await wrapUp { [self] in
@@ -249,7 +254,8 @@ final class FileUpload {
         leave()
     }
 
-    /// Keeps of what has come what a failed disk has of it. Nothing is written to the file afterwards.
+    /// Keeps of what has come what a failed disk has of it. Nothing is written to the file
+    /// afterwards.
     private func salvage() async {
         guard case .failed(let taken) = disk else { return }
         let (folder, id, content) = (gateway.parts.folder, file.id, spool.file)

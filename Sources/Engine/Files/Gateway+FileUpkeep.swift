@@ -6,7 +6,8 @@ internal import Semantics
 extension Gateway {
     /// Gives the store a file's newest form; memory has it afterwards, too.
     ///
-    /// - Returns: false as soon as the store has no room. It gets the record when there is some.
+    /// - Returns: false as soon as the store has no room. It gets the record when there is
+    ///   some.
     func save(_ file: StagedFile) async -> Bool {
         durable.save(file)
         let generation = durable.generation

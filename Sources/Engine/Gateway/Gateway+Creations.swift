@@ -19,14 +19,16 @@ public struct CreationRequest: Sendable {
 public enum Creation<Created> {
     /// It has been done just now.
     case new(Created)
-    /// An earlier request with the same key has done it. The numbers of what was created then, in the order of the
-    /// request, and 0 for an element that was refused; some of it may have been forgotten since.
+    /// An earlier request with the same key has done it. The numbers of what was created then, in
+    /// the order of the request, and 0 for an element that was refused; some of it may have been
+    /// forgotten since.
     case earlier([Int64])
 }
 
 /// Writes down what a key has created, in the transaction that creates it.
 ///
-/// Given by `Gateway.createOnce` to what creates. Whoever creates without recording leaves the key free.
+/// Given by `Gateway.createOnce` to what creates. Whoever creates without recording leaves the key
+/// free.
 @LoopActor
 public final class CreationTicket {
     /// Of an array, which elements are created; nil where all are.
@@ -42,8 +44,8 @@ public final class CreationTicket {
         self.at = at
     }
 
-    /// Keeps the key with what was created: to be called in the turn of the loop in which the journal got that, so that
-    /// both are in one transaction.
+    /// Keeps the key with what was created: to be called in the turn of the loop in which the
+    /// journal got that, so that both are in one transaction.
     ///
     /// - Parameters:
     ///   - created: the numbers of what was created, in the order of the request.
@@ -72,15 +74,17 @@ extension Gateway {
 
     /// Creates, unless a request with the same key has done it in the last 24 hours.
     ///
-    /// Of several requests with one key at the same time one creates, and the others wait for it. What was refused
-    /// leaves the key free.
+    /// Of several requests with one key at the same time one creates, and the others wait for it.
+    /// What was refused leaves the key free.
     ///
     /// - Parameters:
     ///   - request: the key and what it stands for; nil creates without a key.
     ///   - tenant: whose key it is.
-    ///   - create: creates, hands the ticket to what does, and waits for nothing else: others may be waiting.
+    ///   - create: creates, hands the ticket to what does, and waits for nothing else: others may
+    ///     be waiting.
     /// - Returns: what `create` has made, or what an earlier request has.
-    /// - Throws: `GatewayError.keyReused` where the key stands for another request; what `create` throws.
+    /// - Throws: `GatewayError.keyReused` where the key stands for another request; what `create`
+    ///   throws.
     public func createOnce<Created>(
         _ request: CreationRequest?, of tenant: TenantID,
         _ create: @LoopActor (CreationTicket?) async throws -> Created

@@ -43,8 +43,8 @@ extension Gateway {
     ///   - id: the decision.
     ///   - tenant: whose it is.
     ///   - answer: one to its kind.
-    /// - Throws: `decisionAnswered`, `decisionOver` (S-74), `answerNotPossible`, `credentialNotUsable`,
-    ///   `noSuchDecision`.
+    /// - Throws: `decisionAnswered`, `decisionOver` (S-74), `answerNotPossible`,
+    ///   `credentialNotUsable`, `noSuchDecision`.
     public func answer(
         _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
     ) async throws(GatewayError) {
@@ -83,7 +83,8 @@ extension Gateway {
         }
     }
 
-    /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with the whole time (S-56).
+    /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with
+    /// the whole time (S-56).
     func recall(_ decisions: [DecisionRecord]) async {
         for decision in decisions {
             guard let session = sessions[decision.session] else { continue }

@@ -5,8 +5,8 @@ public import Semantics
 public enum EventStart: Equatable, Sendable {
     /// After this position; everything newer can be replayed.
     case after(Int64)
-    /// The position is older than what is kept, or was never given: the reader is told, and starts at the
-    /// newest position.
+    /// The position is older than what is kept, or was never given: the reader is told, and starts
+    /// at the newest position.
     case reset(newest: Int64, expired: Bool)
 }
 
@@ -84,7 +84,8 @@ extension Gateway {
         }
     }
 
-    /// From where on each store has its part of the stream whole; one that never had any is not among them.
+    /// From where on each store has its part of the stream whole; one that never had any is not
+    /// among them.
     private func oldestPositions(
         of stream: EventStreamKey
     ) async throws(GatewayError) -> [Int64] {

@@ -4,8 +4,8 @@ public import Semantics
 
 /// Staged files: what clients send ahead of the tasks that upload it.
 extension Gateway {
-    /// Creates a file without a byte, to be appended to; durable when it returns. The ticket keeps the key of the
-    /// request that asks for it.
+    /// Creates a file without a byte, to be appended to; durable when it returns. The ticket keeps
+    /// the key of the request that asks for it.
     public func createFile(
         _ spec: StagedFileSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> StagedFile {
@@ -22,7 +22,8 @@ extension Gateway {
         return file
     }
 
-    /// Appends the bytes of a request. An earlier request that still does is ended: its client has given it up.
+    /// Appends the bytes of a request. An earlier request that still does is ended: its client has
+    /// given it up.
     ///
     /// - Parameters:
     ///   - order: what the request does.
@@ -30,9 +31,9 @@ extension Gateway {
     ///   - tenant: whose it is.
     ///   - feed: the bytes. What came before it throws is kept.
     /// - Returns: the file, durable with all bytes of the request.
-    /// - Throws: the cause is what the feed has thrown, or `noSuchFile`, `uploadCompleted`, `wrongOffset`,
-    ///   `inconsistentLength`, `digestMismatch` (the file is gone, if it was all there), `fileTooLarge`,
-    ///   `quotaExceeded`, `diskFull`, `uploadSuperseded`.
+    /// - Throws: the cause is what the feed has thrown, or `noSuchFile`, `uploadCompleted`,
+    ///   `wrongOffset`, `inconsistentLength`, `digestMismatch` (the file is gone, if it was all
+    ///   there), `fileTooLarge`, `quotaExceeded`, `diskFull`, `uploadSuperseded`.
     public func append(
         _ order: FileAppend, to id: FileID, of tenant: TenantID, from feed: ByteFeed
     ) async throws(UploadInterruption) -> StagedFile {
@@ -54,8 +55,8 @@ extension Gateway {
         try known(id, tenant)
     }
 
-    /// A file as it is now, its length being the offset that an append is accepted at. An earlier request that still
-    /// appends is ended.
+    /// A file as it is now, its length being the offset that an append is accepted at. An earlier
+    /// request that still appends is ended.
     public func file(_ id: FileID, of tenant: TenantID) async throws(GatewayError) -> StagedFile {
         _ = try known(id, tenant)
         await endUpload(of: id)
@@ -97,8 +98,8 @@ extension Gateway {
         }
     }
 
-    /// Removes a file, complete or not, or damaged, for good when it returns. A task that has begun to
-    /// send it goes on.
+    /// Removes a file, complete or not, or damaged, for good when it returns. A task that has begun
+    /// to send it goes on.
     ///
     /// - Throws: `noSuchFile`; `diskFull` where there is no room to note it.
     public func deleteFile(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
@@ -110,7 +111,8 @@ extension Gateway {
     /// The most bytes that a file may have.
     public var fileSizeLimit: Int64 { limits.stagedBytes }
 
-    /// What the wall clock will show when a file is forgotten, unless the file is used or the clock is set before.
+    /// What the wall clock will show when a file is forgotten, unless the file is used or the clock
+    /// is set before.
     public func expiry(of file: StagedFile) -> Timestamp { keptClock.wall(at: end(of: file)) }
 
     /// How long a file is still kept, unless it is used before.
@@ -188,8 +190,8 @@ extension Gateway {
         }
     }
 
-    /// Ends what an earlier request does to a file (draft-ietf-httpbis-resumable-upload, Concurrency). Afterwards only
-    /// an upload is left that waits for room in the store.
+    /// Ends what an earlier request does to a file (draft-ietf-httpbis-resumable-upload,
+    /// Concurrency). Afterwards only an upload is left that waits for room in the store.
     private func endUpload(of id: FileID) async {
         while let upload = fileUploads[id], !upload.isParked { await upload.end(.uploadSuperseded) }
     }

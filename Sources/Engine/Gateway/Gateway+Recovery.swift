@@ -24,7 +24,8 @@ extension Gateway {
         await recall(recalledDecisions)
         recalledDecisions = []
         var ending: [TaskRunner] = []
-        // The most urgent first, among equals the oldest: the first ones get their slots at once (S-43).
+        // The most urgent first, among equals the oldest: the first ones get their slots at once
+        // (S-43).
         let inOrder = recalledRunners.sorted { left, right in
             left.priority != right.priority
                 ? left.priority > right.priority : left.age < right.age
@@ -52,8 +53,8 @@ extension Gateway {
         if startingTasks.remove(runner.record.id) != nil { runner.resume() }
     }
 
-    /// Ends a task that the end of the last process has interrupted; a suspended one that is here for its decision is
-    /// kept as it is.
+    /// Ends a task that the end of the last process has interrupted; a suspended one that is here
+    /// for its decision is kept as it is.
     ///
     /// - Returns: whether its end takes a while, since a part of it is brought to safety first.
     private func end(_ runner: TaskRunner) -> Bool {
@@ -72,14 +73,15 @@ extension Gateway {
         return true
     }
 
-    /// The gateway is about to stop: who waits for the end of a task, or for its content to begin, is answered now, with
-    /// the task as it is.
+    /// The gateway is about to stop: who waits for the end of a task, or for its content to begin,
+    /// is answered now, with the task as it is.
     public func endWaits() {
         isStopping = true
         for runner in runners.values { runner.endWaits() }
     }
 
-    /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12, S-56).
+    /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12,
+    /// S-56).
     public func stop() async {
         housekeeping = nil
         let live = Array(runners.values)
@@ -142,7 +144,8 @@ extension Gateway {
         await giveMemoryBack()
     }
 
-    /// After a peak; and where nothing has changed since the last round, also what is kept to be quick.
+    /// After a peak; and where nothing has changed since the last round, also what is kept to be
+    /// quick.
     private func giveMemoryBack() async {
         let generations = [durable, volatile].map(\.generation)
         let isIdle = generations == generationsAtRound
@@ -157,7 +160,8 @@ extension Gateway {
         }
     }
 
-    /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and are gone.
+    /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and
+    /// are gone.
     private func leave(_ forgotten: Forgotten) async {
         forgetting += 1
         await inSlices(forgotten.sessions) { slice in
@@ -168,7 +172,8 @@ extension Gateway {
         for start in stride(from: 0, to: forgotten.files.count, by: Gateway.sliceSize) {
             let tasks = forgotten.files[
                 start..<min(forgotten.files.count, start + Gateway.sliceSize)]
-            // Awaited, so that what is left of a thousand others is not in line at once; the sweep takes what stays.
+            // Awaited, so that what is left of a thousand others is not in line at once; the sweep
+            // takes what stays.
             _ = try? await parts.files.run { for task in tasks { try? folder.remove(task) } }
         }
         if !forgotten.files.isEmpty { room.look() }
@@ -200,8 +205,8 @@ extension Gateway {
         cache.removeAll { $0.session == session.record.id }
     }
 
-    /// A crash between a file and its row leaves the file behind. Parts that resume data speaks of have no row, and a
-    /// life of their own (S-34).
+    /// A crash between a file and its row leaves the file behind. Parts that resume data speaks of
+    /// have no row, and a life of their own (S-34).
     private func sweepFiles() async throws {
         let uptime = parts.clock.uptime
         guard sweptFilesAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }

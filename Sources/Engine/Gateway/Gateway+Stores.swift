@@ -5,7 +5,8 @@ public import Semantics
 extension Gateway {
     // MARK: Cookies
 
-    /// The cookies of a session that are not over, in the order of their creation; none where it has no jar.
+    /// The cookies of a session that are not over, in the order of their creation; none where it
+    /// has no jar.
     public func cookies(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [Cookie] {
@@ -14,7 +15,8 @@ extension Gateway {
         return session.cookies?.shown(at: parts.clock.now) ?? []
     }
 
-    /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes the one of its identity.
+    /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes
+    /// the one of its identity.
     ///
     /// - Throws: `cookieRefused`, `noStorage`, `sessionInvalidated`, `noSuchSession`.
     public func setCookie(
@@ -29,7 +31,8 @@ extension Gateway {
         try await session.journal.acknowledged()
     }
 
-    /// Puts the cookies of a file into a session's jar, as far as it takes them; durable when it returns.
+    /// Puts the cookies of a file into a session's jar, as far as it takes them; durable when it
+    /// returns.
     ///
     /// - Returns: how many lines were taken, and what is wrong with the others.
     /// - Throws: `noStorage`, `sessionInvalidated`, `noSuchSession`.
@@ -65,7 +68,8 @@ extension Gateway {
 
     // MARK: Credentials
 
-    /// The credentials that a session remembers, with their secrets, in the order in which they came.
+    /// The credentials that a session remembers, with their secrets, in the order in which they
+    /// came.
     public func credentials(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [StoredCredential] {
@@ -74,7 +78,8 @@ extension Gateway {
         return session.credentials?.shown ?? []
     }
 
-    /// Has a session remember a credential, in place of another one of its user in the same space; durable when it returns.
+    /// Has a session remember a credential, in place of another one of its user in the same space;
+    /// durable when it returns.
     ///
     /// - Parameters:
     ///   - credential: `forSession`, or `permanent` where the session outlives the gateway.
@@ -158,8 +163,9 @@ extension Gateway {
 
     // MARK: Reset and flush
 
-    /// S-12: empties cookies, cache and credentials, also what was decided about server certificates, and then does what
-    /// `flush` does. Running tasks go on; what they are fetching is not stored.
+    /// S-12: empties cookies, cache and credentials, also what was decided about server
+    /// certificates, and then does what `flush` does. Running tasks go on; what they are fetching
+    /// is not stored.
     ///
     /// - Throws: `sessionInvalidated`, `noSuchSession`.
     public func reset(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
@@ -169,8 +175,8 @@ extension Gateway {
         try await flush(session)
     }
 
-    /// S-13: brings what running downloads have received, and what the session remembers, to the disk; attempts that begin
-    /// later use new sockets.
+    /// S-13: brings what running downloads have received, and what the session remembers, to the
+    /// disk; attempts that begin later use new sockets.
     ///
     /// - Throws: `sessionInvalidated`, `noSuchSession`.
     public func flush(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {

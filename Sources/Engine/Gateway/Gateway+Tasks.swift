@@ -3,8 +3,8 @@ public import Semantics
 
 /// Creating, reading and steering tasks.
 extension Gateway {
-    /// Creates tasks, all or none; durable when it returns. The ticket keeps the key of the request that asks for them
-    ///
+    /// Creates tasks, all or none; durable when it returns. The ticket keeps the key of the request
+    /// that asks for them.
     public func createTasks(
         _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> [TaskView] {
@@ -245,7 +245,8 @@ extension Gateway {
 
     /// Lets go of a runner that has nothing to do.
     func settle(_ runner: TaskRunner) {
-        // Who waited for long may hold a runner that has been let go, and the task may have a new one.
+        // Who waited for long may hold a runner that has been let go, and the task may have a new
+        // one.
         guard runners[runner.record.id] === runner,
             runner.isAtRest || runner.record.state == .completed
         else { return }

@@ -1,12 +1,13 @@
 internal import Loop
 public import Semantics
 
-/// What is shown of tasks, in whatever answer: what the store has, so that nothing can undo it. Figures, and what
-/// the origin has answered, are those of this moment.
+/// What is shown of tasks, in whatever answer: what the store has, so that nothing can undo it
+/// . Figures, and what the origin has answered, are those of this moment.
 ///
 /// What is done with a task goes by its newest form, `newestTask`, which is ahead of the store.
 extension Gateway {
-    /// One task, if it is in memory and the store has all of it; otherwise `task(_:of:)` finds it, or waits.
+    /// One task, if it is in memory and the store has all of it; otherwise `task(_:of:)` finds it,
+    /// or waits.
     public func taskAtHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
         guard let newest = knownTask(id), newest.tenant == tenant, journal(thatOwes: id) == nil,
             !deleting.contains(id)
@@ -51,7 +52,8 @@ extension Gateway {
         }
     }
 
-    /// Returns when everything is durable that a session has recorded by now: before an answer says that it is done.
+    /// Returns when everything is durable that a session has recorded by now: before an answer says
+    /// that it is done.
     ///
     /// - Throws: `diskFull` where there is no room for it.
     public func acknowledged(in session: SessionID) async throws(GatewayError) {

@@ -26,8 +26,8 @@ public final class Gateway {
         public var creationRetention = Duration.seconds(86_400)
         /// How long a suspended task keeps its connection, where it can do without (S-32).
         public var suspensionGrace = Duration.seconds(30)
-        /// After how long a task that waits for a route tries again without having heard of one: the first time, and at
-        /// most (S-26).
+        /// After how long a task that waits for a route tries again without having heard of one:
+        /// the first time, and at most (S-26).
         public var routeWaits = Duration.seconds(1)...Duration.seconds(30)
         /// How long an ephemeral session answers after its last event (S-11).
         public var ephemeralGrace = Duration.seconds(60)
@@ -40,7 +40,8 @@ public final class Gateway {
         public var stagedBytes: Int64 = 100 << 30
         /// Staged files of a tenant.
         public var stagedFiles = 10_000
-        /// How long a complete staged file is kept after it was used last; a task that sends it uses it.
+        /// How long a complete staged file is kept after it was used last; a task that sends it
+        /// uses it.
         public var stagedRetention = Duration.seconds(7 * 86_400)
         /// How long a staged file whose upload rests is kept.
         public var partialRetention = Duration.seconds(86_400)
@@ -63,7 +64,8 @@ public final class Gateway {
         public var connectivity: (any Connectivity)?
         /// Room on the store's disk that is kept for the store; nil keeps none.
         public var reserve: (any Reserve)?
-        /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
+        /// The hosts that are shown the tickets of the process's Kerberos cache without asking
+        /// (S-63).
         public var ticketHosts: Set<String> = []
 
         /// The parts; the gateway closes none of them.
@@ -138,7 +140,8 @@ public final class Gateway {
     let creationLocks = CreationLocks()
     /// Tasks that waited when the last process ended, and that `start()` has not come to.
     var startingTasks: Set<TaskID> = []
-    /// The tasks that were under way when the last process ended, in the order of their creation, until `start()`.
+    /// The tasks that were under way when the last process ended, in the order of their creation,
+    /// until `start()`.
     var recalledRunners: [TaskRunner] = []
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
@@ -253,7 +256,8 @@ public final class Gateway {
             sessions.page(of: tenant, after: after, limit: limit) { $0.shown != nil })
     }
 
-    /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves it.
+    /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves
+    /// it.
     ///
     /// - Parameters:
     ///   - id: the session.
@@ -296,7 +300,8 @@ public final class Gateway {
         bandwidth.limit = limit
     }
 
-    /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be wrong.
+    /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
+    /// wrong.
     public internal(set) var forgetting = 0
 
     /// Whether new work is taken: not while the disk is full.
@@ -323,13 +328,15 @@ public final class Gateway {
         record.isPersistent ? durable : volatile
     }
 
-    /// New work is refused while the disk is full, and for ephemeral sessions when they have all their memory.
+    /// New work is refused while the disk is full, and for ephemeral sessions when they have
+    /// all their memory.
     func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
         if room.isShort { throw .diskFull }
         if !isPersistent, memoryStore.isFull { throw .memoryFull }
     }
 
-    /// What the store has no room to note is not done: for each call that changes something, before it does.
+    /// What the store has no room to note is not done: for each call that changes something, before
+    /// it does.
     func requireRoom(in session: LiveSession) throws(GatewayError) {
         if session.journal.isStalled { throw .diskFull }
     }
@@ -345,7 +352,8 @@ public final class Gateway {
         }
     }
 
-    /// Takes a session in, with what it remembers: what the store has of it, or nothing for a new one.
+    /// Takes a session in, with what it remembers: what the store has of it, or nothing for a new
+    /// one.
     func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil) -> LiveSession {
         let session = LiveSession(
             record, journal: journal(of: record), transport: parts.transport, budget: budget,
@@ -376,7 +384,8 @@ public final class Gateway {
         return view
     }
 
-    /// What is shown of sessions; nothing of those that are forgotten meanwhile, or that the store has not heard of.
+    /// What is shown of sessions; nothing of those that are forgotten meanwhile, or that the store
+    /// has not heard of.
     private func views(_ sessions: [LiveSession]) async throws(GatewayError) -> [SessionView] {
         var counts: [SessionID: [TaskState: Int]] = [:]
         for journal in [durable, volatile] {
@@ -397,7 +406,8 @@ public final class Gateway {
 }
 
 extension TaskRecord {
-    /// The bytes that strangers decide about: the request's headers and body, the response's headers.
+    /// The bytes that strangers decide about: the request's headers and body, the response's
+    /// headers.
     var bulk: Int {
         let request = originalRequest
         return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)

@@ -36,8 +36,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case quotaExceeded
     /// Resume data that is damaged, or another tenant's (S-36).
     case badResumeData
-    /// No body is wanted at the moment, or one of another generation (S-39): `generation` was asked for last, 0 for
-    /// none ever.
+    /// No body is wanted at the moment, or one of another generation (S-39): `generation` was asked
+    /// for last, 0 for none ever.
     case bodyNotWanted(generation: Int)
     /// The body's length is not the one that was announced with the task.
     case wrongBodyLength(expected: Int64)

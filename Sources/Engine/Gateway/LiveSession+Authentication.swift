@@ -27,7 +27,8 @@ extension LiveSession {
         return entry
     }
 
-    /// What a task has presented was accepted: it goes unasked from now on if the session remembers it.
+    /// What a task has presented was accepted: it goes unasked from now on if the session remembers
+    /// it.
     func noteAccepted(
         _ round: AuthenticationRound, at path: String, by asker: AcceptedCredentials.Asker
     ) {
@@ -69,7 +70,8 @@ extension LiveSession {
         }
     }
 
-    /// Whether one of a task's requests was refused for its nonce alone: then the next ones have another.
+    /// Whether one of a task's requests was refused for its nonce alone: then the next ones have
+    /// another.
     func renewsNonce(_ head: ResponseHead, for task: TaskRecord) -> Bool {
         let isProxy = head.status == 407
         let authentication = task.dialogue.authentication

@@ -9,7 +9,8 @@ final class LiveSession {
     let queue: SlotQueue
     /// The tasks that are neither at rest nor completed, and those that somebody holds.
     var runners: [TaskID: TaskRunner] = [:]
-    /// Contents of an ephemeral session that are too large for memory: parts of a file without a name.
+    /// Contents of an ephemeral session that are too large for memory: parts of a file without a
+    /// name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
     /// The parts of an ephemeral session's downloads that ended early, for resume data (S-34).
     private var keptParts: [(task: TaskID, file: ContentFile)] = []
@@ -17,7 +18,8 @@ final class LiveSession {
     private static let keptPartLimit = 64
     /// The limit that all its tasks share.
     let bandwidth: Bandwidth
-    /// What tasks that were resumed once, and are suspended now, have left of their whole time (S-17, S-18).
+    /// What tasks that were resumed once, and are suspended now, have left of their whole time
+    /// (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
     /// Nil where the session has none (S-25).
     let cookies: CookieStorage?
@@ -101,8 +103,8 @@ final class LiveSession {
         }
     }
 
-    /// The fields of a task's current request as they go to an origin: those of the client and the session, the content
-    /// coding, and the jar's cookies where the client has none of its own.
+    /// The fields of a task's current request as they go to an origin: those of the client and the
+    /// session, the content coding, and the jar's cookies where the client has none of its own.
     func outgoingHeaders(of task: TaskRecord) -> HeaderList {
         var headers = task.headers(in: record)
         if let accepted = ContentCoding(for: task.type, headers: headers).acceptEncoding {
@@ -116,7 +118,8 @@ final class LiveSession {
         return headers
     }
 
-    /// The fields of a task's request with the jar's cookies of this moment, where the client has none of its own.
+    /// The fields of a task's request with the jar's cookies of this moment, where the client has
+    /// none of its own.
     func refreshingCookies(of headers: HeaderList, for task: TaskRecord) -> HeaderList {
         guard record.configuration.httpShouldSetCookies, let cookies,
             !task.headers(in: record).contains("Cookie")
@@ -128,7 +131,8 @@ final class LiveSession {
         return fresh
     }
 
-    /// Takes the cookies that an origin sets with the head of its answer to a task; a proxy's own answer sets none.
+    /// Takes the cookies that an origin sets with the head of its answer to a task; a proxy's own
+    /// answer sets none.
     func receiveCookies(of head: ResponseHead, to task: TaskRecord) {
         guard head.status != 407 else { return }
         cookies?.receive(
@@ -164,7 +168,8 @@ final class LiveSession {
         farewell = nil
     }
 
-    /// What is started from now on has sockets of its own; what is on its way keeps those that it has (S-12, S-13).
+    /// What is started from now on has sockets of its own; what is on its way keeps those that it
+    /// has (S-12, S-13).
     func closeConnections() {
         connections?.close()
         connections = nil

@@ -37,7 +37,8 @@ struct SessionTable {
         }
     }
 
-    /// A tenant's sessions behind one of them, or from the first, as many as `limit`, of those that fit.
+    /// A tenant's sessions behind one of them, or from the first, as many as `limit`, of those that
+    /// fit.
     func page(
         of tenant: TenantID, after id: SessionID?, limit: Int, where fits: (LiveSession) -> Bool
     ) -> [LiveSession] {

@@ -15,8 +15,9 @@ protocol SlotHolder: AnyObject {
     func slotGranted()
 }
 
-/// A session's queue: at most so many attempts to one host at a time, whatever its ports and schemes, the most urgent
-/// first, and among equals the oldest (S-19, S-43). libcurl's own queue knows no order, so nothing is ever left to it.
+/// A session's queue: at most so many attempts to one host at a time, whatever its ports and
+/// schemes, the most urgent first, and among equals the oldest (S-19, S-43). libcurl's own queue
+/// knows no order, so nothing is ever left to it.
 @LoopActor
 final class SlotQueue {
     private struct Entry: Comparable {
@@ -107,8 +108,8 @@ final class SlotQueue {
         stamps[ObjectIdentifier(entry.holder)] != entry.stamp
     }
 
-    /// Drops stale entries once they are the most of a line, so that one that does not move cannot grow for ever; and
-    /// where nobody waits any more, so that it holds nobody.
+    /// Drops stale entries once they are the most of a line, so that one that does not move cannot
+    /// grow for ever; and where nobody waits any more, so that it holds nobody.
     private func noteStale(_ host: HostName) {
         lines[host]?.staleCount += 1
         guard let line = lines[host],
@@ -181,8 +182,9 @@ final class SlotQueue {
 /// may need one for its file. A session's first takes more, for what its connections need of their
 /// own.
 ///
-/// Sessions that wait have their turns. One that has many leaves some to others, who would wait as long as its slowest
-/// last: it takes no more than eight times what is left beside another session's first.
+/// Sessions that wait have their turns. One that has many leaves some to others, who would wait as
+/// long as its slowest last: it takes no more than eight times what is left beside another
+/// session's first.
 @LoopActor
 final class AttemptBudget {
     private static let shareOfRest = 8
@@ -224,8 +226,8 @@ final class AttemptBudget {
         wakeWaiters()
     }
 
-    /// Goes on until nothing is left, or nobody may have it: a line may have emptied, or be full, since it began to
-    /// wait.
+    /// Goes on until nothing is left, or nobody may have it: a line may have emptied, or be full,
+    /// since it began to wait.
     private func wakeWaiters() {
         guard !isWaking else { return }
         isWaking = true

@@ -3,7 +3,8 @@ public import Semantics
 
 /// A task as it is now.
 public struct TaskView: Sendable {
-    /// The store's form of it, but for figures of progress and what the origin has answered, which are newer.
+    /// The store's form of it, but for figures of progress and what the origin has answered, which
+    /// are newer.
     public let record: TaskRecord
     /// Nil while a transfer is on its way, and for a task that does not run.
     public let waitingFor: WaitReason?

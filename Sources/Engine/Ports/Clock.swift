@@ -4,7 +4,8 @@ public import Semantics
 public protocol Clock: Sendable {
     /// The wall clock: for what people read.
     var now: Timestamp { get }
-    /// The monotonic clock: for what waits. Its zero means nothing. Where a process stood still it does, too.
+    /// The monotonic clock: for what waits. Its zero means nothing. Where a process stood
+    /// still it does, too.
     var uptime: Duration { get }
     /// How long the machine has been up: for what is kept.
     var machine: MachineTime { get }

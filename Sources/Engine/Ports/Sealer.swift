@@ -4,8 +4,9 @@ public import Semantics
 public protocol Sealer: Sendable {
     /// The bytes, readable only with the same key and context.
     func seal(_ bytes: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
-    /// A number that stands for the bytes: the same for the same key, bytes and context, and without the key nobody can
-    /// tell for which bytes. What is looked up by it is compared where it is found.
+    /// A number that stands for the bytes: the same for the same key, bytes and context, and
+    /// without the key nobody can tell for which bytes. What is looked up by it is compared where
+    /// it is found.
     func mark(_ bytes: [UInt8], for context: SealContext) -> Int64
     /// What was sealed.
     func open(_ sealed: [UInt8], for context: SealContext) throws(SealError) -> [UInt8]
@@ -38,7 +39,8 @@ public enum SealError: Error, Equatable, Sendable {
 }
 
 extension CacheKey {
-    /// What a session's stored responses for the key are looked up by: the URL itself stands in no index.
+    /// What a session's stored responses for the key are looked up by: the URL itself stands in no
+    /// index.
     public func fingerprint(
         in session: SessionID, of tenant: TenantID, by sealer: any Sealer
     ) -> Int64 {

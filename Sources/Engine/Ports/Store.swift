@@ -28,7 +28,8 @@ public protocol Store: Sendable {
     /// One decision, or nil where the tenant has none of that id.
     func decision(_ id: DecisionID, of tenant: TenantID) async throws(StoreError)
         -> DecisionRecord?
-    /// What a session's cache has on disk under a key's `fingerprint`, with the contents whose place is `.store`.
+    /// What a session's cache has on disk under a key's `fingerprint`, with the contents whose
+    /// place is `.store`.
     func cacheEntries(
         of session: SessionID, under fingerprint: Int64
     ) async throws(StoreError) -> [KeptResponse]
@@ -45,10 +46,11 @@ public protocol Store: Sendable {
     /// several stores that share a stream the greatest answer counts. Nil when the stream is not
     /// known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
-    /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and so that a crash between
-    /// two of them leaves nothing that the next call would not remove.
+    /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and
+    /// so that a crash between two of them leaves nothing that the next call would not remove.
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
-    /// Lets go of memory that only makes the next call quicker: nothing has been changed for a while.
+    /// Lets go of memory that only makes the next call quicker: nothing has been changed for a
+    /// while.
     func releaseMemory() async
 }
 
@@ -113,9 +115,11 @@ public struct StoreBatch: Sendable {
     public var cacheUses: [CacheEntryID: Timestamp] = [:]
     /// When the batch was given to the store: from here on its events are kept.
     public var keptAt = KeptTime(milliseconds: 0)
-    /// What the clock that stamps all this goes on from at the next start; nil leaves what the store has.
+    /// What the clock that stamps all this goes on from at the next start; nil leaves what the
+    /// store has.
     public var clockMark: ClockMark?
-    /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it is.
+    /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it
+    /// is.
     public var gatewayLimit: Int64??
 
     /// A batch without changes.
@@ -133,7 +137,8 @@ public struct StoreBatch: Sendable {
     }
 }
 
-/// A change of what a session remembers: everything goes if `removesAll`, then `removed`, then comes `stored`.
+/// A change of what a session remembers: everything goes if `removesAll`, then `removed`, then
+/// comes `stored`.
 public struct SessionChange<Item: Sendable>: Sendable {
     /// Whose memory it is.
     public let session: SessionID
@@ -305,7 +310,8 @@ public struct Forgotten: Sendable {
     public init() {}
 }
 
-/// How long results and events are kept (R-8, S-60), in the time that a jump of the wall clock does not move.
+/// How long results and events are kept (R-8, S-60), in the time that a jump of the wall clock does
+/// not move.
 public struct RetentionLimits: Sendable {
     /// Tasks completed before this instant are forgotten.
     public var tasksCompletedBefore: KeptTime

@@ -10,8 +10,8 @@ public protocol Transport: AnyObject {
     /// Resolves a reference, such as a Location, against the URL that it came from (RFC 3986 §5).
     nonisolated func resolve(_ reference: String, against base: WebURL) throws(URLRejection)
         -> WebURL
-    /// Makes ready what a client presents: it is a certificate, and the key is its own. Opening a PKCS #12 file may take
-    /// seconds, of a thread that nothing else waits for.
+    /// Makes ready what a client presents: it is a certificate, and the key is its own. Opening a
+    /// PKCS #12 file may take seconds, of a thread that nothing else waits for.
     /// - Returns: the same in PEM.
     /// - Throws: `IdentityRejection`, in words that hold nothing of the key or the passphrase.
     func prepare(_ identity: ClientIdentity) async throws(IdentityRejection) -> ClientIdentity
@@ -71,9 +71,9 @@ public struct AttemptRequest: Sendable {
     public var headers: HeaderList
     /// What is sent; nil for none. Not with HEAD.
     public var body: AttemptBody?
-    /// Whether content codings are taken off (S-76): where they are known (`ContentCoding.layers`), and then to the
-    /// end of the coded content, or the attempt fails with `cannotDecodeRawData`. `headers` has the Accept-Encoding
-    /// that goes with it.
+    /// Whether content codings are taken off (S-76): where they are known (`ContentCoding.layers`),
+    /// and then to the end of the coded content, or the attempt fails with `cannotDecodeRawData`.
+    /// `headers` has the Accept-Encoding that goes with it.
     public var decodesContent: Bool
     /// 0…1: the weight of an HTTP/2 stream (S-43).
     public var priority: Double
@@ -85,19 +85,20 @@ public struct AttemptRequest: Sendable {
     /// for a week. It does not stand still. Each address of the host gets half of what is left, the
     /// last one all of it.
     public var connectTimeout: Double?
-    /// Whether the attempt ends when the connection is there, trusted and proved, before a byte of the request is sent:
-    /// then its end has no error, and there is no head.
+    /// Whether the attempt ends when the connection is there, trusted and proved, before a byte of
+    /// the request is sent: then its end has no error, and there is no head.
     public var onlyConnects = false
-    /// Whether the request may be sent again where a kept connection has ended without an answer, and the server may have
-    /// acted on it (RFC 9110 §9.2.2). Else that is `networkConnectionLost`.
+    /// Whether the request may be sent again where a kept connection has ended without an answer,
+    /// and the server may have acted on it (RFC 9110 §9.2.2). Else that is `networkConnectionLost`.
     public var mayRepeat: Bool
     /// Whether no kept connection is used, so that the body is never asked to begin anew: for one
     /// that cannot. The connection is kept for others afterwards, but for one of NTLM.
     public var usesFreshConnection = false
-    /// The proxy that is asked in place of the server; nil to go there directly. For https it makes a tunnel.
+    /// The proxy that is asked in place of the server; nil to go there directly. For https it makes
+    /// a tunnel.
     public var proxy: ProxyAddress?
-    /// What is presented to the server; nil for nothing. What the scheme needs beyond one request, such as the messages
-    /// of NTLM, is the transport's: the observer sees the last answer only.
+    /// What is presented to the server; nil for nothing. What the scheme needs beyond one request,
+    /// such as the messages of NTLM, is the transport's: the observer sees the last answer only.
     public var credential: AttemptCredential?
     /// The same for the proxy.
     public var proxyCredential: AttemptCredential?
@@ -126,8 +127,9 @@ public struct AttemptRequest: Sendable {
 public enum TrustPolicy: Hashable, Sendable {
     /// A chain that verifies, for the host's name.
     case system
-    /// One of these leaves, which are the host's and the port's: those that must verify, only with a chain that does.
-    /// Any other leaf ends the attempt with `HandshakeQuestion.serverTrust`, before a byte of the request is sent.
+    /// One of these leaves, which are the host's and the port's: those that must verify, only with
+    /// a chain that does. Any other leaf ends the attempt with `HandshakeQuestion.serverTrust`,
+    /// before a byte of the request is sent.
     case known([KnownLeaf])
 }
 
@@ -135,9 +137,11 @@ public enum TrustPolicy: Hashable, Sendable {
 public enum IdentityPolicy: Hashable, Sendable {
     /// Nothing: the server says what it thinks of that.
     case without
-    /// The attempt ends with `HandshakeQuestion.clientCertificate`, before a byte of the request is sent.
+    /// The attempt ends with `HandshakeQuestion.clientCertificate`, before a byte of the request is
+    /// sent.
     case ask
-    /// Made ready by `Transport.prepare`. Connections with it are not shared with attempts without it.
+    /// Made ready by `Transport.prepare`. Connections with it are not shared with attempts without
+    /// it.
     case certificate(ClientIdentity)
 }
 
@@ -197,8 +201,8 @@ public enum AttemptBody: Sendable {
 
 /// A request body that is pulled, a piece at a time, as the connection takes it.
 ///
-/// Belongs to one attempt, which holds it and calls it until the attempt's end. That may come before
-/// the body's: the end of the response ends the attempt, whatever its status, and closes the
+/// Belongs to one attempt, which holds it and calls it until the attempt's end. That may come
+/// before the body's: the end of the response ends the attempt, whatever its status, and closes the
 /// connection where the body is not over (RFC 9112 §9.3).
 @LoopActor
 public protocol BodySource: AnyObject, Sendable {
@@ -234,8 +238,8 @@ public enum BodyPiece: Sendable {
 /// A running exchange.
 @LoopActor
 public protocol Attempt: AnyObject {
-    /// Stops delivering, and with it the socket; a no-op while paused. A body that is pulled goes on
-    /// being sent until its source waits.
+    /// Stops delivering, and with it the socket; a no-op while paused. A body that is pulled goes
+    /// on being sent until its source waits.
     func pause()
     /// Goes on; may deliver bytes before it returns. A no-op unless paused.
     func resume()
@@ -287,8 +291,8 @@ public protocol AttemptObserver: AnyObject {
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict
     /// Body bytes, decoded if that was asked for. Valid during the call only.
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict
-    /// A request of this attempt is over, and another one follows it in the same attempt: on another connection, or as
-    /// the next step of NTLM (S-47). The end tells of the last one only.
+    /// A request of this attempt is over, and another one follows it in the same attempt: on
+    /// another connection, or as the next step of NTLM (S-47). The end tells of the last one only.
     func attemptGoesOn(after request: TransactionMetrics)
     /// Request body bytes that have left so far.
     func attemptDidSend(total: Int64)
@@ -299,14 +303,15 @@ public protocol AttemptObserver: AnyObject {
 
 /// How an attempt ended.
 public struct AttemptEnd: Sendable {
-    /// Nil when the response is whole, or was ended by `.stop`: then its head was taken, unless the attempt was only to
-    /// connect.
+    /// Nil when the response is whole, or was ended by `.stop`: then its head was taken, unless the
+    /// attempt was only to connect.
     public var error: TransferError?
     /// S-47: of the attempt's last request; without addresses and phases for a denied destination.
     public var metrics: TransactionMetrics
     /// False where only the end of the connection told that the body was over.
     public var lengthVerified: Bool
-    /// What has to be known before the exchange can be had; `error` is what it is without an answer.
+    /// What has to be known before the exchange can be had; `error` is what it is without an
+    /// answer.
     public var question: HandshakeQuestion?
     /// What the proxy has answered in place of making a tunnel; `error` is set beside it.
     public var tunnelResponse: ResponseHead?

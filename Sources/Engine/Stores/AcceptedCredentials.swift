@@ -1,9 +1,11 @@
 internal import Loop
 internal import Semantics
 
-/// Where a session's servers and proxies have accepted which password: there it goes along unasked (S-83).
+/// Where a session's servers and proxies have accepted which password: there it goes along unasked
+/// (S-83).
 ///
-/// In memory only; whether the session still remembers the password is for its `CredentialStorage` to say.
+/// In memory only; whether the session still remembers the password is for its `CredentialStorage`
+/// to say.
 @LoopActor
 final class AcceptedCredentials {
     /// Who has accepted something.
@@ -20,7 +22,8 @@ final class AcceptedCredentials {
         fileprivate(set) var scope: ProtectionScope
         /// What a proof of Digest answers next.
         fileprivate(set) var digest: DigestChallenge?
-        /// Paths that it has opened, and paths in its scope that belong to another space; the newest last.
+        /// Paths that it has opened, and paths in its scope that belong to another space; the
+        /// newest last.
         fileprivate var opened: [String] = []
         fileprivate var closed: [String] = []
     }
@@ -36,8 +39,8 @@ final class AcceptedCredentials {
     /// Whether nobody has accepted anything yet.
     var isEmpty: Bool { entries.isEmpty }
 
-    /// What goes to a path: what has opened that very path, else what is meant for the longest prefix of it. Where two
-    /// spaces could have it, neither is told the other's secret.
+    /// What goes to a path: what has opened that very path, else what is meant for the longest
+    /// prefix of it. Where two spaces could have it, neither is told the other's secret.
     func entry(for path: String, at asker: Asker) -> Entry? {
         let candidates = (entries[asker] ?? []).filter { !$0.closed.contains(path) }
         if let known = candidates.last(where: { $0.opened.contains(path) }) { return known }

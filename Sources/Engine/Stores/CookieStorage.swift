@@ -3,8 +3,8 @@ internal import Semantics
 
 /// The cookie jar of a session (S-21, S-25), and what of it the store has.
 ///
-/// A default session's cookies are all kept, those without an end too: they end with the session, and a restart of the
-/// gateway does not end it. An ephemeral session's are in RAM alone (S-2).
+/// A default session's cookies are all kept, those without an end too: they end with the session,
+/// and a restart of the gateway does not end it. An ephemeral session's are in RAM alone (S-2).
 @LoopActor
 final class CookieStorage {
     private var jar: Acknowledged<CookieJar>
@@ -12,8 +12,8 @@ final class CookieStorage {
     /// Nil where nothing reaches the store.
     private let journal: Journal?
     private let owner: (session: SessionID, tenant: TenantID)
-    /// Cookies that were sent since the store heard of them last, by their sequences: that they were is written now and
-    /// then, for it says only what is given up first.
+    /// Cookies that were sent since the store heard of them last, by their sequences: that they
+    /// were is written now and then, for it says only what is given up first.
     private var accessed: [Int64: Cookie] = [:]
 
     init(

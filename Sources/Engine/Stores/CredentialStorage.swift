@@ -3,8 +3,8 @@ internal import Semantics
 
 /// The credentials that a session remembers (S-25, S-67), and what of them the store has.
 ///
-/// `permanent` ones are kept over restarts, `forSession` ones while the gateway runs. A space has one default credential:
-/// it is proposed to who is asked, and taken where nobody is.
+/// `permanent` ones are kept over restarts, `forSession` ones while the gateway runs. A space has
+/// one default credential: it is proposed to who is asked, and taken where nobody is.
 @LoopActor
 final class CredentialStorage {
     /// The most credentials that are remembered; beyond it the oldest are forgotten.
@@ -36,7 +36,8 @@ final class CredentialStorage {
     /// All of them, in the order in which they came.
     var all: [StoredCredential] { CredentialStorage.inOrder(entries.newest) }
 
-    /// The same as the store has it; those of `forSession` are kept by memory alone, and come and go with the others.
+    /// The same as the store has it; those of `forSession` are kept by memory alone, and come and
+    /// go with the others.
     var shown: [StoredCredential] { CredentialStorage.inOrder(entries.shown) }
 
     private static func inOrder(_ entries: [Int64: StoredCredential]) -> [StoredCredential] {

@@ -1,8 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// The nonces that a session proves passwords with, and how often it has (RFC 7616 §3.4): its tasks count together, since
-/// a server takes each count once.
+/// The nonces that a session proves passwords with, and how often it has (RFC 7616 §3.4): its tasks
+/// count together, since a server takes each count once.
 @LoopActor
 final class DigestNonces {
     /// The most nonces that are remembered; beyond it the oldest are forgotten, and would be stale.
@@ -16,7 +16,8 @@ final class DigestNonces {
 
     private struct Use {
         var count: UInt32 = 0
-        /// One for all proofs of an algorithm that hashes it with the user: servers may keep that hash.
+        /// One for all proofs of an algorithm that hashes it with the user: servers may keep that
+        /// hash.
         let clientNonce = DigestNonces.makeClientNonce()
         /// What has taken the nonce's place.
         var successor: DigestChallenge?

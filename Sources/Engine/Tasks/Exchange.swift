@@ -29,7 +29,8 @@ struct Exchange {
     var isHeadNoted = false
     /// Whether the attempt has brought the head of an answer.
     var hasAnswer = false
-    /// How much of the range that the answer has promised is still to come; nil where it has promised none.
+    /// How much of the range that the answer has promised is still to come; nil where it has
+    /// promised none.
     var missingByteCount: Int64?
     /// Bytes of a redirect's body that were thrown away.
     var discardedBytes = 0
@@ -133,7 +134,8 @@ struct Exchange {
     func isPaused(for reason: PauseReasons) -> Bool { pauses.contains(reason) }
 
     /// Takes a reason away.
-    /// - Returns: the attempt if it must go on now; the caller resumes it, since that may call back at once.
+    /// - Returns: the attempt if it must go on now; the caller resumes it, since that may call back
+    ///   at once.
     mutating func unpause(_ reason: PauseReasons) -> (any Attempt)? {
         guard pauses.contains(reason) else { return nil }
         pauses.remove(reason)
@@ -159,8 +161,9 @@ struct Exchange {
 
     /// The attempt has ended by itself.
     ///
-    /// - Returns: the end as it is meant for the task. Nothing ends well without an answer, nor with less of a range than
-    ///   its Content-Range has said, whoever says so: the connection was lost (R-3, S-61).
+    /// - Returns: the end as it is meant for the task. Nothing ends well without an answer, nor
+    ///   with less of a range than its Content-Range has said, whoever says so: the connection was
+    ///   lost (R-3, S-61).
     mutating func ended(_ end: AttemptEnd) -> AttemptEnd {
         var end = end
         if end.error == nil, !hasAnswer { end.error = .unanswered }

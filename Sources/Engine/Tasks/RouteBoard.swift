@@ -1,7 +1,7 @@
 internal import Loop
 
-/// Those who wait for a way to a server (S-26): all are told when this machine's network has changed, and each after a
-/// while in any case, since a way may come back behind this machine.
+/// Those who wait for a way to a server (S-26): all are told when this machine's network has
+/// changed, and each after a while in any case, since a way may come back behind this machine.
 @LoopActor
 final class RouteBoard {
     private var watches: [ObjectIdentifier: RouteWatch] = [:]

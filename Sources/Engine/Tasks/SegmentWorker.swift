@@ -1,8 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// One of the connections of a segmented transfer: fetches one range after the other, each with an exchange of its
-/// own, in one slot of its host (S-19).
+/// One of the connections of a segmented transfer: fetches one range after the other, each with an
+/// exchange of its own, in one slot of its host (S-19).
 @LoopActor
 final class SegmentWorker {
     /// How an exchange ended.
@@ -206,7 +206,8 @@ extension SegmentWorker: AttemptObserver {
         switch range.judge(status: head.status, headers: head.headers) {
         case .rest(let end, _):
             staleCount = 0
-            // What comes is taken, but a server that gives less than was asked for is not asked for ever.
+            // What comes is taken, but a server that gives less than was asked for is not asked for
+            // ever.
             if end < range.end ?? end {
                 cause = .failed(.badServerResponse("The server gives too little of a range."))
             }

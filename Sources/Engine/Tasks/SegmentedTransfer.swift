@@ -18,12 +18,12 @@ protocol SegmentOwner: AnyObject {
     func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome)
 }
 
-/// One content, fetched over several connections side by side: each takes a range that nobody has, or a half of what
-/// the slowest one has left. Every answer must be of the same entity.
+/// One content, fetched over several connections side by side: each takes a range that nobody has,
+/// or a half of what the slowest one has left. Every answer must be of the same entity.
 ///
-/// The task's own attempt is the first connection. A connection that fails is not replaced: what it leaves is for the
-/// others, and only when none is left the transfer has failed. So a server that allows fewer connections than were
-/// asked for gets fewer.
+/// The task's own attempt is the first connection. A connection that fails is not replaced: what it
+/// leaves is for the others, and only when none is left the transfer has failed. So a server that
+/// allows fewer connections than were asked for gets fewer.
 @LoopActor
 final class SegmentedTransfer {
     enum Outcome {
@@ -44,8 +44,8 @@ final class SegmentedTransfer {
 
     /// Less than this is not worth a request.
     static let smallestSplit: Int64 = 1 << 20
-    /// A connection that is silent for so long is given up, and its range asked for anew: it would hold up the end
-    /// of a content whose other ranges are there.
+    /// A connection that is silent for so long is given up, and its range asked for anew: it would
+    /// hold up the end of a content whose other ranges are there.
     private static let patience = Duration.seconds(15)
 
     let common: Common
@@ -106,7 +106,8 @@ final class SegmentedTransfer {
         watch.arm(after: SegmentedTransfer.patience / 3)
     }
 
-    /// A connection that was silent without a reason goes to where it left off, by another exchange.
+    /// A connection that was silent without a reason goes to where it left off, by another
+    /// exchange.
     private func giveUpTheSilent() {
         guard !isOver else { return }
         watch.arm(after: SegmentedTransfer.patience / 3)

@@ -3,8 +3,8 @@ internal import Semantics
 
 /// What an attempt tells, and what becomes of it.
 extension TaskRunner: AttemptObserver {
-    /// What is followed by another attempt is acted on at its head: its body is read on for the sake of the connection,
-    /// but no further and no longer than this.
+    /// What is followed by another attempt is acted on at its head: its body is read on for the
+    /// sake of the connection, but no further and no longer than this.
     private static let restLimit = 64 << 10
     private static let restTime = Duration.seconds(1)
     private static let inlinePiece = 64 << 10
@@ -118,7 +118,8 @@ extension TaskRunner: AttemptObserver {
         exchange.restTimer = timer
     }
 
-    /// A delegate is asked now, and what is still coming is kept for it meanwhile; anything else goes on without the rest.
+    /// A delegate is asked now, and what is still coming is kept for it meanwhile; anything else
+    /// goes on without the rest.
     private func restIsOver() {
         if case .ask(let question, let response)? = exchange.sequel {
             if !isAsked { ask(question, after: response) }
@@ -186,7 +187,8 @@ extension TaskRunner: AttemptObserver {
         case nil:
             lengthVerified = end.lengthVerified
             if let error = end.error ?? finishParts() {
-                // A suspended task whose connection is lost does as if its time was over (S-32, S-77).
+                // A suspended task whose connection is lost does as if its time was over (S-32,
+                // S-77).
                 if machine.phase == .held, canDetach { detach() } else { attemptFailed(error) }
             } else if isShort {
                 // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
@@ -230,7 +232,8 @@ extension TaskRunner: AttemptObserver {
         }
     }
 
-    /// The response is the task's: it is told, and its body is taken, if the delegate does not decide otherwise.
+    /// The response is the task's: it is told, and its body is taken, if the delegate does not
+    /// decide otherwise.
     func begin(_ response: ResponseRecord) -> FlowVerdict {
         guard !showAsking(response) else { return pauseForDecision() }
         take(response)
@@ -294,7 +297,8 @@ extension TaskRunner: AttemptObserver {
         record.type != .download && session.record.delegate?.data == .inline
     }
 
-    /// S-58: numbered, in order, at most 64 KiB a piece; the transfer waits while too much is uncommitted.
+    /// S-58: numbered, in order, at most 64 KiB a piece; the transfer waits while too much is
+    /// uncommitted.
     private func publishInline(_ bytes: UnsafeRawBufferPointer, from start: Int64) {
         var offset = 0
         while offset < bytes.count {

@@ -34,7 +34,8 @@ extension TaskRunner {
 
     // MARK: Streams (S-39, S-73)
 
-    /// Asks for the body, unless it is here already or was asked for before a suspension or a restart.
+    /// Asks for the body, unless it is here already or was asked for before a suspension or a
+    /// restart.
     func askForBody() {
         guard let upload else { return }
         if upload.hasBody {
@@ -70,7 +71,8 @@ extension TaskRunner {
         return pipe
     }
 
-    /// The client has left before the attempt began to read its body, which ends the task as it does later.
+    /// The client has left before the attempt began to read its body, which ends the task as it
+    /// does later.
     func loseBody(_ pipe: BodyPipe) {
         guard upload?.isUnused(pipe) == true else { return }
         fail(

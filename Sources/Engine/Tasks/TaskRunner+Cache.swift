@@ -2,7 +2,8 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// What the cache of the session does for a task: it answers in the origin's place, and keeps what the origin answers.
+/// What the cache of the session does for a task: it answers in the origin's place, and keeps what
+/// the origin answers.
 extension TaskRunner {
     // MARK: Before an attempt
 
@@ -21,8 +22,9 @@ extension TaskRunner {
         }
     }
 
-    /// It is the task's turn. The cache is asked again, for what has come while it waited: that holds the slot, so that
-    /// of all who wait no more ask the disk, or hold what is stored, than have slots.
+    /// It is the task's turn. The cache is asked again, for what has come while it waited: that
+    /// holds the slot, so that of all who wait no more ask the disk, or hold what is stored, than
+    /// have slots.
     func slotGranted() {
         slot = destination
         if let caching, let forwarding = caching.forwarding {
@@ -131,7 +133,8 @@ extension TaskRunner {
         }
     }
 
-    /// The answer is the cache's: once its content is at hand, for which one that is a file needs a slot.
+    /// The answer is the cache's: once its content is at hand, for which one that is a file needs a
+    /// slot.
     private func plan(_ answer: CachedAnswer, from cache: ResponseCache) {
         guard let candidate = caching?.candidate(answer.entry) else {
             plan(answer, .bytes([]), httpVersion: "1.1", status: nil)
@@ -176,7 +179,8 @@ extension TaskRunner {
         return lookUpCount
     }
 
-    /// Whether a look-up is still the newest, and the task waits for it: it may have been suspended, or have ended.
+    /// Whether a look-up is still the newest, and the task waits for it: it may have been
+    /// suspended, or have ended.
     private func isLookingUp(_ lookUp: Int) -> Bool {
         lookUp == lookUpCount && machine.phase == .waitingForSlot && !isOver
     }
@@ -196,7 +200,8 @@ extension TaskRunner {
             files: services.files, clock: services.clock, observer: self)
     }
 
-    /// All fields that the next attempt sends, if the cache has had its say about them; with the cookies of this moment.
+    /// All fields that the next attempt sends, if the cache has had its say about them; with the
+    /// cookies of this moment.
     func forwardedHeaders() -> HeaderList? {
         guard rangeRequest == nil, let caching, let headers = caching.forwarding?.headers else {
             return nil
@@ -284,7 +289,8 @@ extension TaskRunner {
 
     // MARK: Storing
 
-    /// The response that the cache may keep of the task, whose content is whole; nil where there is none.
+    /// The response that the cache may keep of the task, whose content is whole; nil where there is
+    /// none.
     func storable(_ length: Int64) -> NewResponse? {
         guard let caching, let answered = caching.answered, !caching.isServing,
             answered.update.delivery == .origin, answered.update.storability == .storable,
@@ -307,7 +313,8 @@ extension TaskRunner {
     func storeRedirect(_ end: AttemptEnd) {
         guard let status = caching?.answered?.head.status, Redirection.isRedirect(status),
             exchange.discardedBytes == 0, end.error == nil, end.lengthVerified,
-            // S-84: a delegate that decides about the cache is not asked about what it does not see.
+            // S-84: a delegate that decides about the cache is not asked about what it does not
+            // see.
             !handles(.cache), let cache = session.cache
         else { return }
         let body = exchange.heldBody
@@ -316,7 +323,8 @@ extension TaskRunner {
         LoopActor.start { await cache.store(new, .bytes(body)) }
     }
 
-    /// What a server answers for one who has proved who he is, and says so by `Vary`, would have to be found by that proof.
+    /// What a server answers for one who has proved who he is, and says so by `Vary`, would have to
+    /// be found by that proof.
     private func mayShare(_ head: ResponseHead) -> Bool {
         guard record.dialogue.authentication.server.use != nil else { return true }
         return !head.headers.values(of: "Vary").contains {
@@ -346,7 +354,8 @@ extension TaskRunner {
         }
     }
 
-    /// `Cache-Status` says `stored` of what is, and of nothing else: not when the head comes, whose body may be cut.
+    /// `Cache-Status` says `stored` of what is, and of nothing else: not when the head comes, whose
+    /// body may be cut.
     private func noteStored(_ isStored: Bool) {
         if isStored, var status = caching?.status, let headers = record.response?.headers.fields {
             status.isStored = true

@@ -62,7 +62,8 @@ extension TaskRunner {
         case ask(ProtectionSpace, DecisionKind)
     }
 
-    /// The proxy that the current request goes through, if it is one that can ask: with SOCKS nothing is proved.
+    /// The proxy that the current request goes through, if it is one that can ask: with SOCKS
+    /// nothing is proved.
     var proxy: ProxyAddress? {
         let proxies = session.record.configuration.connectionProxyDictionary
         return proxies?.proxy(for: record.currentRequest.url).flatMap {
@@ -174,7 +175,8 @@ extension TaskRunner {
             .filter { $0.origin == url.origin }.map(\.path)
     }
 
-    /// Stored credentials that are presented without asking: realms that take turns would ask for ever.
+    /// Stored credentials that are presented without asking: realms that take turns would ask for
+    /// ever.
     private static let storedPresentationLimit = 20
 
     subscript(roundOf isProxy: Bool) -> AuthenticationRound {
@@ -190,7 +192,8 @@ extension TaskRunner {
         }
     }
 
-    /// Asks about a space; the response that offers it is held, or was the answer of a proxy to CONNECT.
+    /// Asks about a space; the response that offers it is held, or was the answer of a proxy to
+    /// CONNECT.
     func askForCredential(
         _ space: ProtectionSpace, _ kind: DecisionKind, after response: ResponseRecord
     ) {

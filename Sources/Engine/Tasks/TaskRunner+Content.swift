@@ -69,7 +69,8 @@ extension TaskRunner {
         }
     }
 
-    /// The pipe of a streamed content; made before the first byte, so that a reader may wait for it.
+    /// The pipe of a streamed content; made before the first byte, so that a reader may wait for
+    /// it.
     @discardableResult
     func openPipe() -> StreamPipe {
         if case .pipe(let pipe) = sink { return pipe }
@@ -86,7 +87,8 @@ extension TaskRunner {
         attempt?.resume()
     }
 
-    /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes on by itself.
+    /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes
+    /// on by itself.
     func mustWaitForJournal() -> Bool {
         guard uncommittedBytes > TaskRunner.uncommittedLimit else { return false }
         exchange.notePause(.journal)
@@ -172,7 +174,8 @@ extension TaskRunner {
         }
     }
 
-    /// Whether what has come stays when the task fails: events have told of it (S-58). Of a download it is resume data.
+    /// Whether what has come stays when the task fails: events have told of it (S-58). Of a
+    /// download it is resume data.
     var keepsPart: Bool {
         guard case .spool(let spool) = sink, record.type != .download, !spool.isClosed else {
             return false

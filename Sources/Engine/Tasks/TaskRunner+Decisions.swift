@@ -44,7 +44,8 @@ extension TaskRunner {
         session.trust.asker(for: self)?.runDecisionClock()
     }
 
-    /// The gateway was started again while the decision waited: it has its whole time once more (S-56).
+    /// The gateway was started again while the decision waited: it has its whole time once more
+    /// (S-56).
     func recall(_ record: DecisionRecord) {
         var record = record
         record.deadline = Timestamp(
@@ -236,7 +237,8 @@ extension TaskRunner {
         }
     }
 
-    /// The delegate has allowed what would not be followed unasked; what cannot be fetched, it cannot (S-81).
+    /// The delegate has allowed what would not be followed unasked; what cannot be fetched, it
+    /// cannot (S-81).
     private func follow(after response: ResponseRecord, _ request: RequestRecord) {
         if let obstacle = request.url.obstacle { return refuse(obstacle, after: response) }
         dropHeld()
@@ -256,8 +258,8 @@ extension TaskRunner {
         if record.response == nil { record.response = response }
     }
 
-    /// A client's own request with the fields of the session (S-20, S-79); what of them is sensitive is for the origin that
-    /// the task began with (S-69).
+    /// A client's own request with the fields of the session (S-20, S-79); what of them is
+    /// sensitive is for the origin that the task began with (S-69).
     private func own(_ request: RequestRecord) -> RequestRecord {
         var fields = session.record.configuration.httpAdditionalHeaders
         let first = record.dialogue.replacementRequest ?? record.originalRequest
@@ -353,8 +355,8 @@ extension TaskRunner {
 }
 
 extension RequestRecord {
-    /// A client's own request in place of a proposed one: a whole request, but for what stays secret, and the policies that
-    /// it does not name (S-79).
+    /// A client's own request in place of a proposed one: a whole request, but for what stays
+    /// secret, and the policies that it does not name (S-79).
     fileprivate func carrying(_ proposed: RequestRecord) -> RequestRecord {
         var request = self
         request.sensitiveHeaders = Array(Set(sensitiveHeaders + proposed.sensitiveHeaders)).sorted()

@@ -44,7 +44,8 @@ extension TaskRunner {
         record.keptSince = services.keptClock.now
     }
 
-    /// The parts before the one that another task goes on with: a reader has them, and nobody keeps them.
+    /// The parts before the one that another task goes on with: a reader has them, and nobody keeps
+    /// them.
     private func endDelivery() {
         switch sink {
         case .pipe(let pipe): pipe.finish(.success(()))

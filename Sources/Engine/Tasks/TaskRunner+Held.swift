@@ -2,7 +2,8 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// Responses that a decision is about, and that are the result where it lets them through (S-66, S-68).
+/// Responses that a decision is about, and that are the result where it lets them through (S-66,
+/// S-68).
 extension TaskRunner {
     /// Whether the delegate is being asked about a response whose body is still coming.
     var asksAboutHeldResponse: Bool { decision != nil && exchange.heldResponse != nil }

@@ -15,8 +15,9 @@ extension TaskRunner {
         }
     }
 
-    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it twice; a file
-    /// must be opened; a part must be found. All that only if the task has not been suspended meanwhile.
+    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it
+    /// twice; a file must be opened; a part must be found. All that only if the task has not
+    /// been suspended meanwhile.
     private var needsPreparation: Bool {
         !record.currentRequest.isSafe || needsBodyToBeOpened || mustFindPart
     }
@@ -72,8 +73,9 @@ extension TaskRunner {
         timers.attemptBegan(allowing: record.currentRequest.idleLimit(in: session.record))
     }
 
-    /// An attempt that sends a body counts from zero, once the last figures of the one before were shown (S-59). One that
-    /// sends none, such as a redirect's, leaves them: they are the last body's.
+    /// An attempt that sends a body counts from zero, once the last figures of the one before were
+    /// shown (S-59). One that sends none, such as a redirect's, leaves them: they are the last
+    /// body's.
     private func restartSending() {
         guard record.currentRequest.body != nil else { return }
         showProgress()

@@ -3,8 +3,8 @@ internal import Semantics
 
 /// multipart/x-mixed-replace: one response after the other in one body (S-46).
 extension TaskRunner {
-    /// Takes the parts out of a piece of the body. Each begins with `task.didReceiveResponse`; progress never reaches
-    /// over that border.
+    /// Takes the parts out of a piece of the body. Each begins with `task.didReceiveResponse`;
+    /// progress never reaches over that border.
     func deliverParts(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while let (piece, consumed) = replacedParts?.next(rest) {

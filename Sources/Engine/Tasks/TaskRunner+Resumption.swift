@@ -3,8 +3,9 @@ internal import Glibc
 internal import Loop
 internal import Semantics
 
-/// How a download outlives its exchange, its suspension, its task and the process: by asking for the ranges that are
-/// missing, on the condition that the entity is still the same (S-32, S-34…S-36; ).
+/// How a download outlives its exchange, its suspension, its task and the process: by asking for
+/// the ranges that are missing, on the condition that the entity is still the same (S-32,
+/// S-34…S-36; ).
 extension TaskRunner {
     /// What has come, in order.
     var receivedRanges: [Range<Int64>] {
@@ -23,8 +24,8 @@ extension TaskRunner {
         return ResumePoint(entity: entity, received: received)
     }
 
-    /// Whether an answer that was shorter than its range may be followed by another one: not for ever, where a server
-    /// gives next to nothing each time.
+    /// Whether an answer that was shorter than its range may be followed by another one: not for
+    /// ever, where a server gives next to nothing each time.
     func mayAskForMore() -> Bool {
         let brought = record.countOfBytesReceived - (rangeRequest?.start ?? 0)
         if brought < TaskRunner.decentAnswer { smallAnswers += 1 }
@@ -222,7 +223,8 @@ extension TaskRunner {
 
     // MARK: Suspension (S-32)
 
-    /// The time of the connection is over: it is a slot of its host, and no server keeps one for ever.
+    /// The time of the connection is over: it is a slot of its host, and no server keeps one for
+    /// ever.
     func detach() {
         guard machine.phase == .held, canDetach else { return }
         send(.detach)
@@ -234,7 +236,8 @@ extension TaskRunner {
         }
     }
 
-    /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a download can be asked for.
+    /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a
+    /// download can be asked for.
     var canDetach: Bool {
         guard record.currentRequest.isSafe, record.currentRequest.body == nil, !isAsked
         else { return false }
@@ -245,7 +248,8 @@ extension TaskRunner {
 
     /// Brings what has come of an outstanding download to the disk, for good, and notes it (S-13).
     ///
-    /// - Returns: why it is not there, if it is not; what a full disk has not taken comes when there is room.
+    /// - Returns: why it is not there, if it is not; what a full disk has not taken comes when
+    ///   there is room.
     func flush() async -> FileError? {
         guard session.record.isPersistent, case .spool(let spool) = sink, !isParking,
             record.type == .download, machine.phase != .finishing, machine.phase != .completed
@@ -304,8 +308,8 @@ extension TaskRunner {
         } catch {
             guard !goesBack(after: error, in: spool) else { return }
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
-            // It is not gone on with: the next sync would be told that all is well. Of a task that is left to the
-            // next start, the record tells of what was there before.
+            // It is not gone on with: the next sync would be told that all is well. Of a task
+            // that is left to the next start, the record tells of what was there before.
             send(.interrupted(.cannotWrite("\(error)")))
             return
         }
@@ -325,7 +329,8 @@ extension TaskRunner {
         return noted
     }
 
-    /// A task that waits for long leaves nothing that ends with the process: then it waits on behind a restart (S-56).
+    /// A task that waits for long leaves nothing that ends with the process: then it waits on
+    /// behind a restart (S-56).
     func settleWhileWaiting() {
         guard case .spool = sink else { return }
         let phase = machine.phase

@@ -57,8 +57,8 @@ extension TaskRunner {
         if isAtRest { services.onRest?(self) }
     }
 
-    /// How long to wait for the next try; nil where there is none: too many, not allowed for the method, too late for
-    /// the task's time, or something was handed on that cannot be taken back.
+    /// How long to wait for the next try; nil where there is none: too many, not allowed for the
+    /// method, too late for the task's time, or something was handed on that cannot be taken back.
     private func delay(by policy: RetryPolicy, retryAfter: Duration?) -> Duration? {
         guard record.retryCount < policy.attempts,
             policy.mayRetry(method: record.currentRequest.method), canBeginAgain
@@ -76,8 +76,8 @@ extension TaskRunner {
 
     // MARK: Sources
 
-    /// The request to the next mirror. What was meant for the first source alone stays behind, as with a redirect
-    /// to another origin (S-69).
+    /// The request to the next mirror. What was meant for the first source alone stays behind, as
+    /// with a redirect to another origin (S-69).
     private func nextSource() -> RequestRecord? {
         guard record.mirrorCount < record.options.mirrors.count else { return nil }
         let mirror = record.options.mirrors[record.mirrorCount]
@@ -96,7 +96,8 @@ extension TaskRunner {
         record.dialogue.authentication.move(to: record.currentRequest.url)
     }
 
-    /// The original request, or what the delegate has put in its place, with the session's headers (S-20, S-72).
+    /// The original request, or what the delegate has put in its place, with the session's headers
+    /// (S-20, S-72).
     private var firstRequest: RequestRecord {
         var request = record.dialogue.replacementRequest ?? record.originalRequest
         request.headers = request.headers.merging(

@@ -2,17 +2,19 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// What follows when the disk takes bytes, and has no room for them when they are to be there for good: as with quotas, over
-/// the network, and where room is given late.
+/// What follows when the disk takes bytes, and has no room for them when they are to be there for
+/// good: as with quotas, over the network, and where room is given late.
 ///
-/// What a failed sync was about is not synced again: that would be told that all is well, whatever has become of it
-/// . So what has come since the last checkpoint counts for nothing, and is fetched again when there is room.
+/// What a failed sync was about is not synced again: that would be told that all is well, whatever
+/// has become of it. So what has come since the last checkpoint counts for nothing, and is
+/// fetched again when there is room.
 extension TaskRunner {
     private static let roomInterval = Duration.seconds(1)
 
     /// A sync, or what comes behind it, has failed.
     ///
-    /// - Returns: false where the task cannot go on: the disk has failed, or nothing can be fetched again.
+    /// - Returns: false where the task cannot go on: the disk has failed, or nothing can be fetched
+    ///   again.
     func goesBack(after error: any Error, in spool: ContentSpool) -> Bool {
         guard (error as? FileError)?.isOutOfSpace == true, canFetchAgain else { return false }
         guard case .spool(let current) = sink, current === spool else { return true }

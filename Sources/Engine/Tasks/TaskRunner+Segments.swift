@@ -3,7 +3,8 @@ internal import Semantics
 
 /// Ranges of one download, fetched side by side.
 extension TaskRunner: SegmentOwner {
-    /// Lets other connections help where that was asked for, and fills holes that earlier ones have left.
+    /// Lets other connections help where that was asked for, and fills holes that earlier ones have
+    /// left.
     ///
     /// - Parameters:
     ///   - start: where the answer that has just begun starts in the content.

@@ -29,8 +29,9 @@ extension TaskRunner: TaskTimersOwner {
         }
     }
 
-    /// The idle timer stands still while it is not the network that is slow, but the store, the disk, a limit, or the
-    /// client at either end (S-18). A streamed content that nobody reads does not stop it.
+    /// The idle timer stands still while it is not the network that is slow, but the store, the
+    /// disk, a limit, or the client at either end (S-18). A streamed content that nobody reads does
+    /// not stop it.
     func updateIdleTimer() {
         let waitsForSink: Bool
         if case .pipe(let pipe) = sink, !pipe.hasReader {

@@ -3,7 +3,8 @@ internal import Semantics
 
 /// What goes to a server or a proxy before it asks, since it has accepted it before (S-83).
 extension TaskRunner {
-    /// What the server, and the proxy, have accepted before goes along, where the client has no word of its own.
+    /// What the server, and the proxy, have accepted before goes along, where the client has no
+    /// word of its own.
     func presentAccepted() {
         guard !session.accepted.isEmpty else { return }
         let url = record.currentRequest.url

@@ -3,7 +3,8 @@ internal import Semantics
 
 /// Drives one live task: takes inputs one at a time, asks the machine, and performs its orders.
 ///
-/// The record here is ahead of the store's; whoever promises something from it waits for the journal.
+/// The record here is ahead of the store's; whoever promises something from it waits for the
+/// journal.
 @LoopActor
 final class TaskRunner {
     var record: TaskRecord {
@@ -28,8 +29,8 @@ final class TaskRunner {
 
     // What a download goes on from (S-32, S-34); see TaskRunner+Resumption.
 
-    /// What is downloaded, if its parts can be asked for: found out when that is first of interest, which it is not
-    /// for most downloads.
+    /// What is downloaded, if its parts can be asked for: found out when that is first of interest,
+    /// which it is not for most downloads.
     var entity: RangedEntity? {
         get {
             if let response = judgedResponse {
@@ -52,13 +53,16 @@ final class TaskRunner {
     var plannedRange: RangeRequest?
     /// Writes what the next attempt brings, where there are holes to fill.
     var firstWriter: BlockWriter?
-    /// Where the file work of a content is done that was thrown away: what takes its place comes behind it.
+    /// Where the file work of a content is done that was thrown away: what takes its place comes
+    /// behind it.
     var replacedLane: Int?
-    /// Where the file work of a content was done for which the disk had no room; nil once there is some.
+    /// Where the file work of a content was done for which the disk had no room; nil once there is
+    /// some.
     var laneWithoutRoom: Int?
     /// The ranges that are fetched side by side at the moment.
     var segments: SegmentedTransfer?
-    /// What the spool has, where that is not all from its start on, while no ranges are being fetched.
+    /// What the spool has, where that is not all from its start on, while no ranges are being
+    /// fetched.
     var scattered: [Range<Int64>]?
     /// Whether an answer that made no sense has been followed by a request for the whole.
     var hasBegunAnew = false
@@ -207,8 +211,8 @@ final class TaskRunner {
         if machine.isSuspended { send(.failed(error)) } else { interrupt(error) }
     }
 
-    /// Ends the task with an error whether it is suspended or not; what has come stays, to be read (S-58), or for another
-    /// task to go on from (S-35).
+    /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
+    /// (S-58), or for another task to go on from (S-35).
     func interrupt(_ error: TransferError) {
         guard !isAbandoned, !isParking, machine.phase != .completed else { return }
         guard canPark || keepsPart else {
@@ -245,7 +249,8 @@ final class TaskRunner {
         await checkpointAll(waitsForRoom: false)
     }
 
-    /// Stops without an end: the record stays as the store has it, and the next start tells what became of it.
+    /// Stops without an end: the record stays as the store has it, and the next start tells what
+    /// became of it.
     func abandon() {
         timers.stop()
         stopWaitingForConnectivity()
@@ -264,7 +269,8 @@ final class TaskRunner {
         updateIdleTimer()
     }
 
-    /// A streamed content is whole but has no reader: it waits for one as long as an attempt waits for a byte.
+    /// A streamed content is whole but has no reader: it waits for one as long as an attempt waits
+    /// for a byte.
     func limitWaitForReader() {
         timers.attemptBegan()
     }

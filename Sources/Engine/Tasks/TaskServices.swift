@@ -27,7 +27,8 @@ final class TaskServices {
     let log = Log("engine.task")
     /// Called with every task that has completed, after its last event.
     var onCompletion: (@LoopActor (TaskRunner) -> Void)?
-    /// Called with a task that has nothing to do any more, but was suspended before its attempt ended.
+    /// Called with a task that has nothing to do any more, but was suspended before its attempt
+    /// ended.
     var onRest: (@LoopActor (TaskRunner) -> Void)?
     /// Opens what a body is made of: a staged file, or another task's content.
     var sourceOpener:
@@ -125,8 +126,8 @@ final class CheckpointTicker {
 /// Lets running tasks tell their progress four times a second at most (S-59).
 @LoopActor
 final class ProgressTicker {
-    /// A little more than a quarter of a second: a timer counts from the beginning of the loop's turn, so it may be
-    /// early by as long as that takes.
+    /// A little more than a quarter of a second: a timer counts from the beginning of the loop's
+    /// turn, so it may be early by as long as that takes.
     private static let interval = Duration.milliseconds(280)
 
     private var moved: [ObjectIdentifier: TaskRunner] = [:]

@@ -37,7 +37,8 @@ final class TaskTimers {
     /// Counts the waits: tells one from the next.
     private(set) var waitCount = 0
 
-    /// Nothing is timed yet: an attempt may be silent for `request`, and of the whole task's time `resource` is left.
+    /// Nothing is timed yet: an attempt may be silent for `request`, and of the whole task's time
+    /// `resource` is left.
     init(request: Duration, resource: Duration, clock: any Clock) {
         self.clock = clock
         timeouts = TimeoutClock(request: request, resource: resource)
@@ -45,7 +46,8 @@ final class TaskTimers {
 
     // MARK: Waits
 
-    /// The owner hears of it after `delay`, unless another wait begins before or this one is stopped.
+    /// The owner hears of it after `delay`, unless another wait begins before or this one is
+    /// stopped.
     func wait(_ wait: Wait, for delay: Duration) {
         guard !isStopped else { return }
         waitCount += 1
@@ -89,7 +91,8 @@ final class TaskTimers {
 
     func attemptEnded() { change { $0.attemptEnded(at: $1) } }
 
-    /// Whether the attempt waits for something else than the network: then its silence does not count (S-18).
+    /// Whether the attempt waits for something else than the network: then its silence does not
+    /// count (S-18).
     func attemptIsHeldUp(_ isHeldUp: Bool) {
         change { if isHeldUp { $0.attemptHeld(at: $1) } else { $0.attemptReleased(at: $1) } }
     }
@@ -120,8 +123,8 @@ final class TaskTimers {
         timeoutTimer.arm(after: max(.zero, next.instant - now))
     }
 
-    /// A time-out is judged after the sockets were read: bytes may have been waiting there, as they do when the process
-    /// or its machine stood still for longer than the time-out.
+    /// A time-out is judged after the sockets were read: bytes may have been waiting there, as they
+    /// do when the process or its machine stood still for longer than the time-out.
     private func checkTimeouts() {
         let now = clock.uptime
         guard let timer = timeouts.expired(at: now), let deadline = timeouts.nextDeadline else {

@@ -9,7 +9,8 @@ final class Upload {
     private var feed: PacedBody?
     /// The client's end of a streamed body, from its arrival to the end of the attempt.
     private var pipe: BodyPipe?
-    /// Whose questions in the handshake have been answered, where the body is asked for behind them.
+    /// Whose questions in the handshake have been answered, where the body is asked for behind
+    /// them.
     private var knownServer: WebURL.Origin?
     /// Whether a streamed body was asked for, and has not come.
     private var isOwed = false
@@ -24,8 +25,8 @@ final class Upload {
     /// Whether sending waits for the client, or for a limit, and not for the network.
     var isWaiting: Bool { feed?.isWaiting == true }
 
-    /// Whether the next attempt only makes a connection: the delegate is asked whom to trust, and what to present, before
-    /// it is asked for a body that can perhaps be sent once only (§5).
+    /// Whether the next attempt only makes a connection: the delegate is asked whom to trust, and
+    /// what to present, before it is asked for a body that can perhaps be sent once only (§5).
     func onlyConnects(for request: RequestRecord, asking delegate: DelegateOptions?) -> Bool {
         guard request.body?.isStream == true, request.url.isSecure, pipe == nil, !isOwed,
             knownServer != request.url.origin, let delegate
@@ -47,7 +48,8 @@ final class Upload {
     ///   - bandwidth: the task's limits.
     ///   - onPace: called when sending begins or ends to wait.
     /// - Returns: the body as the transport pulls it.
-    /// - Throws: `requestBodyStreamExhausted` where a streamed body has been sent before; why a file cannot be opened.
+    /// - Throws: `requestBodyStreamExhausted` where a streamed body has been sent before; why a
+    ///   file cannot be opened.
     func open(
         _ body: BodyRecord, of tenant: TenantID, services: TaskServices,
         within bandwidth: Bandwidth, onPace: @escaping @LoopActor () -> Void

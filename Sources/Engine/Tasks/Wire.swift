@@ -1,7 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to records.
+/// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to
+/// records.
 extension AttemptRequest {
     /// The task's current request.
     ///
@@ -27,7 +28,8 @@ extension AttemptRequest {
         self.init(
             url: request.url, method: method ?? request.method, headers: headers, body: body,
             decodesContent: coding.decodes, priority: record.options.priority,
-            // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a connection of its own.
+            // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a
+            // connection of its own.
             mayPause: record.options.delivery == .stream || record.type == .download || isLimited
                 || request.body?.isStream == true
                 || session.decides(.response, about: record.options))
@@ -103,8 +105,9 @@ extension ResponseRecord {
 extension TaskRecord {
     /// The headers that the client has a say in, as they are sent.
     ///
-    /// The session's join the first request only (S-20): a redirect goes on from what was sent, so that what it
-    /// left behind at the border of an origin does not come back (S-69). So does a mirror.
+    /// The session's join the first request only (S-20): a redirect goes on from what was sent, so
+    /// that what it left behind at the border of an origin does not come back (S-69). So does a
+    /// mirror.
     func headers(in session: SessionRecord) -> HeaderList {
         guard metrics.redirectCount == 0, mirrorCount == 0 else { return currentRequest.headers }
         return currentRequest.headers.merging(

@@ -4,8 +4,8 @@ internal import JSON
 internal import Loop
 internal import Semantics
 
-/// What answers a decision (`DecisionAnswer` of openapi.yaml): its disposition, and what goes with that by the
-/// decision's kind.
+/// What answers a decision (`DecisionAnswer` of openapi.yaml): its disposition, and what goes with
+/// that by the decision's kind.
 struct AnswerDraft {
     /// The most members of `userInfo`.
     fileprivate static let userInfoCountLimit = 64
@@ -42,8 +42,8 @@ struct AnswerDraft {
     ///   - session: whose decision it is.
     ///   - sources: what the request of an answer is made from.
     /// - Returns: an answer of the decision's kind, with every member checked.
-    /// - Throws: 422 for a disposition that the kind does not have, and for a member that is wrong, missing, or does
-    ///   not go with the disposition.
+    /// - Throws: 422 for a disposition that the kind does not have, and for a member that is wrong,
+    ///   missing, or does not go with the disposition.
     @LoopActor
     func answer(
         to decision: DecisionRecord, in session: SessionRecord, from sources: RequestSources
@@ -143,7 +143,8 @@ struct AnswerDraft {
 
     // MARK: Members
 
-    /// The member `request`: a whole request, which may be the proposed one as the event shows it (S-79, S-80).
+    /// The member `request`: a whole request, which may be the proposed one as the event shows it
+    /// (S-79, S-80).
     @LoopActor
     private func request(
         in decision: DecisionRecord, _ session: SessionRecord, _ sources: RequestSources
@@ -167,7 +168,8 @@ struct AnswerDraft {
         return disposition
     }
 
-    /// Reads the members beside the disposition: `read` answers whether it knows, and has read, one.
+    /// Reads the members beside the disposition: `read` answers whether it knows, and has read,
+    /// one.
     private func members(
         _ read: (inout JSONReader, String) throws(JSONError) -> Bool
     ) throws(Problem) {

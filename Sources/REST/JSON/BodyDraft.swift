@@ -4,7 +4,8 @@ internal import JSON
 internal import Loop
 internal import Semantics
 
-/// What a task sends, as a client describes it (`Body` of openapi.yaml), read but not judged (S-37).
+/// What a task sends, as a client describes it (`Body` of openapi.yaml), read but not judged
+/// (S-37).
 enum BodyDraft {
     /// The bytes themselves, and the media type that goes with their form.
     case bytes([UInt8], type: String?)
@@ -22,7 +23,8 @@ enum BodyDraft {
         self = draft
     }
 
-    /// Reads an object with one member, or the body of a request as it is shown, which is none of its own: nil.
+    /// Reads an object with one member, or the body of a request as it is shown, which is none of
+    /// its own: nil.
     init?(_ reader: inout JSONReader, orShown: Bool) throws(JSONError) {
         var draft: BodyDraft?
         var count = 0

@@ -3,7 +3,8 @@ internal import JSON
 internal import Semantics
 
 extension CacheUsage {
-    /// What the cache has and may have: the members of `CacheUsage` of openapi.yaml, but for the responses.
+    /// What the cache has and may have: the members of `CacheUsage` of openapi.yaml, but for the
+    /// responses.
     ///
     /// - Parameters:
     ///   - json: what they are written to.

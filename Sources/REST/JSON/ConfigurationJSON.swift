@@ -83,7 +83,8 @@ struct ConfigurationDraft {
         return true
     }
 
-    /// The configuration, if it asks for nothing that is not in force; `parse` is the one parser of URLs.
+    /// The configuration, if it asks for nothing that is not in force; `parse` is the one parser of
+    /// URLs.
     func checked(
         parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> SessionConfiguration {

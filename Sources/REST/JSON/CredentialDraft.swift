@@ -70,7 +70,8 @@ struct CredentialDraft {
         if case .password(let user, _) = proof { user } else { nil }
     }
 
-    /// The credential, checked member by member; whether it is one of the kind that is wanted is the engine's to say.
+    /// The credential, checked member by member; whether it is one of the kind that is wanted is
+    /// the engine's to say.
     ///
     /// - Parameters:
     ///   - space: what it is for; nil for nothing that could be checked.

@@ -4,8 +4,8 @@ internal import JSON
 internal import Semantics
 
 extension Event {
-    /// The event's data: one line of JSON (`Event` of openapi.yaml). What an earlier version stored may have values of
-    /// cookies; they are not shown (security §5).
+    /// The event's data: one line of JSON (`Event` of openapi.yaml). What an earlier version stored
+    /// may have values of cookies; they are not shown (security §5).
     ///
     /// - Parameters:
     ///   - sharedSession: whether the session is shown as `shared` (S-4).

@@ -6,7 +6,8 @@ internal import Semantics
 let redacted = "<redacted>"
 
 extension HeaderList {
-    /// Reads an object of strings or arrays of strings; of too many, one more than `check` lets pass.
+    /// Reads an object of strings or arrays of strings; of too many, one more than `check` lets
+    /// pass.
     init(json reader: inout JSONReader) throws(JSONError) {
         self.init()
         try reader.object { reader, name throws(JSONError) in

@@ -2,7 +2,8 @@ internal import Engine
 internal import HTTP
 internal import Semantics
 
-/// A host that a client names beside its port, where no URL is given: that of a proxy, or of a protection space.
+/// A host that a client names beside its port, where no URL is given: that of a proxy, or of a
+/// protection space.
 enum HostName {
     /// Reads a name or an address, an IPv6 address without brackets.
     ///

@@ -2,7 +2,8 @@ internal import HTTP
 internal import JSON
 internal import Loop
 
-/// A list of an answer, which may be long: it is written in slices, between which the loop has its turn.
+/// A list of an answer, which may be long: it is written in slices, between which the loop has its
+/// turn.
 @LoopActor
 struct JSONList {
     fileprivate let name: StaticString

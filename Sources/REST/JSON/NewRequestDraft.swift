@@ -4,8 +4,8 @@ internal import JSON
 internal import Loop
 internal import Semantics
 
-/// The request that a decision puts in place of the proposed one (`NewRequest` of openapi.yaml), read but not judged: a
-/// whole request, or what the event has shown, changed or not (S-79, S-80).
+/// The request that a decision puts in place of the proposed one (`NewRequest` of openapi.yaml),
+/// read but not judged: a whole request, or what the event has shown, changed or not (S-79, S-80).
 struct NewRequestDraft {
     private enum Body {
         /// As proposed, if the method has one.
@@ -50,7 +50,8 @@ struct NewRequestDraft {
     ///
     /// - Parameters:
     ///   - pointer: where the description stands.
-    ///   - proposed: what the event has shown; its method, its body and what it hides count where nothing else is said.
+    ///   - proposed: what the event has shown; its method, its body and what it hides count where
+    ///     nothing else is said.
     ///   - session: whose decision it is.
     ///   - sources: what the request is made from.
     /// - Returns: the request, with every member checked.

@@ -3,8 +3,8 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// The proxies of a session as a client gives them (`Proxies` of openapi.yaml), read but not judged. The names are
-/// those of CFNetwork's dictionary, and `SOCKSVersion`.
+/// The proxies of a session as a client gives them (`Proxies` of openapi.yaml), read but not
+/// judged. The names are those of CFNetwork's dictionary, and `SOCKSVersion`.
 struct ProxyDraft {
     private var http = Entry()
     private var https = Entry()
@@ -75,7 +75,8 @@ struct ProxyDraft {
         return checked
     }
 
-    /// The address of one proxy; `port` is what counts where none is given: that of the URLs it is for, or SOCKS's own.
+    /// The address of one proxy; `port` is what counts where none is given: that of the URLs it is
+    /// for, or SOCKS's own.
     private static func address(
         _ entry: Entry, port: Int, kind: ProxyAddress.Kind = .http, at pointer: String,
         _ parse: (String) throws(URLRejection) -> WebURL

@@ -3,7 +3,8 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// The request of a task as a client describes it (`RequestSpec` of openapi.yaml), read but not judged.
+/// The request of a task as a client describes it (`RequestSpec` of openapi.yaml), read but not
+/// judged.
 struct RequestDraft {
     private(set) var url = ""
     private var method: String?
@@ -12,7 +13,8 @@ struct RequestDraft {
     private var cachePolicy: RequestCachePolicy?
     private var timeoutInterval: Double?
 
-    /// Reads the members; `readMore` answers whether it knows, and has read, one that is none of a task's request.
+    /// Reads the members; `readMore` answers whether it knows, and has read, one that is none of a
+    /// task's request.
     init(
         _ reader: inout JSONReader,
         and readMore: (inout JSONReader, String) throws(JSONError) -> Bool = { _, _ in false }
@@ -44,7 +46,8 @@ struct RequestDraft {
         if !hasURL { throw reader.fail("is missing", at: "url") }
     }
 
-    /// The request that is asked for, without a body, and without the Content-Length that `body(_:at:)` looks at.
+    /// The request that is asked for, without a body, and without the Content-Length that
+    /// `body(_:at:)` looks at.
     ///
     /// - Parameters:
     ///   - pointer: where the description stands.
@@ -83,7 +86,8 @@ struct RequestDraft {
             cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
     }
 
-    /// The request's body, once it agrees with the Content-Length that the client gives; of a stream with that length.
+    /// The request's body, once it agrees with the Content-Length that the client gives; of a
+    /// stream with that length.
     func body(_ body: BodyRecord?, at pointer: String) throws(Problem) -> BodyRecord? {
         do {
             return try ContentLength.agreed(body, with: headers.values(of: "Content-Length"))

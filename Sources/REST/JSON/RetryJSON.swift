@@ -2,7 +2,8 @@ internal import HTTP
 internal import JSON
 internal import Semantics
 
-/// When an attempt is made again, as a client describes it (`Retry` of openapi.yaml), read but not judged.
+/// When an attempt is made again, as a client describes it (`Retry` of openapi.yaml), read but not
+/// judged.
 struct RetryDraft {
     private var attempts = 0
     private var statuses = RetryPolicy.transientStatuses

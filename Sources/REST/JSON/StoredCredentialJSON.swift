@@ -58,7 +58,8 @@ struct StoredCredentialDraft {
     }
 }
 
-/// A protection space as a client names it (`CredentialSpace` of openapi.yaml), read but not judged.
+/// A protection space as a client names it (`CredentialSpace` of openapi.yaml), read but not
+/// judged.
 private struct SpaceDraft {
     private let host: String
     private let port: Int

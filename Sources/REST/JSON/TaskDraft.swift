@@ -75,6 +75,7 @@ struct TaskDraft {
     }
 
     private static let mirrorLimit = 16
-    /// What the gateway makes is shorter: two thirds of it would be a request's and a response's largest header.
+    /// What the gateway makes is shorter: two thirds of it would be a request's and a response's
+    /// largest header.
     private static let resumeDataByteLimit = 512 << 10
 }

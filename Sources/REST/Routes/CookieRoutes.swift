@@ -49,7 +49,8 @@ extension Service {
         }
     }
 
-    /// 201 with the cookie as the jar has it; 204 for one whose time is over, which is in no jar then.
+    /// 201 with the cookie as the jar has it; 204 for one whose time is over, which is in no jar
+    /// then.
     private func setCookie(_ call: Call, in session: SessionID) async throws -> Response {
         let now = clock.now
         let cookie = try await call.json { reader throws(JSONError) in

@@ -82,8 +82,8 @@ extension Service {
         }
     }
 
-    /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml); who may hear events need not be
-    /// one who may see tasks, and so it has no cookie's value either.
+    /// The event that tells of a gap, with what is outstanding (`Reset` of openapi.yaml); who may
+    /// hear events need not be one who may see tasks, and so it has no cookie's value either.
     private func reset(
         _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
     ) async throws -> [UInt8] {

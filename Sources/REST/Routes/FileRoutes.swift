@@ -4,7 +4,8 @@ internal import JSON
 internal import Loop
 internal import Semantics
 
-/// Staged files: sent ahead of the task that uploads them, and resumable (draft-ietf-httpbis-resumable-upload).
+/// Staged files: sent ahead of the task that uploads them, and resumable
+/// (draft-ietf-httpbis-resumable-upload).
 ///
 /// Interim answers (104) are not sent; the draft leaves them to the server.
 extension Service {
@@ -32,8 +33,9 @@ extension Service {
         }
     }
 
-    /// Takes the bytes of the request that creates a file. What came of them stays where the client can come back to
-    /// it: one that knows of resumable uploads is told of the file, and one with a key finds it by that.
+    /// Takes the bytes of the request that creates a file. What came of them stays where the client
+    /// can come back to it: one that knows of resumable uploads is told of the file, and one with a
+    /// key finds it by that.
     private func fill(
         _ file: StagedFile, _ order: FileAppend, _ call: Call, _ fields: UploadFields
     ) async throws -> StagedFile {
@@ -86,7 +88,8 @@ extension Service {
             })
     }
 
-    /// GET reads a complete file; HEAD tells how far an upload is, and ends an earlier request that still appends.
+    /// GET reads a complete file; HEAD tells how far an upload is, and ends an earlier request that
+    /// still appends.
     func readFile(_ call: Call) async throws -> Response {
         let id = try call.file()
         guard call.request.method != "HEAD" else {
@@ -158,8 +161,8 @@ extension StagedFile {
 }
 
 extension StagedFileSpec {
-    /// What makes a request the same as another one. Its bytes do not, because they are not kept in memory:
-    /// who wants to be sure gives their digest.
+    /// What makes a request the same as another one. Its bytes do not, because they are not
+    /// kept in memory: who wants to be sure gives their digest.
     fileprivate func identity(with order: FileAppend) -> [UInt8] {
         let parts: [String] = [
             order.length.map { String($0) } ?? "", order.completes ? "complete" : "",
@@ -196,8 +199,8 @@ extension Call {
 }
 
 extension UploadInterruption {
-    /// What the client is told, with the offset from which the upload can go on. Where another request has taken it
-    /// up, that one is told the offset.
+    /// What the client is told, with the offset from which the upload can go on. Where another
+    /// request has taken it up, that one is told the offset.
     fileprivate var problem: Problem {
         var problem = refusal
         guard let file else { return problem }

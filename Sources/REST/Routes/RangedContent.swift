@@ -3,7 +3,8 @@ internal import HTTP
 internal import Loop
 internal import Semantics
 
-/// Bytes of which the length is known, as an answer: whole, a range of it, or as conditions say (RFC 9110 §13, §14).
+/// Bytes of which the length is known, as an answer: whole, a range of it, or as conditions say
+/// (RFC 9110 §13, §14).
 @LoopActor
 struct RangedContent {
     /// The fields of every answer that has bytes.

@@ -51,7 +51,8 @@ extension Service {
         return Response(status: 204)
     }
 
-    /// The session that the path names, as it is now: before anything else of the request is looked at.
+    /// The session that the path names, as it is now: before anything else of the request is looked
+    /// at.
     func sessionRecord(of call: Call) async throws -> SessionRecord {
         try await gateway.sessionRecord(session(of: call), of: call.tenant)
     }

@@ -89,7 +89,8 @@ extension Service {
         }
     }
 
-    /// What the request that came first is told again: the tasks as they are now, and the same refusals.
+    /// What the request that came first is told again: the tasks as they are now, and the same
+    /// refusals.
     private func results(
         of numbers: [Int64], _ drafts: [Result<TaskDraft, JSONError>], _ context: TaskContext,
         _ call: Call

@@ -2,8 +2,8 @@ internal import HTTP
 internal import RawStructuredFieldValues
 internal import Semantics
 
-/// What a request says of an upload, in the fields of draft-ietf-httpbis-resumable-upload. A field whose value is not
-/// what the draft has for it counts as not there (§4.1).
+/// What a request says of an upload, in the fields of draft-ietf-httpbis-resumable-upload. A field
+/// whose value is not what the draft has for it counts as not there (§4.1).
 struct UploadFields {
     /// `Upload-Offset`: where the first byte belongs.
     let offset: Int64?

@@ -7,10 +7,11 @@ internal import Synchronization
 /// Copies the write-ahead log into the database, after a commit has been answered and before the
 /// next begins.
 ///
-/// Then nobody writes, so that the copy reaches the log's end and the log starts over, unless a reader still needs an
-/// old state. Reads that overlap could go on like that for ever: a log that has grown long waits for those that run,
-/// and new ones read past it meanwhile. So its length is bounded under any load, and with it the time of the next
-/// start. <https://www.sqlite.org/wal.html>
+/// Then nobody writes, so that the copy reaches the log's end and the log starts over, unless a
+/// reader still needs an old state. Reads that overlap could go on like that for ever: a log that
+/// has grown long waits for those that run, and new ones read past it meanwhile. So its length is
+/// bounded under any load, and with it the time of the next start.
+/// <https://www.sqlite.org/wal.html>
 final class Checkpointer: Sendable {
     /// How many pages of 4 KiB go to the log before it is copied. Half or twice of it makes no
     /// difference (measured).
@@ -66,7 +67,8 @@ final class Checkpointer: Sendable {
             let isHeld = code & 0xFF == SQLITE_BUSY
             state.withLock { $0.waitsFrom = isHeld ? 2 * length : Self.longLog }
         }
-        // A reader that holds an old page back for longer is left alone: the next copy takes the rest.
+        // A reader that holds an old page back for longer is left alone: the next copy takes the
+        // rest.
         guard code != SQLITE_OK, code & 0xFF != SQLITE_BUSY else { return }
         let error = StoreError(code: code, words: writer.lastErrorMessage ?? "unknown error")
         // With no room nothing is lost: the log stays, and the next copy may succeed.

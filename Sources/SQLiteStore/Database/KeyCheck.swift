@@ -17,8 +17,9 @@ enum KeyCheck {
             "The key is not the one that the database was made with. Nothing has been changed.")
     }
 
-    /// Whether the key is the database's; nil where nothing has been sealed yet. Asked on a connection that changes nothing
-    /// in the database, though SQLite may make its `-shm` and `-wal`.
+    /// Whether the key is the database's; nil where nothing has been sealed yet. Asked on a
+    /// connection that changes nothing in the database, though SQLite may make its `-shm` and
+    /// `-wal`.
     static func opens(_ path: String, sealer: any Sealer) throws -> Bool? {
         var configuration = Configuration()
         configuration.readonly = true

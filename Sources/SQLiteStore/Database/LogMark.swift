@@ -4,14 +4,16 @@ internal import GRDBSQLite
 internal import Glibc
 internal import Synchronization
 
-/// Notes beside the database how far its log has got, so that a start behind a sudden end can tell whether the log is
-/// still all there: SQLite takes what it finds up to the first damage, and says nothing.
+/// Notes beside the database how far its log has got, so that a start behind a sudden end can tell
+/// whether the log is still all there: SQLite takes what it finds up to the first damage, and says
+/// nothing.
 ///
-/// It costs no sync: behind a crash of the process the note is exact, because the kernel has it. Behind a crash of the
-/// machine it may be older than the log, and then counts only where it is about the same one.
-/// <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>
+/// It costs no sync: behind a crash of the process the note is exact, because the kernel has it.
+/// Behind a crash of the machine it may be older than the log, and then counts only where it is
+/// about the same one. <https://www.sqlite.org/fileformat2.html#the_write_ahead_log>
 final class LogMark: Sendable {
-    /// What the note says: the salts of the log, the frames that it had, and the boot of the machine.
+    /// What the note says: the salts of the log, the frames that it had, and the boot of the
+    /// machine.
     private struct Note: Equatable {
         var salts: UInt64 = 0
         var frames: UInt64 = 0
@@ -43,7 +45,8 @@ final class LogMark: Sendable {
     private let walPath: String
     private let boot: [UInt8]
 
-    /// Opens the note of a database that has been opened; nil where that cannot be, which is logged.
+    /// Opens the note of a database that has been opened; nil where that cannot be, which is
+    /// logged.
     init?(database: String) {
         walPath = database + "-wal"
         boot = LogMark.currentBoot
@@ -62,8 +65,8 @@ final class LogMark: Sendable {
         wal.withLock { if $0 >= 0 { close($0) } }
     }
 
-    /// Takes note of every commit of the connection that writes, before it is answered. The mark must outlive the
-    /// connection's last commit.
+    /// Takes note of every commit of the connection that writes, before it is answered. The mark
+    /// must outlive the connection's last commit.
     func follow(_ writer: Database) {
         sqlite3_wal_hook(
             writer.sqliteConnection,
@@ -95,7 +98,8 @@ final class LogMark: Sendable {
 
     // MARK: At a start
 
-    /// Looks whether the log of a database that nobody has open has all that it had, and logs what is missing.
+    /// Looks whether the log of a database that nobody has open has all that it had, and logs what
+    /// is missing.
     /// - Returns: how many frames are missing; 0 where that is not known.
     @discardableResult
     static func check(database: String) -> Int {

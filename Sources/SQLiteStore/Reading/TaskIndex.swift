@@ -33,8 +33,8 @@ struct TaskIndex {
         return counts
     }
 
-    /// The ids of a page, in the order of creation. Each state and type is a range of an index; where no
-    /// type is asked for, damaged rows of none come along.
+    /// The ids of a page, in the order of creation. Each state and type is a range of an index;
+    /// where no type is asked for, damaged rows of none come along.
     func ids(_ query: TaskQuery) throws -> [TaskID] {
         var ids: [TaskID] = []
         let known = TaskType.allCases.map(\.stored)

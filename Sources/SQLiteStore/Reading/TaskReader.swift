@@ -30,8 +30,8 @@ struct TaskReader {
         return try statement.first(record)
     }
 
-    /// The tasks that run, are being cancelled, or are suspended on the wire, of all tenants, in the order
-    /// of creation.
+    /// The tasks that run, are being cancelled, or are suspended on the wire, of all tenants, in
+    /// the order of creation.
     func activeTasks() throws -> [TaskRecord] {
         let statement = try PreparedStatement(
             database, Self.columns + " WHERE state < 5 AND state IN (?1, ?2) ORDER BY task.id")

@@ -32,7 +32,8 @@ extension KeptAnswer {
         case redirectByDefault = 15
     }
 
-    /// Writes the question and its answer. A credential, and what a client keeps beside a response, is secret.
+    /// Writes the question and its answer. A credential, and what a client keeps beside a response,
+    /// is secret.
     func write(to parts: inout RecordParts) {
         parts.clear.put(Field.eventKind, Int(EventKind(question).rawValue))
         parts.put(Field.question, record: { EventCoding.write(question, to: &$0) })

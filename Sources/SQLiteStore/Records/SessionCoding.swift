@@ -64,8 +64,8 @@ extension SessionConfiguration {
     }
 
     /// Writes every property, or of a switch that only later versions have its other position, so
-    /// that a default may change in a later version and a session does not (S-5). The additional headers are secret
-    /// when one of them is sensitive.
+    /// that a default may change in a later version and a session does not (S-5). The additional
+    /// headers are secret when one of them is sensitive.
     fileprivate func write(to parts: inout RecordParts) {
         let sensitive = SensitiveNames()
         if httpAdditionalHeaders.fields.contains(where: { sensitive.contains($0.name) }) {

@@ -4,10 +4,11 @@ internal import Glibc
 
 /// Another key for a database that nobody has open. All of it blocks.
 extension DurableStore {
-    /// Whether the database in a folder is sealed with a key; nil where there is none, or nothing is sealed yet.
+    /// Whether the database in a folder is sealed with a key; nil where there is none, or nothing
+    /// is sealed yet.
     ///
-    /// Makes no database, and changes nothing in one. SQLite may make the files `-shm` and `-wal` beside it, as for every
-    /// reader.
+    /// Makes no database, and changes nothing in one. SQLite may make the files `-shm` and `-wal`
+    /// beside it, as for every reader.
     ///
     /// - Throws: `damaged` when the file is not a database, or `failed`.
     public static func isSealed(
@@ -25,15 +26,17 @@ extension DurableStore {
         }
     }
 
-    /// Seals everything in a folder's database with another key, and brings it to this version's tables before.
+    /// Seals everything in a folder's database with another key, and brings it to this version's
+    /// tables before.
     ///
-    /// One transaction over every row, durable at the return; takes as much room again as the database, in its log.
-    /// Stored responses, cookies and credentials that do not open are removed; of all else nothing may be damaged. What
-    /// old values have left behind in the file stays until `scrub`. Does nothing where nothing is sealed yet.
+    /// One transaction over every row, durable at the return; takes as much room again as the
+    /// database, in its log. Stored responses, cookies and credentials that do not open are
+    /// removed; of all else nothing may be damaged. What old values have left behind in the file
+    /// stays until `scrub`. Does nothing where nothing is sealed yet.
     ///
-    /// - Throws: `damaged` when the old key is another one or another row does not open with it, `full`, or `failed`, also
-    ///   while somebody has the database open. The old key is still in force then, unless the disk failed with the very
-    ///   commit: `isSealed` tells.
+    /// - Throws: `damaged` when the old key is another one or another row does not open with it,
+    ///   `full`, or `failed`, also while somebody has the database open. The old key is still in
+    ///   force then, unless the disk failed with the very commit: `isSealed` tells.
     public static func reseal(
         folder: String, from old: any Sealer, to new: any Sealer
     ) throws(StoreError) {
@@ -52,12 +55,12 @@ extension DurableStore {
         }
     }
 
-    /// Writes a folder's database anew, so that neither its file nor its log has anything of what was deleted or
-    /// overwritten, such as values under a key that is not to be used any more.
+    /// Writes a folder's database anew, so that neither its file nor its log has anything of what
+    /// was deleted or overwritten, such as values under a key that is not to be used any more.
     ///
     /// Needs room for the database twice: in the folder, and where SQLite keeps temporary files
-    /// (<https://www.sqlite.org/tempfiles.html>, §5). May be repeated; a crash loses nothing. Does nothing without a
-    /// database.
+    /// (<https://www.sqlite.org/tempfiles.html>, §5). May be repeated; a crash loses nothing. Does
+    /// nothing without a database.
     ///
     /// - Throws: `full`, `damaged`, or `failed`, also while somebody has the database open.
     public static func scrub(folder: String) throws(StoreError) {

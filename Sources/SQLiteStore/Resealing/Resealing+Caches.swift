@@ -3,7 +3,8 @@ internal import GRDB
 internal import Semantics
 
 extension Resealing {
-    /// Seals stored responses anew, and gives them the fingerprints that they are looked up by with the new key.
+    /// Seals stored responses anew, and gives them the fingerprints that they are looked up by with
+    /// the new key.
     ///
     /// One that does not open is removed, as it would be at its next use.
     func resealCaches() throws {

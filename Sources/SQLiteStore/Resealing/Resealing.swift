@@ -2,10 +2,11 @@ internal import Engine
 internal import GRDB
 internal import Semantics
 
-/// Seals every sealed value of a database with another key, inside the transaction that its caller has begun.
+/// Seals every sealed value of a database with another key, inside the transaction that its caller
+/// has begun.
 ///
-/// Row by row, in the order of the keys: a value keeps its context and its length, so that a row stays where it is, and of
-/// however many only one is in memory.
+/// Row by row, in the order of the keys: a value keeps its context and its length, so that a row
+/// stays where it is, and of however many only one is in memory.
 struct Resealing {
     let database: Database
     let old: any Sealer

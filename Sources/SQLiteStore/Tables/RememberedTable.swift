@@ -120,8 +120,8 @@ struct RememberedTable<Item: RememberedItem> {
 
     /// Everything, by session and number.
     ///
-    /// A damaged item is as good as none: the server sets another cookie, and the client is asked for the credential. It
-    /// keeps no gateway from its start.
+    /// A damaged item is as good as none: the server sets another cookie, and the client is asked
+    /// for the credential. It keeps no gateway from its start.
     func all() throws -> Found {
         let statement = try PreparedStatement(
             database, "SELECT session, number, tenant, sealed FROM \(Item.table)")

@@ -4,9 +4,9 @@ internal import Semantics
 
 /// Removes the rows of stored responses.
 ///
-/// A cache may have hundreds of thousands, and commits wait for each other. So an emptied cache only gets another number,
-/// with which all that it had is gone for everybody; the rows go a few at a time, with the commits that follow and with
-/// `purge`.
+/// A cache may have hundreds of thousands, and commits wait for each other. So an emptied cache
+/// only gets another number, with which all that it had is gone for everybody; the rows go a few at
+/// a time, with the commits that follow and with `purge`.
 struct CacheRemoval {
     let database: Database
 
@@ -34,7 +34,8 @@ struct CacheRemoval {
         try update.run()
     }
 
-    /// Leaves a session's cache to `removeRemains`. The session itself or its cache's number must go with it.
+    /// Leaves a session's cache to `removeRemains`. The session itself or its cache's number must
+    /// go with it.
     func abandon(_ session: SessionID) throws {
         let insert = try PreparedStatement(
             database,

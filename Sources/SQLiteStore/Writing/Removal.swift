@@ -27,8 +27,8 @@ struct Removal {
         let lastSequence: Int64
     }
 
-    /// Forgets a task: content, secrets and decisions at once, the rest when no stored event is told from it
-    /// any more.
+    /// Forgets a task: content, secrets and decisions at once, the rest when no stored event is
+    /// told from it any more.
     ///
     /// - Returns: Whether its content was in a file.
     func forget(_ task: TaskID) throws -> Bool {

@@ -18,9 +18,9 @@ struct AuthenticateChallenge: Equatable {
 
 /// Reads the challenges of one field value, in time that is linear in its length.
 ///
-/// Reads what origins send: an element of the list that fits no grammar is skipped up to the next comma outside of
-/// quotes, together with the parameters that follow it, for they could be anybody's; a quote that nothing closes ends the
-/// value, and what came before it stays.
+/// Reads what origins send: an element of the list that fits no grammar is skipped up to the next
+/// comma outside of quotes, together with the parameters that follow it, for they could be
+/// anybody's; a quote that nothing closes ends the value, and what came before it stays.
 struct AuthenticateField {
     /// In their order.
     private(set) var challenges: [AuthenticateChallenge] = []
@@ -37,7 +37,8 @@ struct AuthenticateField {
         }
     }
 
-    /// Behind a comma, where a challenge begins or a parameter follows: only a parameter has `=` behind its first word.
+    /// Behind a comma, where a challenge begins or a parameter follows: only a parameter has `=`
+    /// behind its first word.
     private mutating func readElement() {
         skipSpace()
         guard rest.first != UInt8(ascii: ",") else { return }
@@ -73,7 +74,8 @@ struct AuthenticateField {
         if !name.isEmpty, rest.first == UInt8(ascii: "=") { readParameter(named: name) }
     }
 
-    /// At the `=`. A value without quotes may be more than a token: origins write realms with blanks in them.
+    /// At the `=`. A value without quotes may be more than a token: origins write realms with
+    /// blanks in them.
     private mutating func readParameter(named name: Substring.UTF8View) {
         rest.removeFirst()
         skipSpace()

@@ -1,21 +1,25 @@
 extension ProtectionSpace {
     /// The most spaces that one response offers.
     public static let offerLimit = 32
-    /// The most bytes of a realm, and of a scheme's name: a challenge with a longer one is not offered.
+    /// The most bytes of a realm, and of a scheme's name: a challenge with a longer one is not
+    /// offered.
     public static let nameByteLimit = 1_024
 
-    /// The spaces that a 401 or 407 offers, strongest first: Negotiate, Digest, NTLM, Basic, then the schemes that Ferry
-    /// cannot speak, in the order in which they came (RFC 9110 §11.6.1, S-66).
+    /// The spaces that a 401 or 407 offers, strongest first: Negotiate, Digest, NTLM, Basic, then
+    /// the schemes that Ferry cannot speak, in the order in which they came (RFC 9110 §11.6.1,
+    /// S-66).
     ///
-    /// What fits no grammar is skipped. A control character in a realm, other than the tab, is shown as U+FFFD: RFC 9110
-    /// §5.6.4 allows none there, but origins with old character sets send them, and those shall be answered, too. A Digest
-    /// that cannot be answered is a scheme that Ferry cannot speak, but where its realm can be had by another algorithm.
+    /// What fits no grammar is skipped. A control character in a realm, other than the tab, is
+    /// shown as U+FFFD: RFC 9110 §5.6.4 allows none there, but origins with old character sets send
+    /// them, and those shall be answered, too. A Digest that cannot be answered is a scheme that
+    /// Ferry cannot speak, but where its realm can be had by another algorithm.
     ///
     /// - Parameters:
     ///   - values: all values of `WWW-Authenticate`, or of `Proxy-Authenticate`, in their order.
     ///   - origin: whose response it is; the proxy's own where it is one.
     ///   - isProxy: whether it is a proxy that asks.
-    /// - Returns: each space once, at most `offerLimit`. The cost is linear in the length of all values.
+    /// - Returns: each space once, at most `offerLimit`. The cost is linear in the length of all
+    ///   values.
     public static func offered(
         by values: [String], at origin: WebURL.Origin, isProxy: Bool
     ) -> [ProtectionSpace] {
@@ -37,8 +41,8 @@ extension ProtectionSpace {
         return Array(ranked.prefix(offerLimit))
     }
 
-    /// Nil for a scheme that must not be shown: one that is too long, or that has the name of a method which is none of
-    /// HTTP's, such as Foundation's for server trust.
+    /// Nil for a scheme that must not be shown: one that is too long, or that has the name of a
+    /// method which is none of HTTP's, such as Foundation's for server trust.
     private static func method(
         of challenge: AuthenticateChallenge, _ digestRealms: Set<String?>
     ) -> AuthenticationMethod? {
@@ -55,7 +59,8 @@ extension ProtectionSpace {
         }
     }
 
-    /// What is the same for two spaces that differ in the case of their scheme only (RFC 9110 §11.1).
+    /// What is the same for two spaces that differ in the case of their scheme only (RFC 9110
+    /// §11.1).
     private var withSchemeInLowerCase: ProtectionSpace {
         guard case .other(let scheme) = method else { return self }
         var space = self
@@ -93,8 +98,8 @@ extension AuthenticationMethod {
 }
 
 extension AuthenticationRound {
-    /// The spaces of an offer that the client has not rejected, still strongest first; where none is left, the response
-    /// that offers them is the result (S-66).
+    /// The spaces of an offer that the client has not rejected, still strongest first; where none
+    /// is left, the response that offers them is the result (S-66).
     public func remaining(of offered: [ProtectionSpace]) -> [ProtectionSpace] {
         offered.filter { !rejected.contains($0) }
     }

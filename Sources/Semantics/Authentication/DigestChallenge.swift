@@ -1,4 +1,5 @@
-/// What a server or proxy wants proved by Digest (RFC 7616 §3.3), as far as the proof depends on it.
+/// What a server or proxy wants proved by Digest (RFC 7616 §3.3), as far as the proof depends on
+/// it.
 public struct DigestChallenge: Hashable, Sendable {
     /// As the server wrote it, without its quotes; empty where it named none.
     public var realm: String
@@ -34,8 +35,8 @@ public struct DigestChallenge: Hashable, Sendable {
         self.isUTF8 = isUTF8
     }
 
-    /// The nonce that a server wants next, by `Authentication-Info` or `Proxy-Authentication-Info` (RFC 7616 §3.5); nil
-    /// where it says nothing of that.
+    /// The nonce that a server wants next, by `Authentication-Info` or `Proxy-Authentication-Info`
+    /// (RFC 7616 §3.5); nil where it says nothing of that.
     public static func nextNonce(in values: [String]) -> String? {
         // The parameters are those of a challenge, without a scheme before them.
         values.lazy.compactMap {

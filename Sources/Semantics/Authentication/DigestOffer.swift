@@ -11,8 +11,8 @@ public struct DigestOffer: Equatable, Sendable {
     /// Where the same proof is wanted: URIs as they came, at most 32; empty for all of the server.
     public let domain: [String]
 
-    /// The one that a response makes for a space: of several, which differ in their algorithms, the first that can be
-    /// answered (§3.7).
+    /// The one that a response makes for a space: of several, which differ in their algorithms, the
+    /// first that can be answered (§3.7).
     ///
     /// - Parameters:
     ///   - values: all values of `WWW-Authenticate`, or of `Proxy-Authenticate`, in their order.
@@ -25,8 +25,8 @@ public struct DigestOffer: Equatable, Sendable {
         self = offer
     }
 
-    /// Nil for another scheme, and for what cannot be answered: an unknown algorithm, or a body under protection
-    /// (`auth-int`).
+    /// Nil for another scheme, and for what cannot be answered: an unknown algorithm, or a body
+    /// under protection (`auth-int`).
     init?(_ challenge: AuthenticateChallenge) {
         guard challenge.scheme.equalsIgnoringCase("Digest"),
             let nonce = challenge["nonce"],

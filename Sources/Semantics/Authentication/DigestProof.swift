@@ -1,6 +1,7 @@
 internal import Syntax
 
-/// A client's answer to a Digest challenge for one request (RFC 7616 §3.4; RFC 2069 where the server counts nothing).
+/// A client's answer to a Digest challenge for one request (RFC 7616 §3.4; RFC 2069 where the
+/// server counts nothing).
 public struct DigestProof: Sendable {
     /// What hashes the parts.
     public enum HashFunction: Hashable, Sendable, CaseIterable {
@@ -57,8 +58,8 @@ public struct DigestProof: Sendable {
     ///   - user: without control characters.
     ///   - password: is hashed as UTF-8, as the user's name is.
     ///   - hash: the digest of some bytes.
-    /// - Returns: the value of `Authorization` or `Proxy-Authorization`. Secret: whoever has it can be the user for this
-    ///   one request.
+    /// - Returns: the value of `Authorization` or `Proxy-Authorization`. Secret: whoever has it can
+    ///   be the user for this one request.
     public func value(
         answering challenge: DigestChallenge, user: String, password: String,
         hash: (HashFunction, [UInt8]) -> [UInt8]
@@ -91,7 +92,8 @@ public struct DigestProof: Sendable {
         return "Digest " + fields.joined(separator: ", ")
     }
 
-    /// §3.4: a name that is not ASCII goes in the notation of RFC 8187 to a server that has said that it reads UTF-8.
+    /// §3.4: a name that is not ASCII goes in the notation of RFC 8187 to a server that has said
+    /// that it reads UTF-8.
     private func name(_ user: String, for challenge: DigestChallenge) -> String {
         guard challenge.isUTF8, user.utf8.contains(where: { $0 >= 0x80 }) else {
             return "username=\(quoted(user))"

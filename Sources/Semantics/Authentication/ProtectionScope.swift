@@ -1,6 +1,7 @@
 internal import Syntax
 
-/// The part of a server, or of a proxy, in which a credential that was accepted is sent without being asked for (S-83).
+/// The part of a server, or of a proxy, in which a credential that was accepted is sent without
+/// being asked for (S-83).
 public struct ProtectionScope: Hashable, Sendable {
     /// What paths begin with; empty for every path.
     public var prefixes: [String]
@@ -21,8 +22,9 @@ public struct ProtectionScope: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - path: where it was asked for.
-    ///   - domain: the paths that the challenge names on that server; nil where it names nothing at all, which means all
-    ///     of it. Other servers that it names get nothing: who asks may not say where else the proof goes.
+    ///   - domain: the paths that the challenge names on that server; nil where it names nothing at
+    ///     all, which means all of it. Other servers that it names get nothing: who asks may not
+    ///     say where else the proof goes.
     public init(digestAt path: String, domain: [String]?) {
         guard let domain else {
             self = .everything
@@ -34,8 +36,8 @@ public struct ProtectionScope: Hashable, Sendable {
 
     /// How much of a path decides that it is in the scope: 0 or more; nil for one that is outside.
     ///
-    /// Prefixes end between segments. A path that a server may take for another one, since its dots or slashes are
-    /// percent-encoded, is in no part of a server, only in all of it.
+    /// Prefixes end between segments. A path that a server may take for another one, since its dots
+    /// or slashes are percent-encoded, is in no part of a server, only in all of it.
     public func match(_ path: String) -> Int? {
         guard !prefixes.isEmpty else { return 0 }
         guard !ProtectionScope.hasHiddenSteps(path) else { return nil }

@@ -12,7 +12,8 @@ public struct TaskAuthentication: Equatable, Sendable {
     /// Nobody has asked.
     public init() {}
 
-    /// Forgets what was meant for another origin than this URL's, or for another part of it (S-69, S-83).
+    /// Forgets what was meant for another origin than this URL's, or for another part of it (S-69,
+    /// S-83).
     public mutating func move(to url: WebURL) {
         if let place = server.origin, place != url.origin {
             server = AuthenticationRound()
@@ -44,10 +45,11 @@ public struct AuthenticationRound: Equatable, Sendable {
     public var use: Use?
     /// The paths that `use` goes to.
     public var scope = ProtectionScope.everything
-    /// What a `use` in a space of Digest has to prove; nil where that is not known: then nothing is sent, and the server
-    /// tells.
+    /// What a `use` in a space of Digest has to prove; nil where that is not known: then nothing is
+    /// sent, and the server tells.
     public var digest: DigestChallenge?
-    /// Whether `use` is presented because the session's server, or proxy, has accepted it before (S-83).
+    /// Whether `use` is presented because the session's server, or proxy, has accepted it before
+    /// (S-83).
     public var isUnasked = false
     /// How many proofs in a row came too late for their nonce.
     public var staleCount = 0
@@ -81,7 +83,8 @@ public struct AuthenticationRound: Equatable, Sendable {
     public enum Refusal: Equatable, Sendable {
         /// The proof had no nonce, or an old one: the same goes again, with the new one.
         case ofNonce
-        /// The credential is refused. It may still be right if that is not certain: the nonce was an old one.
+        /// The credential is refused. It may still be right if that is not certain: the nonce was
+        /// an old one.
         case ofCredential(Use, ProtectionSpace, isCertain: Bool)
         /// Another space asks, and that is no word about what was presented for the first one.
         case elsewhere(ProtectionSpace)

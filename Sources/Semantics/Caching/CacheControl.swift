@@ -2,8 +2,9 @@ internal import Syntax
 
 /// The directives of `Cache-Control`, of a request or a response (RFC 9111 §5.2).
 ///
-/// Reads what origins send: a directive that is malformed is kept and marked, so that a restriction still restricts and
-/// a lifetime that cannot be read is none. Unknown directives are kept and mean nothing (§5.2.3).
+/// Reads what origins send: a directive that is malformed is kept and marked, so that a restriction
+/// still restricts and a lifetime that cannot be read is none. Unknown directives are kept and mean
+/// nothing (§5.2.3).
 public struct CacheControl: Hashable, Sendable {
     /// One directive.
     public struct Directive: Hashable, Sendable {
@@ -32,8 +33,8 @@ public struct CacheControl: Hashable, Sendable {
     /// All of them, in their order.
     public let directives: [Directive]
 
-    /// The directives of all `Cache-Control` fields of a message; of none where it has no such field, and `no-store` for
-    /// fields of more than 8 KiB.
+    /// The directives of all `Cache-Control` fields of a message; of none where it has no such
+    /// field, and `no-store` for fields of more than 8 KiB.
     public init(of headers: HeaderList) {
         let text = headers.values(of: "Cache-Control").joined(separator: ",")
         guard text.utf8.count <= FieldSyntax.byteLimit else {
@@ -65,7 +66,8 @@ public struct CacheControl: Hashable, Sendable {
         return .value(number)
     }
 
-    /// Whether the directive stands without a list of field names, and so is about the whole response.
+    /// Whether the directive stands without a list of field names, and so is about the whole
+    /// response.
     ///
     /// For `no-cache` and `private`. A list that cannot be read is about the whole.
     ///

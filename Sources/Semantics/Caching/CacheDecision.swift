@@ -2,7 +2,8 @@
 public enum CacheDecision: Equatable, Sendable {
     /// This is the answer; nothing is sent.
     case serve(CachedAnswer)
-    /// This is the answer, and the stored response is validated beside it, for the next time (RFC 5861 §3).
+    /// This is the answer, and the stored response is validated beside it, for the next time (RFC
+    /// 5861 §3).
     case serveWhileRevalidating(CachedAnswer, Forwarding)
     /// The origin is asked, by a condition where a stored response has a validator.
     case forward(Forwarding)
@@ -15,10 +16,11 @@ public enum CacheDecision: Equatable, Sendable {
     /// - `useProtocolCachePolicy`: RFC 9111, RFC 5861 and the client's own directives;
     /// - `reloadIgnoringLocalCacheData`: what is stored is not used, and is replaced by what comes;
     /// - `reloadIgnoringLocalAndRemoteCacheData`: the same, and `no-cache` tells caches on the way;
-    /// - `returnCacheDataElseLoad`: what is stored, of any age, whatever it says about validation; else the origin;
+    /// - `returnCacheDataElseLoad`: what is stored, of any age, whatever it says about validation;
+    ///   else the origin;
     /// - `returnCacheDataDontLoad`: the same, else the task fails;
-    /// - `reloadRevalidatingCacheData`: what is stored, only after the origin has confirmed it; `max-age=0` has caches on the
-    ///   way ask it too.
+    /// - `reloadRevalidatingCacheData`: what is stored, only after the origin has confirmed it;
+    ///   `max-age=0` has caches on the way ask it too.
     ///
     /// - Parameters:
     ///   - request: as it would be sent.
@@ -83,7 +85,8 @@ private struct CacheLookup {
         return validation(selected.remainingLifetime(at: now) > 0 ? .request : .stale)
     }
 
-    /// Nothing of what is stored can be used, whatever its age, and the client may want nothing else.
+    /// Nothing of what is stored can be used, whatever its age, and the client may want nothing
+    /// else.
     func unserved() -> CacheDecision { isOnlyIfCached ? .serve(.gatewayTimeout) : forwarded() }
 
     private var isOnlyIfCached: Bool {
@@ -104,7 +107,8 @@ private struct CacheLookup {
         return .forward(Forwarding(outgoing, reason))
     }
 
-    /// No condition is sent about a content that could not answer the request even if it were confirmed.
+    /// No condition is sent about a content that could not answer the request even if it were
+    /// confirmed.
     private func validation(_ reason: ForwardReason) -> CacheDecision {
         guard let selected, CachedAnswer(selected, to: request, at: now) != nil else {
             return forwarded()
@@ -124,7 +128,8 @@ extension CacheUse {
 }
 
 extension [StoredResponse] {
-    /// The newest by `Date` of those that answer a request (RFC 9111 §4), the last to arrive of several from one second.
+    /// The newest by `Date` of those that answer a request (RFC 9111 §4), the last to arrive of
+    /// several from one second.
     func newest(answering request: CacheRequest) -> StoredResponse? {
         filter { $0.answers(request) }.max {
             ($0.date, $0.responseTime, $0.id) < ($1.date, $1.responseTime, $1.id)

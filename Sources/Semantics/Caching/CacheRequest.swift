@@ -4,7 +4,8 @@ public struct CacheRequest: Equatable, Sendable {
     public var method: String
     /// Where it goes.
     public var url: WebURL
-    /// All fields that are sent, those of the session, the cookie jar and the content coding among them: `Vary` may name any.
+    /// All fields that are sent, those of the session, the cookie jar and the content coding among
+    /// them: `Vary` may name any.
     public var headers: HeaderList
     /// S-15: the request's own policy, or the session's.
     public var policy: RequestCachePolicy
@@ -37,8 +38,8 @@ public struct CacheRequest: Equatable, Sendable {
     /// Whether the method may be answered from the cache.
     var isAnswerable: Bool { method == "GET" || method == "HEAD" }
 
-    /// Whether the origin must be asked, fresh or not: `no-cache`, or `Pragma` where there is no `Cache-Control`
-    /// (RFC 7234 §5.4; RFC 9111 leaves it to old clients).
+    /// Whether the origin must be asked, fresh or not: `no-cache`, or `Pragma` where there is no
+    /// `Cache-Control` (RFC 7234 §5.4; RFC 9111 leaves it to old clients).
     var asksForValidation: Bool {
         if headers.contains("Cache-Control") { return control.has("no-cache") }
         return headers.values(of: "Pragma").contains { value in
@@ -51,7 +52,8 @@ public struct CacheRequest: Equatable, Sendable {
         headers.contains("If-Match") || headers.contains("If-Unmodified-Since")
     }
 
-    /// Whether it has a condition of the client's own that a cache can judge, about what the client has.
+    /// Whether it has a condition of the client's own that a cache can judge, about what the client
+    /// has.
     var hasClientCondition: Bool {
         headers.contains("If-None-Match") || headers.contains("If-Modified-Since")
     }

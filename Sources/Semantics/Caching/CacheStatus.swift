@@ -2,7 +2,8 @@ internal import Syntax
 
 /// NSURLSessionTaskMetrics.ResourceFetchType: where what a transaction delivered came from.
 ///
-/// A response that the origin confirmed is two transactions: `networkLoad` with the 304, then `localCache`.
+/// A response that the origin confirmed is two transactions: `networkLoad` with the 304, then
+/// `localCache`.
 public enum ResourceFetchType: String, CaseIterable, Sendable {
     case networkLoad, localCache
 }
@@ -21,7 +22,8 @@ public struct CacheStatus: Hashable, Sendable {
     public var handling: Handling
     /// Whether what came back is stored, or has brought up to date what was (§2.5).
     public var isStored: Bool
-    /// Seconds that what was delivered stays fresh; negative when it is stale (§2.4); nil where nothing is told.
+    /// Seconds that what was delivered stays fresh; negative when it is stale (§2.4); nil where
+    /// nothing is told.
     public var ttl: Int64?
     /// A token for people, such as the reason why nothing is stored (§2.8).
     public var detail: String?
@@ -41,7 +43,8 @@ public struct CacheStatus: Hashable, Sendable {
         self.init(.hit, ttl: entry.ttl(at: now))
     }
 
-    /// A request that went to the origin, and what its answer, whose head is there, makes of the cache.
+    /// A request that went to the origin, and what its answer, whose head is there, makes of the
+    /// cache.
     ///
     /// - Parameters:
     ///   - forwarding: the request.

@@ -11,7 +11,8 @@ extension Timestamp {
     func milliseconds(since earlier: Timestamp) -> Int64 {
         guard earlier < self else { return 0 }
         let (elapsed, isOverflow) = milliseconds.subtractingReportingOverflow(earlier.milliseconds)
-        // A year is 3 * 10^10: what is kept with an absurd instant is old, and sums with it still fit.
+        // A year is 3 * 10^10: what is kept with an absurd instant is old, and sums with it still
+        // fit.
         return isOverflow ? Self.longest : min(elapsed, Self.longest)
     }
 

@@ -1,7 +1,8 @@
-/// What becomes of the cache, and of the client, once the head of an origin's answer is there (RFC 9111 §3, §4.3, §4.4).
+/// What becomes of the cache, and of the client, once the head of an origin's answer is there (RFC
+/// 9111 §3, §4.3, §4.4).
 ///
-/// What was stored may have been evicted while the request was on its way; whoever carries this out keeps the content of
-/// `Forwarding.selected` until then.
+/// What was stored may have been evicted while the request was on its way; whoever carries this out
+/// keeps the content of `Forwarding.selected` until then.
 public struct CacheUpdate: Equatable, Sendable {
     /// What the client is given.
     public enum Delivery: Equatable, Sendable {
@@ -11,14 +12,15 @@ public struct CacheUpdate: Equatable, Sendable {
         case validated(CachedAnswer)
         /// What is stored, in place of the origin's error (RFC 5861 §4).
         case stale(CachedAnswer)
-        /// Nothing yet: the origin's 304 is not about what is stored, and it is asked again without a condition.
+        /// Nothing yet: the origin's 304 is not about what is stored, and it is asked again without
+        /// a condition.
         case again(Forwarding)
     }
 
     /// What the client is given.
     public private(set) var delivery = Delivery.origin
-    /// Whether the origin's answer is stored when its content has come to its end; nil where it was none to store: a 304,
-    /// the answer to HEAD, an error that was hidden.
+    /// Whether the origin's answer is stored when its content has come to its end; nil where it was
+    /// none to store: a 304, the answer to HEAD, an error that was hidden.
     public private(set) var storability: Storability?
     /// Stored responses, by their `id`, with new metadata.
     public private(set) var updated: [StoredResponse] = []
@@ -109,8 +111,8 @@ public struct CacheUpdate: Equatable, Sendable {
         }
     }
 
-    /// Whether an answer that is not stored shows that what is stored is no longer the one. What refuses this one
-    /// request, or gives a part, does not.
+    /// Whether an answer that is not stored shows that what is stored is no longer the one. What
+    /// refuses this one request, or gives a part, does not.
     private static func supersedes(_ status: Int) -> Bool {
         switch status {
         case 206: false
@@ -125,10 +127,11 @@ public struct CacheUpdate: Equatable, Sendable {
 }
 
 extension Forwarding {
-    /// What is stored, where `stale-if-error` of the response or of the client lets it stand in for an error: a 500,
-    /// 502, 503 or 504, or no answer at all (RFC 5861 §4).
+    /// What is stored, where `stale-if-error` of the response or of the client lets it stand in for
+    /// an error: a 500, 502, 503 or 504, or no answer at all (RFC 5861 §4).
     ///
-    /// - Returns: nil where the error is what the client gets; always so where it wanted the origin asked.
+    /// - Returns: nil where the error is what the client gets; always so where it wanted the origin
+    ///   asked.
     public func answerInPlaceOfError(at now: Timestamp) -> CachedAnswer? {
         guard request.policy == .useProtocolCachePolicy, !request.asksForValidation, let selected,
             !selected.forbidsStaleUse,

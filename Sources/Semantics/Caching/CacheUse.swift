@@ -1,4 +1,5 @@
-/// Whether a stored response may answer a request that it matches, under the protocol's rules (RFC 9111 §4, RFC 5861).
+/// Whether a stored response may answer a request that it matches, under the protocol's rules (RFC
+/// 9111 §4, RFC 5861).
 enum CacheUse: Equatable {
     case fresh
     /// The client's `max-stale` takes it.

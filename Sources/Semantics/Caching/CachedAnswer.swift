@@ -13,17 +13,19 @@ public struct CachedAnswer: Equatable, Sendable {
 
     /// RFC 9111 §5.2.1.7: what `only-if-cached` gets where nothing that is stored may be used.
     ///
-    /// An answer, not an error: the client's own field asked for it, and HTTP has the status for it (S-49).
+    /// An answer, not an error: the client's own field asked for it, and HTTP has the status for it
+    /// (S-49).
     public static let gatewayTimeout = CachedAnswer(
         entry: nil, status: 504, headers: ["Content-Length": "0"], content: 0..<0)
 
-    /// The answer of a stored response to a request: whole, a part of it, or 304 where the client has it already; nil
-    /// where the request asks for ranges that only the origin can make.
+    /// The answer of a stored response to a request: whole, a part of it, or 304 where the client
+    /// has it already; nil where the request asks for ranges that only the origin can make.
     ///
     /// - Parameters:
     ///   - entry: one that answers the request (`StoredResponse.answers`).
     ///   - request: the client's.
-    ///   - now: for `Age`; nil right after a validation, whose answer is the origin's own of this moment.
+    ///   - now: for `Age`; nil right after a validation, whose answer is the origin's own of this
+    ///     moment.
     init?(_ entry: StoredResponse, to request: CacheRequest, at now: Timestamp?) {
         var headers = entry.headers
         if let now {
@@ -66,7 +68,8 @@ public struct CachedAnswer: Equatable, Sendable {
         "Content-Length", "Content-Type", "Content-Encoding", "Content-Language", "Content-Range",
     ]
 
-    /// RFC 9111 §4.3.2, for a response of 200: `If-None-Match`, and only without it `If-Modified-Since`.
+    /// RFC 9111 §4.3.2, for a response of 200: `If-None-Match`, and only without it
+    /// `If-Modified-Since`.
     private static func isUnmodified(_ entry: StoredResponse, for request: CacheRequest) -> Bool {
         guard entry.status == 200 else { return false }
         if request.headers.contains("If-None-Match") {
@@ -106,7 +109,8 @@ extension FieldList {
 private enum RangeDemand {
     case whole
     case part(ByteRange)
-    /// Several parts, none that is there, another unit, or bytes in a coding that are not kept: for the origin to answer.
+    /// Several parts, none that is there, another unit, or bytes in a coding that are not kept: for
+    /// the origin to answer.
     case notFromHere
 
     init(of request: CacheRequest, from entry: StoredResponse) {
@@ -116,7 +120,8 @@ private enum RangeDemand {
             self = .whole
             return
         }
-        // Ranges count the bytes of the representation, which a content that was decoded no longer has.
+        // Ranges count the bytes of the representation, which a content that was decoded no longer
+        // has.
         guard !entry.isDecoded,
             range.trimmingFieldSpace.prefix(6).equalsIgnoringCase("bytes="), !range.contains(","),
             request.headers.values(of: "Range").count == 1,

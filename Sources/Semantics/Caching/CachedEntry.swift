@@ -20,7 +20,8 @@ public struct CachedEntry: Equatable, Sendable {
     public let place: Place
     /// What the client has put beside it (S-71).
     public let userInfo: [String: String]
-    /// When it was last stored, confirmed or used, by the wall clock: what was not for the longest time goes first.
+    /// When it was last stored, confirmed or used, by the wall clock: what was not for the longest
+    /// time goes first.
     public var usedAt: Timestamp
 
     /// An entry from its parts.

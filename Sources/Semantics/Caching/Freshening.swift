@@ -8,7 +8,8 @@ public struct OriginAnswer: Equatable, Sendable {
     public let requestTime: Timestamp
     /// When the head was there.
     public let responseTime: Timestamp
-    /// `Location`, resolved against the request's URL by the one parser of URLs; nil without a usable one.
+    /// `Location`, resolved against the request's URL by the one parser of URLs; nil without
+    /// a usable one.
     public var location: WebURL?
     /// `Content-Location`, resolved likewise.
     public var contentLocation: WebURL?
@@ -27,11 +28,14 @@ public struct OriginAnswer: Equatable, Sendable {
     }
 }
 
-/// How an answer that says "not modified" brings stored responses up to date (RFC 9111 §3.2, §4.3.4, §4.3.5).
+/// How an answer that says "not modified" brings stored responses up to date (RFC 9111 §3.2,
+/// §4.3.4, §4.3.5).
 extension StoredResponse {
-    /// The stored response with the fields of an answer that confirms it; fresh from that answer on.
+    /// The stored response with the fields of an answer that confirms it; fresh from that answer
+    /// on.
     ///
-    /// - Returns: nil where the answer must not be stored, and nor can the response then: `no-store`, `Vary: *`.
+    /// - Returns: nil where the answer must not be stored, and nor can the response then:
+    ///   `no-store`, `Vary: *`.
     func freshened(by answer: OriginAnswer, to request: CacheRequest) -> StoredResponse? {
         let control = CacheControl(of: answer.headers)
         guard !control.has("no-store") || control.has("must-understand") else { return nil }
@@ -60,7 +64,8 @@ extension StoredResponse {
     ///
     /// - Parameters:
     ///   - headers: those of the 304.
-    ///   - wasAsked: whether the condition was about this one: then a 304 that names no validator confirms it.
+    ///   - wasAsked: whether the condition was about this one: then a 304 that names no validator
+    ///     confirms it.
     /// - Returns: whether it is.
     func isConfirmed(by headers: HeaderList, wasAsked: Bool) -> Bool {
         if let tag = headers.first("ETag"), let stored = self.headers.only("ETag") {
@@ -75,7 +80,8 @@ extension StoredResponse {
         return wasAsked
     }
 
-    /// Whether a 200 to HEAD shows no difference to this response (§4.3.5): in the validators and the length that it has.
+    /// Whether a 200 to HEAD shows no difference to this response (§4.3.5): in the validators and
+    /// the length that it has.
     func isSame(as head: HeaderList) -> Bool {
         let sameValidators = ["ETag", "Last-Modified"].allSatisfy { name in
             head.first(name) == nil || head.only(name) == headers.only(name)

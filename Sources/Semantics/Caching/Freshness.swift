@@ -4,7 +4,8 @@ internal import Syntax
 extension StoredResponse {
     /// The age at an instant, in milliseconds, at least 0 (§4.2.3).
     ///
-    /// Finer than the seconds that fields are written in, so that a lifetime of one second is not two.
+    /// Finer than the seconds that fields are written in, so that a lifetime of one second is not
+    /// two.
     public func currentAge(at now: Timestamp) -> Int64 {
         let apparentAge = max(0, responseTime.httpDate.secondsSince1970 - date.secondsSince1970)
         let responseDelay = responseTime.milliseconds(since: requestTime)
@@ -24,7 +25,8 @@ extension StoredResponse {
         freshnessLifetime * 1000 - currentAge(at: now)
     }
 
-    /// Whether it must be validated before each use, fresh or not: `no-cache` without names (§5.2.2.4).
+    /// Whether it must be validated before each use, fresh or not: `no-cache` without names
+    /// (§5.2.2.4).
     public var requiresValidation: Bool {
         isOutdated || control.isUnqualified("no-cache")
     }
@@ -36,7 +38,8 @@ extension StoredResponse {
         requiresValidation || control.has("must-revalidate")
     }
 
-    /// Whether it may be used for so many milliseconds after it went stale, by an extension of its own (RFC 5861).
+    /// Whether it may be used for so many milliseconds after it went stale, by an extension of its
+    /// own (RFC 5861).
     ///
     /// - Parameters:
     ///   - directive: `stale-while-revalidate` or `stale-if-error`.
@@ -52,7 +55,8 @@ extension StoredResponse {
 
 /// What the fields of a response say about its age and its lifetime.
 enum Freshness {
-    /// §5.1: the first member of `Age` counts; a value that is no number of seconds does not, and is 0.
+    /// §5.1: the first member of `Age` counts; a value that is no number of seconds does not, and
+    /// is 0.
     static func age(of headers: HeaderList) -> Int64 {
         guard let member = headers.first("Age")?.split(separator: ",").first else { return 0 }
         return DeltaSeconds.parse(member.trimmingFieldSpace) ?? 0
@@ -60,8 +64,8 @@ enum Freshness {
 
     /// Seconds from `made` on, at least 0 (§4.2.1, for a private cache).
     ///
-    /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another of its kind
-    /// contradicts, is 0. `s-maxage` is for shared caches.
+    /// `max-age`, else `Expires`, else by heuristics; a value that cannot be read, or that another
+    /// of its kind contradicts, is 0. `s-maxage` is for shared caches.
     static func lifetime(
         of status: Int, _ headers: HeaderList, _ control: CacheControl, made: HTTPDate,
         received: HTTPDate

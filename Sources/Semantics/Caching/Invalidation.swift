@@ -2,8 +2,8 @@
 enum Invalidation {
     /// The keys of which nothing may be used any more, each once.
     ///
-    /// The request's own, and those that `Location` and `Content-Location` name on the same origin; none after an error,
-    /// or a request whose method is known to be safe.
+    /// The request's own, and those that `Location` and `Content-Location` name on the same origin;
+    /// none after an error, or a request whose method is known to be safe.
     static func keys(after answer: OriginAnswer, to request: CacheRequest) -> [CacheKey] {
         guard (200...399).contains(answer.status), !safeMethods.contains(request.method) else {
             return []
@@ -15,7 +15,8 @@ enum Invalidation {
         }
     }
 
-    /// Those that IANA's registry of methods has as safe; of any other method it must be thought that it changes something.
+    /// Those that IANA's registry of methods has as safe; of any other method it must be thought
+    /// that it changes something.
     private static let safeMethods: Set<String> = [
         "GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND", "REPORT", "SEARCH", "QUERY",
     ]

@@ -1,8 +1,9 @@
-/// The request header fields that a response was selected by: those that its `Vary` names, with the values that the
-/// request had (RFC 9111 §4.1).
+/// The request header fields that a response was selected by: those that its `Vary` names, with the
+/// values that the request had (RFC 9111 §4.1).
 ///
-/// Values are kept normalised, so that equal ones mean the same: fields that repeat are one list, blanks around commas
-/// are gone, and in the fields that negotiate content the order and the case of the list do not matter (RFC 9110 §12.5).
+/// Values are kept normalised, so that equal ones mean the same: fields that repeat are one list,
+/// blanks around commas are gone, and in the fields that negotiate content the order and the case
+/// of the list do not matter (RFC 9110 §12.5).
 public struct SelectingFields: Hashable, Sendable {
     /// One field.
     public struct Field: Hashable, Sendable {
@@ -77,7 +78,8 @@ public struct SelectingFields: Hashable, Sendable {
     }
 
     private static let opaque: Set<String> = ["authorization", "proxy-authorization", "cookie"]
-    /// Lists whose order means nothing (RFC 9110 §12.5), and whether case may: a media type's parameters may have it.
+    /// Lists whose order means nothing (RFC 9110 §12.5), and whether case may: a media type's
+    /// parameters may have it.
     private static let negotiating = [
         "accept": true, "accept-charset": false, "accept-encoding": false, "accept-language": false,
     ]
@@ -85,7 +87,8 @@ public struct SelectingFields: Hashable, Sendable {
 
 /// A list of values (RFC 9110 §5.6.1).
 enum FieldList {
-    /// The members without the blanks around them, and without empty ones; a comma between quotes separates nothing.
+    /// The members without the blanks around them, and without empty ones; a comma between quotes
+    /// separates nothing.
     static func members(_ text: String) -> [Substring] {
         var members: [Substring] = []
         let bytes = text.utf8

@@ -25,14 +25,15 @@ public enum Storability: Hashable, Sendable {
 
     /// Judges a response once its head is there; the content must then come whole.
     ///
-    /// `Authorization` of the request and `private` of the response bind shared caches only. A `Range` that was answered
-    /// by 200 is as good as none.
+    /// `Authorization` of the request and `private` of the response bind shared caches only. A
+    /// `Range` that was answered by 200 is as good as none.
     ///
     /// - Parameters:
     ///   - request: as it was sent.
     ///   - status: the response's.
     ///   - headers: the response's, as they came.
-    ///   - contentLocation: the `Content-Location`, resolved by the one parser of URLs; nil without one.
+    ///   - contentLocation: the `Content-Location`, resolved by the one parser of URLs; nil without
+    ///     one.
     public init(
         _ request: CacheRequest, status: Int, headers: HeaderList, contentLocation: WebURL? = nil
     ) {
@@ -43,13 +44,15 @@ public enum Storability: Hashable, Sendable {
         }
     }
 
-    /// Whether a response may be stored and be fresh without saying so (RFC 9110 §15.1, RFC 7725 §3).
+    /// Whether a response may be stored and be fresh without saying so (RFC 9110 §15.1, RFC 7725
+    /// §3).
     static func isHeuristicallyCacheable(_ status: Int) -> Bool {
         [200, 203, 204, 206, 300, 301, 308, 404, 405, 410, 414, 451, 501].contains(status)
     }
 
-    /// RFC 6585 forbids to store 428, 429, 431 and 511. A 401 or 407 asks for a proof, and would be the answer to it
-    /// too. A 412 or 416 judges the conditions or the ranges of its request, which are no part of the key.
+    /// RFC 6585 forbids to store 428, 429, 431 and 511. A 401 or 407 asks for a proof, and would be
+    /// the answer to it too. A 412 or 416 judges the conditions or the ranges of its request, which
+    /// are no part of the key.
     private static func isAboutTheURL(_ status: Int) -> Bool {
         (200...599).contains(status)
             && ![206, 304, 401, 407, 412, 416, 428, 429, 431, 511].contains(status)
@@ -64,7 +67,8 @@ public enum Storability: Hashable, Sendable {
             return refusal
         }
         guard !request.control.has("no-store") else { return .requestNoStore }
-        // §5.2.2.3: who understands the status does not need the `no-store` that stands beside for all others.
+        // §5.2.2.3: who understands the status does not need the `no-store` that stands beside for
+        // all others.
         if control.has("must-understand") {
             guard understood.contains(status) else { return .notUnderstood }
         } else if control.has("no-store") {
@@ -78,8 +82,8 @@ public enum Storability: Hashable, Sendable {
         return type?.mimeType == "multipart/x-mixed-replace" ? .endless : nil
     }
 
-    /// RFC 9110 §9.3.3: the answer to a POST is stored if it says how long it is fresh, and that it is what a GET of the same
-    /// URL would have.
+    /// RFC 9110 §9.3.3: the answer to a POST is stored if it says how long it is fresh, and that it
+    /// is what a GET of the same URL would have.
     private static func refusal(
         method request: CacheRequest, _ status: Int, _ headers: HeaderList,
         _ contentLocation: WebURL?
@@ -97,7 +101,8 @@ public enum Storability: Hashable, Sendable {
             || headers.contains("Expires")
     }
 
-    /// The final statuses of RFC 9110 §15, and 451: none asks anything of a cache that this one does not do.
+    /// The final statuses of RFC 9110 §15, and 451: none asks anything of a cache that this one
+    /// does not do.
     private static let understood: Set<Int> = Set(200...205).union(300...303).union([305, 307, 308])
         .union(400...417).union([421, 422, 426, 451]).union(500...505)
 }

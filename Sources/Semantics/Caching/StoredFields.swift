@@ -1,18 +1,22 @@
 internal import Syntax
 
-/// Which header fields of a response are kept with it, and which a newer response may change (RFC 9111 §3.1, §3.2).
+/// Which header fields of a response are kept with it, and which a newer response may change (RFC
+/// 9111 §3.1, §3.2).
 enum StoredFields {
-    /// What is kept of a response that is stored: all but what belongs to its connection or its proxy, and what `no-cache`
-    /// lists by name. `Date` is there in any case and can be read (RFC 9110 §6.6.1).
+    /// What is kept of a response that is stored: all but what belongs to its connection or its
+    /// proxy, and what `no-cache` lists by name. `Date` is there in any case and can be read (RFC
+    /// 9110 §6.6.1).
     static func kept(of headers: HeaderList, receivedAt: Timestamp) -> HeaderList {
         dated(headers.removing(excluded(from: headers)), receivedAt)
     }
 
-    /// The fields of a stored response after a 304, or a 200 to HEAD, said that it is still the one (§3.2).
+    /// The fields of a stored response after a 304, or a 200 to HEAD, said that it is still the one
+    /// (§3.2).
     ///
-    /// `Age` and `Date` are always those of the newer response: the age is counted from it (§4.2.3). `Content-Length` stays
-    /// by rule. `Content-Encoding` stays because the bytes may have been decoded when they were kept, and
-    /// `Content-Range` because what is kept is the whole.
+    /// `Age` and `Date` are always those of the newer response: the age is counted from it
+    /// (§4.2.3). `Content-Length` stays by rule. `Content-Encoding` stays because the bytes may
+    /// have been decoded when they were kept, and `Content-Range` because what is kept is the
+    /// whole.
     static func updated(
         _ stored: HeaderList, with newer: HeaderList, receivedAt: Timestamp
     ) -> HeaderList {

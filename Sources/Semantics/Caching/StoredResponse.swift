@@ -25,7 +25,8 @@ public struct StoredResponse: Equatable, Sendable {
     public private(set) var date: HTTPDate
     /// What its `Age` says, in seconds (§5.1).
     private(set) var ageValue: Int64 = 0
-    /// For how long it is fresh from its making, in seconds, at least 0 (§4.2.1, for a private cache).
+    /// For how long it is fresh from its making, in seconds, at least 0 (§4.2.1, for a private
+    /// cache).
     public private(set) var freshnessLifetime: Int64 = 0
     /// When the request that it, or what last updated it, answered was sent (§4.2.3).
     public var requestTime: Timestamp
@@ -35,7 +36,8 @@ public struct StoredResponse: Equatable, Sendable {
     public var length: Int64
     /// Whether what is kept has lost the content coding that the headers name (S-76).
     public let isDecoded: Bool
-    /// Whether an answer to HEAD has shown it to be out of date (§4.3.5): it is used after validation only.
+    /// Whether an answer to HEAD has shown it to be out of date (§4.3.5): it is used after
+    /// validation only.
     public var isOutdated: Bool
 
     /// A stored response from its parts.
@@ -60,8 +62,8 @@ public struct StoredResponse: Equatable, Sendable {
         readTimes()
     }
 
-    /// What is stored of a response that `Storability` lets pass, once its content is there to its end; nil for `Vary: *`,
-    /// which it does not let pass.
+    /// What is stored of a response that `Storability` lets pass, once its content is there to its
+    /// end; nil for `Vary: *`, which it does not let pass.
     ///
     /// - Parameters:
     ///   - id: unique in the cache.
@@ -87,10 +89,11 @@ public struct StoredResponse: Equatable, Sendable {
             isDecoded: request.isDecoded(headers, status: status))
     }
 
-    /// Whether its content answers a request for the same URL: `Vary` agrees, and so does the content coding.
+    /// Whether its content answers a request for the same URL: `Vary` agrees, and so does the
+    /// content coding.
     ///
-    /// A content that was decoded is no answer for a task that wants the coded bytes, nor the other way round; one that
-    /// never was coded answers both.
+    /// A content that was decoded is no answer for a task that wants the coded bytes, nor the other
+    /// way round; one that never was coded answers both.
     public func answers(_ request: CacheRequest) -> Bool {
         isDecoded == request.isDecoded(headers, status: status)
             && selecting.match(request.headers)
@@ -107,7 +110,8 @@ public struct StoredResponse: Equatable, Sendable {
 }
 
 extension StoredResponse {
-    /// What it counts against a capacity (S-24), in bytes: the content, the texts, and `overhead` for what holds them.
+    /// What it counts against a capacity (S-24), in bytes: the content, the texts, and `overhead`
+    /// for what holds them.
     public var size: Int64 {
         min(length, .max / 2) + Int64(headers.byteCount + selecting.byteCount + key.url.utf8.count)
             + Self.overhead
@@ -118,13 +122,15 @@ extension StoredResponse {
 }
 
 extension CacheCapacity {
-    /// Whether a response of this size is kept in RAM: it must not push out more than a twentieth of what is there.
+    /// Whether a response of this size is kept in RAM: it must not push out more than a twentieth
+    /// of what is there.
     public func memoryAdmits(_ size: Int64) -> Bool { size <= memoryCapacity / Self.share }
 
     /// Whether a response of this size is kept on disk.
     ///
-    /// A twentieth, as in Foundation (`urlSession(_:dataTask:willCacheResponse:completionHandler:)`: "no larger than
-    /// about 5% of the disk cache size").
+    /// A twentieth, as in Foundation
+    /// (`urlSession(_:dataTask:willCacheResponse:completionHandler:)`: "no larger than about 5% of
+    /// the disk cache size").
     public func diskAdmits(_ size: Int64) -> Bool { size <= diskCapacity / Self.share }
 
     private static let share: Int64 = 20

@@ -16,7 +16,8 @@ public struct Cookie: Equatable, Sendable {
     public var isSecure: Bool
     /// Whether it is to be kept from scripts. Ferry has none, and says so to who lists cookies.
     public var isHTTPOnly: Bool
-    /// Kept and shown; Ferry's requests come from no other site, so that it never withholds a cookie.
+    /// Kept and shown; Ferry's requests come from no other site, so that it never withholds a
+    /// cookie.
     public var sameSite: SameSite
     /// Whether it goes to `domain` alone, not to the hosts below.
     public var isHostOnly: Bool
@@ -36,8 +37,8 @@ public struct Cookie: Equatable, Sendable {
 
     /// A cookie from its parts, accessed when it was created.
     ///
-    /// Nothing is checked here: `CookieJar.store` does. `sequence` is what an earlier jar gave, for cookies that were
-    /// kept.
+    /// Nothing is checked here: `CookieJar.store` does. `sequence` is what an earlier jar gave, for
+    /// cookies that were kept.
     public init(
         name: String, value: String, domain: String, path: String = "/", expires: Timestamp? = nil,
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .default,
@@ -66,7 +67,8 @@ public struct Cookie: Equatable, Sendable {
         expires.map { $0 <= now } ?? false
     }
 
-    /// Whether setting one replaces the other: name, domain, host-only-flag and path (§5.7 step 23).
+    /// Whether setting one replaces the other: name, domain, host-only-flag and path (§5.7 step
+    /// 23).
     public func hasIdentity(of other: Cookie) -> Bool {
         isHostOnly == other.isHostOnly && name.hasBytes(of: other.name)
             && path.hasBytes(of: other.path) && domain.hasBytes(of: other.domain)
@@ -88,7 +90,8 @@ public struct Cookie: Equatable, Sendable {
 }
 
 extension Sequence<Cookie> {
-    /// The value of the `Cookie` field (§5.8.3 step 4), in the order of the sequence; nil without a cookie.
+    /// The value of the `Cookie` field (§5.8.3 step 4), in the order of the sequence; nil without a
+    /// cookie.
     public var cookieField: String? {
         var text = ""
         var isFirst = true

@@ -1,10 +1,12 @@
 internal import Syntax
 
 extension Cookie {
-    /// The cookie that a response sets: RFC 6265bis §5.7, steps 5–21 but for 16, which asks the jar.
+    /// The cookie that a response sets: RFC 6265bis §5.7, steps 5–21 but for 16, which asks the
+    /// jar.
     ///
-    /// Secure is https and nothing else: what "localhost" is here is the gateway's machine, not the client's.
-    /// Requests are same-site, since no document makes them (§5.2), so that step 18 passes.
+    /// Secure is https and nothing else: what "localhost" is here is the gateway's machine, not the
+    /// client's. Requests are same-site, since no document makes them (§5.2), so that step 18
+    /// passes.
     ///
     /// - Parameters:
     ///   - set: the field, read.

@@ -1,6 +1,8 @@
-/// What an operation did to a jar, for whom keeps the jar elsewhere too: take out `removed`, then put `stored` in.
+/// What an operation did to a jar, for whom keeps the jar elsewhere too: take out `removed`, then
+/// put `stored` in.
 public struct CookieChanges: Equatable, Sendable {
-    /// No longer in the jar: ended, deleted, or given up for the limits. What was only overwritten is not among them.
+    /// No longer in the jar: ended, deleted, or given up for the limits. What was only overwritten
+    /// is not among them.
     public private(set) var removed: [Cookie] = []
     /// By their sequences, which an identity keeps while it is in the jar.
     private var storedBySequence: [Int64: Cookie] = [:]

@@ -3,9 +3,10 @@ public import Syntax
 extension HTTPDate {
     /// Reads the date of an `Expires` attribute by the algorithm of RFC 6265bis §5.1.1.
     ///
-    /// It looks for a time, a day, a month and a year, in about any order and with about anything between them: what
-    /// servers have written since 1994. Two digits are a year of 1970…2069, zones are not looked at. Nil where a
-    /// part is missing, and for what the calendar does not have.
+    /// It looks for a time, a day, a month and a year, in about any order and with about anything
+    /// between them: what servers have written since 1994. Two digits are a year of 1970…2069,
+    /// zones are not looked at. Nil where a part is missing, and for what the calendar does not
+    /// have.
     public init?(cookieDate text: some StringProtocol) {
         var time: (hour: Int64, minute: Int64, second: Int64)?
         var day: Int64?

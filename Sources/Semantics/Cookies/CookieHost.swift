@@ -15,7 +15,8 @@ public struct CookieHost: Hashable, Sendable {
     /// A host's text: a name or an address, in brackets or not, in whatever case.
     init(_ text: String) {
         let isV6 = text.utf8.contains(UInt8(ascii: ":"))
-        // What ends in a number is meant as an address, or is nothing (WHATWG URL, "ends in a number").
+        // What ends in a number is meant as an address, or is nothing (WHATWG URL, "ends in a
+        // number").
         guard isV6 || text.endsInNumber else {
             self.name = text.asciiLowercased
             self.isAddress = false
@@ -38,10 +39,11 @@ public struct CookieHost: Hashable, Sendable {
         name.hasBytes(of: domain) || !isAddress && name.isBelow(domain)
     }
 
-    /// The part that one owner has registered, such as `example.co.uk`; addresses and public suffixes stand for
-    /// themselves.
+    /// The part that one owner has registered, such as `example.co.uk`; addresses and public
+    /// suffixes stand for themselves.
     ///
-    /// Costs a question for every label at most, of the kind of `CookiePolicy`. A dot at the end does not count.
+    /// Costs a question for every label at most, of the kind of `CookiePolicy`. A dot at the end
+    /// does not count.
     public func site(isPublicSuffix: (String) -> Bool) -> String {
         var site = name.droppingFinalDot
         guard !isAddress, !isPublicSuffix(site) else { return site }
@@ -53,7 +55,8 @@ public struct CookieHost: Hashable, Sendable {
         return site
     }
 
-    /// The host and the domains above it, the longest first; of those only what a `Domain` attribute can say.
+    /// The host and the domains above it, the longest first; of those only what a `Domain`
+    /// attribute can say.
     var domains: [String] {
         var domains = [name]
         guard !isAddress else { return domains }
@@ -78,8 +81,8 @@ extension String {
         return rest.first == UInt8(ascii: ".") && rest.dropFirst().elementsEqual(domain.utf8)
     }
 
-    /// Whether the last label begins with a digit and has only what numbers have, as in every spelling of an address of
-    /// version 4.
+    /// Whether the last label begins with a digit and has only what numbers have, as in every
+    /// spelling of an address of version 4.
     fileprivate var endsInNumber: Bool {
         var label = utf8[...]
         if label.last == UInt8(ascii: ".") { label.removeLast() }

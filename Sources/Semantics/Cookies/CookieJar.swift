@@ -1,7 +1,8 @@
 /// The cookies of one session (RFC 6265bis §5.7, §5.8): a value, so that sessions share nothing.
 ///
-/// Times come from outside. Of the cookies whose time is over none is ever given out; they leave with the next change.
-/// Looking cookies up costs the length of the host's name and the cookies of its domains, not the size of the jar.
+/// Times come from outside. Of the cookies whose time is over none is ever given out; they leave
+/// with the next change. Looking cookies up costs the length of the host's name and the cookies of
+/// its domains, not the size of the jar.
 public struct CookieJar: Sendable {
     /// How much it holds; never more, not even for a moment that can be seen.
     public let limits: CookieLimits
@@ -21,10 +22,11 @@ public struct CookieJar: Sendable {
         self.limits = limits
     }
 
-    /// A jar of cookies that were kept elsewhere, with their times, their sequences and their order of creation.
+    /// A jar of cookies that were kept elsewhere, with their times, their sequences and their order
+    /// of creation.
     ///
-    /// What is over, what the limits do not allow and what would not be stored now is left out: a domain may have become
-    /// a public suffix (§5.8.3).
+    /// What is over, what the limits do not allow and what would not be stored now is left out: a
+    /// domain may have become a public suffix (§5.8.3).
     public init(
         restoring cookies: some Sequence<Cookie>, limits: CookieLimits = CookieLimits(),
         policy: CookiePolicy, at now: Timestamp
@@ -90,7 +92,8 @@ public struct CookieJar: Sendable {
 
     /// Puts a cookie in that a client or a file brings; `HttpOnly` ones may be overwritten so.
     ///
-    /// Its life is cut to 400 days from now (§5.5). A cookie whose time is over deletes the one of its identity.
+    /// Its life is cut to 400 days from now (§5.5). A cookie whose time is over deletes the one of
+    /// its identity.
     ///
     /// - Throws: why no response could have set it. The accept policy is not asked.
     public mutating func store(
@@ -122,7 +125,8 @@ public struct CookieJar: Sendable {
 
     // MARK: Removing
 
-    /// Removes all cookies of which the predicate is true, and tells which, in the order of their creation.
+    /// Removes all cookies of which the predicate is true, and tells which, in the order of their
+    /// creation.
     ///
     /// The predicate is asked twice about some.
     public mutating func remove(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
@@ -161,7 +165,8 @@ public struct CookieJar: Sendable {
 
     /// What goes with a request, in the order of sending (§5.8.3).
     ///
-    /// Everything that is not over, whose domain and path the URL is in; `Secure` ones for https only.
+    /// Everything that is not over, whose domain and path the URL is in; `Secure` ones for https
+    /// only.
     public func cookies(for url: WebURL, at now: Timestamp) -> [Cookie] {
         let host = CookieHost(url)
         var found: [Cookie] = []
@@ -175,7 +180,8 @@ public struct CookieJar: Sendable {
         return found.sorted { $0.goesBefore($1) }
     }
 
-    /// What goes with a request, noted as accessed: what was not sent for the longest time is given up first.
+    /// What goes with a request, noted as accessed: what was not sent for the longest time is given
+    /// up first.
     public mutating func send(to url: WebURL, at now: Timestamp) -> [Cookie] {
         let sent = cookies(for: url, at: now)
         guard !sent.isEmpty else { return sent }
@@ -269,8 +275,8 @@ public struct CookieJar: Sendable {
         }
     }
 
-    /// Gives up what is too much in a domain after one insertion (§5.7): what is not Secure first, and of that what was
-    /// accessed the longest ago.
+    /// Gives up what is too much in a domain after one insertion (§5.7): what is not Secure first,
+    /// and of that what was accessed the longest ago.
     private mutating func evictExcess(of domain: String) -> CookieChanges {
         guard let cookies = cookiesByDomain[domain], cookies.count > limits.perDomain,
             let place = cookies.leastRecent(where: { !$0.isSecure })
@@ -279,9 +285,11 @@ public struct CookieJar: Sendable {
         return evict(place, of: domain)
     }
 
-    /// Gives up what is too much in the jar (§5.7): what was accessed the longest ago, wherever it is.
+    /// Gives up what is too much in the jar (§5.7): what was accessed the longest ago, wherever it
+    /// is.
     ///
-    /// Nothing has ended and no domain is too full when this is called. Once for many insertions, since it looks at all.
+    /// Nothing has ended and no domain is too full when this is called. Once for many insertions,
+    /// since it looks at all.
     private mutating func evictExcess() -> CookieChanges {
         let excess = count - limits.total
         guard excess > 0 else { return CookieChanges() }

@@ -2,10 +2,11 @@
 public struct CookiePolicy: Sendable {
     /// S-21: whose cookies responses may set. What a client stores by itself is not asked for.
     public var accept: CookieAcceptPolicy
-    /// Whether others register names under a domain (<https://publicsuffix.org/list/>, by its algorithm: `com` and
-    /// `co.uk` are, and so is any top-level name that the list does not know).
+    /// Whether others register names under a domain (<https://publicsuffix.org/list/>, by its
+    /// algorithm: `com` and `co.uk` are, and so is any top-level name that the list does not know).
     ///
-    /// It is asked for names in lower case and A-labels, without dots at either end; never for an address.
+    /// It is asked for names in lower case and A-labels, without dots at either end; never for an
+    /// address.
     public var isPublicSuffix: @Sendable (String) -> Bool
 
     /// A policy from its parts.
@@ -21,8 +22,8 @@ public struct CookiePolicy: Sendable {
     ///
     /// - Parameters:
     ///   - url: what was fetched: a hop of the task.
-    ///   - mainDocument: the task's original URL. Sites are compared by their registrable domains; neither
-    ///     scheme nor port counts.
+    ///   - mainDocument: the task's original URL. Sites are compared by their registrable domains;
+    ///     neither scheme nor port counts.
     /// - Returns: why not; nil if it may.
     func refusal(of url: WebURL, mainDocument: WebURL) -> CookieRejection? {
         switch accept {
@@ -42,7 +43,8 @@ public struct CookiePolicy: Sendable {
 
 /// How much a jar holds (RFC 6265bis §6.1).
 public struct CookieLimits: Hashable, Sendable {
-    /// Cookies of one `domain` value, 1 and up; the RFC asks for 50 at least, browsers hold about 180.
+    /// Cookies of one `domain` value, 1 and up; the RFC asks for 50 at least, browsers hold about
+    /// 180.
     public var perDomain: Int
     /// All cookies, 1 and up; the RFC asks for 3000 at least.
     public var total: Int

@@ -1,8 +1,10 @@
-/// The cookies of a file in Netscape's format, which curl, wget and browser extensions read and write.
+/// The cookies of a file in Netscape's format, which curl, wget and browser extensions read and
+/// write.
 ///
-/// A line has seven columns with tabs between: domain, whether hosts below it are meant (`TRUE`, `FALSE`), path, whether
-/// it is for https only, the end in seconds since 1970 (0: with the session), name, value. `#HttpOnly_` before the domain
-/// marks what is kept from scripts; other lines with `#` are comments. Times of creation and `SameSite` have no column.
+/// A line has seven columns with tabs between: domain, whether hosts below it are meant (`TRUE`,
+/// `FALSE`), path, whether it is for https only, the end in seconds since 1970 (0: with the
+/// session), name, value. `#HttpOnly_` before the domain marks what is kept from scripts; other
+/// lines with `#` are comments. Times of creation and `SameSite` have no column.
 /// <https://curl.se/docs/http-cookies.html>
 public struct NetscapeCookieFile: Equatable, Sendable {
     /// The lines that were understood, in their order.
@@ -53,9 +55,10 @@ public struct NetscapeCookieFile: Equatable, Sendable {
 
     /// Reads a file, and goes on behind the lines that it does not understand.
     ///
-    /// Tolerated: ends of lines with CR, a byte order mark, a dot before any domain, flags in any case, fractions of
-    /// seconds, a value with tabs in it, and no seventh column for no value. Now becomes the time of creation. Of a part of a
-    /// file `firstLine` is the number of the part's first line.
+    /// Tolerated: ends of lines with CR, a byte order mark, a dot before any domain, flags in any
+    /// case, fractions of seconds, a value with tabs in it, and no seventh column for no value. Now
+    /// becomes the time of creation. Of a part of a file `firstLine` is the number of the part's
+    /// first line.
     public init(parsing text: some StringProtocol, at now: Timestamp, firstLine: Int = 1) {
         var bytes = Substring(text).utf8[...]
         if firstLine == 1, bytes.starts(with: [0xef, 0xbb, 0xbf]) { bytes = bytes.dropFirst(3) }
@@ -123,7 +126,8 @@ public struct NetscapeCookieFile: Equatable, Sendable {
 extension NetscapeCookieFile.Reason: Error {}
 
 extension NetscapeCookieFile {
-    /// Writes cookies as a file; reading it gives them back but for what the format has no column for.
+    /// Writes cookies as a file; reading it gives them back but for what the format has no column
+    /// for.
     ///
     /// The end is cut to whole seconds.
     ///
@@ -143,7 +147,8 @@ extension NetscapeCookieFile {
     }
 
     private static func line(for cookie: Cookie) -> String {
-        // 0 would be a cookie of the session; what ended in 1970 has ended in its first second, too.
+        // 0 would be a cookie of the session; what ended in 1970 has ended in its first second,
+        // too.
         let seconds = cookie.expires.map { max(1, $0.milliseconds / 1000) } ?? 0
         let domain = cookie.isHostOnly ? cookie.domain : "." + cookie.domain
         let columns = [

@@ -2,9 +2,9 @@ public import Syntax
 
 /// What a `Set-Cookie` field says (RFC 6265bis §5.6), before anybody asks who may say it.
 ///
-/// More is read than servers may write: the algorithm is that of §5.6, octet by octet. Of an attribute that repeats,
-/// the last one counts. A cookie without a name is none, as in RFC 6265 §5.2 and for NSHTTPCookie: the draft would send
-/// its value alone, which servers read as a name.
+/// More is read than servers may write: the algorithm is that of §5.6, octet by octet. Of an
+/// attribute that repeats, the last one counts. A cookie without a name is none, as in RFC 6265
+/// §5.2 and for NSHTTPCookie: the draft would send its value alone, which servers read as a name.
 public struct SetCookie: Equatable, Sendable {
     /// Never empty.
     public var name: String
@@ -125,7 +125,8 @@ extension StringProtocol {
 }
 
 extension Substring {
-    /// What stands before and behind the first `=`, without white space at the ends; nil without one.
+    /// What stands before and behind the first `=`, without white space at the ends; nil without
+    /// one.
     fileprivate var splitAtEquals: (Substring, Substring)? {
         guard let equals = utf8.firstIndex(of: UInt8(ascii: "=")) else { return nil }
         let value = self[utf8.index(after: equals)...]

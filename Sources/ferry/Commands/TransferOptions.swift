@@ -65,7 +65,8 @@ struct TransferOptions: ParsableArguments {
         }
     }
 
-    /// Who answers what the transfer is asked, in which session; `canAsk` where there is a terminal.
+    /// Who answers what the transfer is asked, in which session; `canAsk` where there is a
+    /// terminal.
     func delegate(canAsk: Bool) throws(ClientError) -> DelegateSettings {
         var settings = try authentication.settings(canAsk: canAsk)
         settings.session = session

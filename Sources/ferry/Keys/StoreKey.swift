@@ -17,7 +17,8 @@ struct StoreKey {
     /// A rotation that was interrupted is settled. In the data directory the key is made at the
     /// first start, and never again: another one could not open what is there.
     ///
-    /// - Throws: `Refusal` where there is no key, or it is not the one that the data are sealed with.
+    /// - Throws: `Refusal` where there is no key, or it is not the one that the data are sealed
+    ///   with.
     static func find(_ source: KeySource, in folder: DataFolder) throws -> StoreKey {
         switch source {
         case .environment(let key):
@@ -46,8 +47,8 @@ struct StoreKey {
         }
     }
 
-    /// Reads the file again: what is wrong with it now would prevent the next start, and then it may
-    /// be too late to put the key back.
+    /// Reads the file again: what is wrong with it now would prevent the next start, and then it
+    /// may be too late to put the key back.
     ///
     /// - Throws: `Refusal` where the file is missing or holds another key, `DataKeyError` where it
     ///   cannot be read.

@@ -66,8 +66,8 @@ struct DataFolder {
     /// Room on the disk that is kept for the database.
     static let reserveName = "reserve"
 
-    /// Refuses a folder that has lost its database: a new one would know nothing of what is here, and
-    /// housekeeping would remove it all.
+    /// Refuses a folder that has lost its database: a new one would know nothing of what is here,
+    /// and housekeeping would remove it all.
     func refuseWithoutDatabase() throws(Refusal) {
         var status = stat()
         let database = path(DurableStore.fileName)

@@ -129,7 +129,8 @@ struct Backup {
         return outcome
     }
 
-    /// Whether a file was deleted since, and not lost. Of a stored response it may go before its row.
+    /// Whether a file was deleted since, and not lost. Of a stored response it may go before its
+    /// row.
     private func isGone(_ file: NamedFile) throws -> Bool {
         if case .entry = file.owner { return true }
         return try live.file(of: file.owner) == nil

@@ -2,15 +2,17 @@ import Semantics
 
 /// The order of one task's events (§5, S-57), as far as it can be told from the events alone.
 ///
-/// What begins another attempt may follow a response, and the bytes of one: an authentication, a redirect, a new body, a
-/// retry, a download that goes on by range. Progress is only for those who listen, so nothing rests on its having come.
+/// What begins another attempt may follow a response, and the bytes of one: an authentication, a
+/// redirect, a new body, a retry, a download that goes on by range. Progress is only for those who
+/// listen, so nothing rests on its having come.
 struct EventOrder {
     private var stage: Stage
     /// Whether a response was told; nil where that may have been before a restart.
     private var hasResponse: Bool?
     private var last: String?
 
-    /// - Parameter isRecovered: whether the task is from before a restart of the gateway, and so are its first events.
+    /// - Parameter isRecovered: whether the task is from before a restart of the gateway, and so
+    ///   are its first events.
     init(isRecovered: Bool = false) {
         stage = isRecovered ? .recovered : .new
         hasResponse = isRecovered ? nil : false
@@ -76,7 +78,8 @@ struct EventOrder {
     private struct Step {
         let places: Set<Stage>
         let next: Stage
-        /// Whether it may also come in another attempt than its response: a download goes on by range.
+        /// Whether it may also come in another attempt than its response: a download goes on by
+        /// range.
         var isOfContent = false
     }
 

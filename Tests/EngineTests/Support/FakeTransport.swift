@@ -106,7 +106,8 @@ final class FakePool: ConnectionPool {
     func close() { isClosed = true }
 }
 
-/// An exchange that its test plays: what is told is delivered in order, and waits while it is paused.
+/// An exchange that its test plays: what is told is delivered in order, and waits while it is
+/// paused.
 @LoopActor
 final class FakeAttempt: Attempt {
     private enum Step {

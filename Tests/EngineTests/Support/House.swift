@@ -5,8 +5,8 @@ import Testing
 
 @testable import Engine
 
-/// A gateway on a scripted network and store, with a recorder that holds every event against its promises. Who waits for a
-/// route waits until he hears of one, unless the test has other waits.
+/// A gateway on a scripted network and store, with a recorder that holds every event against its
+/// promises. Who waits for a route waits until he hears of one, unless the test has other waits.
 @LoopActor
 final class House {
     let network = FakeTransport()
@@ -88,7 +88,8 @@ final class House {
 
     // MARK: Sessions and tasks
 
-    /// A session without a cache, so that every request goes to the network, unless it is configured to have one.
+    /// A session without a cache, so that every request goes to the network, unless it is
+    /// configured to have one.
     func session(
         _ type: SessionType = .default, delegate: DelegateOptions? = nil,
         _ configure: (inout SessionConfiguration) -> Void = { _ in }
@@ -138,7 +139,8 @@ final class House {
         return try await task(id)
     }
 
-    /// Returns when everything that has been set off by now has come to rest: what has not happened by then, does not.
+    /// Returns when everything that has been set off by now has come to rest: what has not happened
+    /// by then, does not.
     func quiet() async {
         for _ in 0..<4 {
             await gateway.durable.durable()

@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-/// A server's certificate, shown to the delegate before a byte of the request goes out (S-63, S-75).
+/// A server's certificate, shown to the delegate before a byte of the request goes out (S-63,
+/// S-75).
 @Suite(.sharedGateway)
 struct TrustTests {
     private let client: TestClient

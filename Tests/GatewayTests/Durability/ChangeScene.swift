@@ -131,7 +131,8 @@ struct ChangeScene: Sendable {
         }
     }
 
-    /// Sends requests, and returns when all of them have come to the gateway and as far as they can.
+    /// Sends requests, and returns when all of them have come to the gateway and as far as they
+    /// can.
     func settled<Value>(after count: Int, _ send: () -> Value) async throws -> Value {
         let before = await gateway.requestCount
         let value = send()
@@ -183,7 +184,8 @@ struct Look: Equatable, Sendable, CustomStringConvertible {
         return "\(status) \(text)\(json ?? "")"
     }
 
-    /// Figures and what the origin has answered are those of the moment, and each process has a clock of its own.
+    /// Figures and what the origin has answered are those of the moment, and each process has a
+    /// clock of its own.
     private static let figures: Set<String> = [
         "countOfBytesReceived", "countOfBytesExpectedToReceive", "countOfBytesSent",
         "countOfBytesExpectedToSend", "progress", "response", "currentRequest", "waitingFor",

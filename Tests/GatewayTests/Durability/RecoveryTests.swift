@@ -197,7 +197,8 @@ struct RecoveryTests {
             let second = try await same.run("data", origin.url("/quick"))
             #expect(second.id > first.id)
             #expect(second["number"].int == 2)
-            // Also for one whose last event was of the ephemeral session, whose number is not given again.
+            // Also for one whose last event was of the ephemeral session, whose number is not given
+            // again.
             for id in [last, tenant.events.ids.last] {
                 let reader = try await again.client.events("/v1/events", lastEventID: id)
                 let told = try await reader.collect(until: "task.didComplete")

@@ -2,8 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `kill -9` at random moments of a segmented download, which goes on by its resume data until it is whole: the digest
-/// is right every time, and no file is spliced from two entities (R-2, R-3, S-34…S-36, S-56).
+/// `kill -9` at random moments of a segmented download, which goes on by its resume data until it
+/// is whole: the digest is right every time, and no file is spliced from two entities (R-2, R-3,
+/// S-34…S-36, S-56).
 struct SegmentCrashTests {
     private static let length = 12_000_001
     /// `FERRY_CRASH_ROUNDS=50` for a night.

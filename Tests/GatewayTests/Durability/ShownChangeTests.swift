@@ -4,7 +4,8 @@ import Semantics
 import TestSupport
 import Testing
 
-/// Whatever a route shows of a change is what the store has: for every operation that makes one.
+/// Whatever a route shows of a change is what the store has: for every operation that makes
+/// one.
 struct ShownChangeTests {
     @Test func `every operation that changes something is told of`() throws {
         let readers: Set = ["GET", "HEAD"]
@@ -150,7 +151,8 @@ private struct Witness {
         }
     }
 
-    /// The change is there, and so is what the answer says of it, though nothing was committed after the answer.
+    /// The change is there, and so is what the answer says of it, though nothing was committed
+    /// after the answer.
     func expectDone(by answer: TestResponse) async throws {
         let now = try await scene.looksAfterCrash(change.places)
         for place in change.places {

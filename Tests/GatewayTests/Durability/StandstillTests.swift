@@ -26,7 +26,8 @@ struct StandstillTests {
             let client = gateway.client
             let (session, events) = try await client.createAskingSession("redirect", timeout: 8)
             let quick: [String: TestJSON] = ["timeoutInterval": 8]
-            // Bytes keep coming; the head comes while nobody is there to see it; the end comes afterwards.
+            // Bytes keep coming; the head comes while nobody is there to see it; the end comes
+            // afterwards.
             let dripping = try await session.start("data", origin.url("/drip"), request: quick)
             let waiting = try await session.start("download", origin.url("/late"), request: quick)
             let gated = try await session.start("data", origin.url("/gated"))

@@ -2,8 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// `kill -9` at random moments of staged uploads: what was acknowledged is there, the upload goes on from it, and the
-/// digest is right every time.
+/// `kill -9` at random moments of staged uploads: what was acknowledged is there, the upload goes
+/// on from it, and the digest is right every time.
 struct UploadCrashTests {
     private static let length = 6_000_001
     /// `FERRY_CRASH_ROUNDS=50` for a night.

@@ -17,8 +17,8 @@ struct LongListTests {
         ],
     ]
 
-    /// Without optimisation this took seconds at a time; now it takes tens of milliseconds. It is the processor's time that
-    /// is measured, of the thread that all tests of this kind share.
+    /// Without optimisation this took seconds at a time; now it takes tens of milliseconds. It is
+    /// the processor's time that is measured, of the thread that all tests of this kind share.
     private static let longestTurn = Duration.seconds(1)
 
     @Test(.timeLimit(.minutes(5)))

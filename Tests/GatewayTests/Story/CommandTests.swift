@@ -17,7 +17,8 @@ struct CommandTests {
         origin.on("/big.iso", .resource(Resource(3_000_000)))
     }
 
-    /// The environment of a person on the gateway's machine: nothing tells where it is but its file.
+    /// The environment of a person on the gateway's machine: nothing tells where it is but its
+    /// file.
     private var environment: [String: String] {
         let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
         return [

@@ -11,7 +11,8 @@ struct Canary: Sendable {
         text = "canary~\(name)~\(String(random, radix: 36))~and~its~tail"
     }
 
-    /// Its bytes as they are, percent-encoded, and in base64 at each of the three places in a group.
+    /// Its bytes as they are, percent-encoded, and in base64 at each of the three places in a
+    /// group.
     private var forms: [[UInt8]] {
         let bytes = Array(text.utf8)
         let encoded = text.replacing("~", with: "%7E")

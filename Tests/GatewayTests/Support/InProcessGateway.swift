@@ -16,7 +16,8 @@ struct InProcessGateway: Sendable {
     let engine: Engine.Gateway
     private let server: Server
     private let arrivals: Arrivals
-    /// Gateways that have been closed: what is still at work in one expects it to live as long as the process.
+    /// Gateways that have been closed: what is still at work in one expects it to live as long as
+    /// the process.
     private static let closed = Mutex<[InProcessGateway]>([])
     private static let files = FileThreads(count: 2)
 

@@ -13,7 +13,8 @@ extension ChildProcess {
     /// The processor time that it has used, of user and system, to the hundredth of a second.
     func processorTime() throws -> Duration {
         let status = try String(contentsOfFile: "/proc/\(identifier)/stat", encoding: .utf8)
-        // Behind the name, which may have blanks: state is the first, utime and stime 12th and 13th.
+        // Behind the name, which may have blanks: state is the first, utime and stime 12th and
+        // 13th.
         let fields = status.split(separator: ")").last?.split(separator: " ") ?? []
         let ticks = fields.dropFirst(11).prefix(2).compactMap { Int($0) }.reduce(0, +)
         return .milliseconds(ticks * 10)

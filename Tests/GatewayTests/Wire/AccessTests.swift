@@ -9,7 +9,8 @@ struct AccessTests {
     private static let stranger = AccessToken.make()
     private static let home = TenantID(rawValue: 1)
 
-    /// The owner and a stranger with every scope, and for each scope a token that lacks just this one.
+    /// The owner and a stranger with every scope, and for each scope a token that lacks just this
+    /// one.
     private static let lacking = Scope.allCases.map { ($0, AccessToken.make()) }
 
     private static var principals: [(AccessToken, Principal)] {

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-/// What is wrong is refused with its own code and the place of the mistake; nothing of it reaches an
-/// origin.
+/// What is wrong is refused with its own code and the place of the mistake; nothing of it reaches
+/// an origin.
 @Suite(.sharedGateway)
 struct BadInputTests {
     @Test(arguments: BadInput.all)

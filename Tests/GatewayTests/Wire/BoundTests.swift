@@ -1,7 +1,8 @@
 import TestSupport
 import Testing
 
-/// What a description may have at most: what is said in openapi.yaml is taken, one more is 422 with its place.
+/// What a description may have at most: what is said in openapi.yaml is taken, one more is 422 with
+/// its place.
 @Suite(.sharedGateway)
 struct BoundTests {
     struct Bound: Sendable, CustomTestStringConvertible {

@@ -319,7 +319,8 @@ struct StreamedBodyTests {
                     sent += piece.count
                 }
             }
-            // The gateway's own share is 1 MiB; the rest waits in the kernel, before it and behind it.
+            // The gateway's own share is 1 MiB; the rest waits in the kernel, before it and behind
+            // it.
             #expect(try sent < (2 << 20) + 2 * SocketBuffers.largest(), "it went on to \(sent)")
             #expect(try gateway.process.residentBytes() - before < 8 << 20)
             #expect(try await gateway.client.task(id)["state"].string == "running")

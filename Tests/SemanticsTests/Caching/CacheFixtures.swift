@@ -37,7 +37,8 @@ extension CacheRequest {
 }
 
 extension StoredResponse {
-    /// Ten bytes that arrived at `Timestamp.arrival` with these fields, as an answer to such a request.
+    /// Ten bytes that arrived at `Timestamp.arrival` with these fields, as an answer to such a
+    /// request.
     static func make(
         _ headers: HeaderList = [:], id: Int64 = 1, to request: CacheRequest = .make(),
         status: Int = 200, length: Int64 = 10, delay: Int64 = 0, at time: Timestamp = .arrival
@@ -67,7 +68,8 @@ extension OriginAnswer {
 }
 
 extension CacheDecision {
-    /// What was decided, in a word: `hit`, `hit+`, a reason to forward with `?` where it is a condition, or an error.
+    /// What was decided, in a word: `hit`, `hit+`, a reason to forward with `?` where it is a
+    /// condition, or an error.
     var word: String {
         switch self {
         case .serve(.gatewayTimeout): "504"

@@ -6,7 +6,8 @@ import Testing
 
 /// A cache that carries out what the rules decide, in front of an honest origin.
 private struct CacheModel {
-    /// A content is the number of its version; every version has an entity tag and a length of its own.
+    /// A content is the number of its version; every version has an entity tag and a length of its
+    /// own.
     struct Origin {
         var version: Int64 = 1
         var control = "max-age=10"
@@ -149,7 +150,8 @@ struct CacheModelTests {
         #expect(cache.entries.count == 2)
     }
 
-    /// Long random lives of a cache: heads and contents stay together, and nothing is older than it says.
+    /// Long random lives of a cache: heads and contents stay together, and nothing is older than it
+    /// says.
     @Test(arguments: 0..<60 as Range<UInt64>)
     func `RFC 9111: a head never comes with another one's content, nor a content too late`(
         seed: UInt64

@@ -6,7 +6,8 @@ import Testing
 struct CachePolicyTests {
     @Test(
         arguments: [
-            // nothing stored, fresh, stale with a validator, stale without, no-cache, of another variant
+            // nothing stored, fresh, stale with a validator, stale without, no-cache, of another
+            // variant
             (
                 .useProtocolCachePolicy,
                 ["uri-miss", "hit", "stale?", "stale", "request?", "vary-miss"]
