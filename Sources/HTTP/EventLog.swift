@@ -25,7 +25,7 @@ public final class EventLog {
     private static let sliceSize = 256
     /// The pause after a round to many readers: the shortest, the longest, and its length in
     /// rounds.
-    private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(250)
+    private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(400)
     private static let pauseShare = 7
 
     /// The position of the newest numbered event, or what the log started after.
