@@ -37,6 +37,10 @@ extension Gateway {
         return TaskView(shown, of: runners[stored.id])
     }
 
+    /// Whether the store has everything of a task, so that what is shown of it stays as it is until
+    /// it is changed.
+    public func isSettled(_ id: TaskID) -> Bool { journal(thatOwes: id) == nil }
+
     /// Whether a session is some tenant's shared one.
     public func isShared(_ id: SessionID) -> Bool {
         sessions[id]?.record.type == .shared

@@ -86,8 +86,9 @@ extension Service {
             }
             return change
         }
+        // Also of a change that is refused: on a full disk it may come to be later.
+        defer { rendered.drop(id) }
         let view = try await gateway.change(id, of: call.tenant, change)
-        rendered.drop(id)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
@@ -141,7 +142,9 @@ extension Service {
         var json = JSONWriter(capacity: 2048)
         write(view, to: &json)
         let bytes = json.finish()
-        if view.record.state == .completed { rendered.keep(bytes, of: view.record) }
+        if view.record.state == .completed, gateway.isSettled(view.record.id) {
+            rendered.keep(bytes, of: view.record)
+        }
         return Service.answer(bytes)
     }
 

@@ -68,6 +68,22 @@ struct ShownChangeTests {
         }
     }
 
+    @Test func `a change that a full disk has refused is shown once it has it after all (R-5)`()
+        async throws
+    {
+        try await ChangeScene.run { scene in
+            let path = scene.filled("/v1/tasks/{finished}")
+            scene.store.refuse(with: .full)
+            let refused = try await scene.client.patch(path, ["description": "new"])
+            #expect(refused.status == 507)
+            #expect(try await scene.client.get(path).json["description"].isNull)
+            scene.store.refuse(with: nil)
+            try await eventually("the change") {
+                try await scene.client.get(path).json["description"].string == "new"
+            }
+        }
+    }
+
     @Test func `a flush is answered when a crash would leave what had come (R-1, S-13)`()
         async throws
     {

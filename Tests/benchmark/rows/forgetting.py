@@ -73,7 +73,7 @@ def _age(bench: Bench) -> None:
     database = sqlite3.connect(bench.work / "forgetting" / "ferry.sqlite")
     with database:
         for table, column in [
-            ("task_status", "completedAt"), ("session", "invalidatedAt"), ("event_pack", "newestAt"),
+            ("task_status", "keptSince"), ("session", "invalidatedAt"), ("event_pack", "newestAt"),
         ]:  # fmt: skip
             database.execute(f"UPDATE {table} SET {column} = {column} - {_DAYS}")
     database.close()
