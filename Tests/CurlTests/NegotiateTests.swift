@@ -55,8 +55,8 @@ import Testing
         }
     }
 
-    /// What is not as it should be, a bit each; in a process of its own, whose environment the centre
-    /// has changed.
+    /// What is not as it should be, a bit each; in a process of its own, whose environment the
+    /// centre has changed.
     @LoopActor
     private static func faults(_ centre: KDC) async throws -> Int {
         let origin = try ScriptedOrigin()
