@@ -32,10 +32,13 @@ extension Gateway {
         }
         recalledRunners = []
         // What was interrupted first, before a client can have its say about it.
-        let waiting = inOrder.filter { runner in
-            let isWaiting = runner.record.state == .running && !runner.record.hasLiveAttempt
-            if !isWaiting, end(runner) { ending.append(runner) }
-            return isWaiting
+        var waiting: [TaskRunner] = []
+        for runner in inOrder {
+            if runner.record.state == .running, !runner.record.hasLiveAttempt {
+                waiting.append(runner)
+            } else if end(runner) {
+                ending.append(runner)
+            }
         }
         startingTasks = Set(waiting.map(\.record.id))
         // The store takes a slice while the next one is on its way.
