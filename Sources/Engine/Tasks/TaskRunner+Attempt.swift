@@ -54,7 +54,7 @@ extension TaskRunner: AttemptObserver {
             return .proceed
         }
         upload?.tell(.answered(status: head.status))
-        if let rangeRequest { return goOn(with: rangeRequest, head) }
+        if let range = download.rangeRequest { return goOn(with: range, head) }
         return begin(ResponseRecord(head, to: record, in: session.record))
     }
 
@@ -79,9 +79,9 @@ extension TaskRunner: AttemptObserver {
             return pauseForDecision()
         }
         if exchange.sequel != nil { return takeRest(bytes) }
-        if let segments { return takeOfSegment(bytes, segments) }
+        if let segments = download.segments { return takeOfSegment(bytes, segments) }
         if isInline, mustWaitForJournal() { return .pause }
-        guard hasRoom() else {
+        guard content.hasRoom() else {
             exchange.notePause(.sink)
             updateIdleTimer()
             return .pause
@@ -143,7 +143,7 @@ extension TaskRunner: AttemptObserver {
         let sequel = exchange.sequel
         let end = exchange.ended(end)
         upload?.attemptEnded()
-        if let segments {
+        if let segments = download.segments {
             record.metrics.add(end.metrics)
             segments.primaryDidEnd(end)
             return
@@ -169,7 +169,7 @@ extension TaskRunner: AttemptObserver {
             tryAgain()
         case .replay: tryAgain()
         case .again(let request):
-            plannedRange = request
+            download.plan(request)
             if request == nil { dropReceived() }
             tryAgain()
         case .turn(let request): turn(to: request)
@@ -190,9 +190,9 @@ extension TaskRunner: AttemptObserver {
                 // A suspended task whose connection is lost does as if its time was over (S-32,
                 // S-77).
                 if machine.phase == .held, canDetach { detach() } else { attemptFailed(error) }
-            } else if isShort {
+            } else if download.isShort(having: record.countOfBytesReceived) {
                 // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
-                if mayAskForMore() {
+                if download.mayAskForMore(having: record.countOfBytesReceived) {
                     tryAgain()
                 } else {
                     fail(.badServerResponse("The server gives too little of each range."))
@@ -252,12 +252,12 @@ extension TaskRunner: AttemptObserver {
         record.response = response
         record.countOfBytesExpectedToReceive = response.expectedContentLength
         if record.type == .download, !record.headers(in: session.record).contains("Range") {
-            judgedResponse = response
+            download.began(response, to: record.currentRequest.method)
         }
         if record.type != .download, let type = response.headers.first("Content-Type") {
             replacedParts = MixedReplaceReader(contentType: type)
         }
-        openSink(expecting: response)
+        content.open(method: record.currentRequest.method)
         wakeContentWaiters()
         splitUp()
     }
@@ -277,7 +277,7 @@ extension TaskRunner: AttemptObserver {
 
     func deliverPlain(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
-        append(bytes)
+        content.append(bytes)
         let offset = record.countOfBytesReceived
         received(bytes.count)
         if isInline { publishInline(bytes, from: offset) }

@@ -50,7 +50,7 @@ extension TaskRunner {
 
     /// What goes on from bytes that are here asks for the rest, which is no cache's business.
     private var mayConsult: Bool {
-        plannedRange == nil && record.checkpoint == nil && receivedRanges.isEmpty
+        !download.asksForPart
     }
 
     private func consult(_ cache: ResponseCache) {
@@ -203,7 +203,8 @@ extension TaskRunner {
     /// All fields that the next attempt sends, if the cache has had its say about them; with the
     /// cookies of this moment.
     func forwardedHeaders() -> HeaderList? {
-        guard rangeRequest == nil, let caching, let headers = caching.forwarding?.headers else {
+        guard download.rangeRequest == nil, let caching, let headers = caching.forwarding?.headers
+        else {
             return nil
         }
         caching.request.headers = session.refreshingCookies(
@@ -223,7 +224,7 @@ extension TaskRunner {
         session.receiveCookies(of: head, to: record)
         noteAcceptance(by: head)
         guard let cache = session.cache, let forwarding = caching?.forwarding,
-            rangeRequest == nil
+            download.rangeRequest == nil
         else { return nil }
         let answer = OriginAnswer(
             head, at: url, requestTime: caching?.requestTime ?? now, responseTime: now,
@@ -294,7 +295,8 @@ extension TaskRunner {
     func storable(_ length: Int64) -> NewResponse? {
         guard let caching, let answered = caching.answered, !caching.isServing,
             answered.update.delivery == .origin, answered.update.storability == .storable,
-            record.type != .download, !caching.isPatched, rangeRequest == nil, lengthVerified,
+            record.type != .download, !caching.isPatched, download.rangeRequest == nil,
+            lengthVerified,
             mayShare(answered.head),
             session.record.state != .invalid
         else { return nil }

@@ -30,7 +30,7 @@ extension TaskRunner {
         record.suspendCount = 0
         record.hasLiveAttempt = false
         noteEnd()
-        endDelivery()
+        content.endHere()
         leave()
         if let heir = record.dialogue.becameTask {
             services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
@@ -42,19 +42,6 @@ extension TaskRunner {
     private func noteEnd() {
         record.completedAt = services.clock.now
         record.keptSince = services.keptClock.now
-    }
-
-    /// The parts before the one that another task goes on with: a reader has them, and nobody keeps
-    /// them.
-    private func endDelivery() {
-        switch sink {
-        case .pipe(let pipe): pipe.finish(.success(()))
-        case .spool(let spool):
-            spool.close(isBroken: true)
-            discardPart(of: spool)
-        case nil: break
-        }
-        sink = nil
     }
 
     /// What the end of a task leaves nothing of.

@@ -19,7 +19,7 @@ extension TaskRunner {
     /// twice; a file must be opened; a part must be found. All that only if the task has not
     /// been suspended meanwhile.
     private var needsPreparation: Bool {
-        !record.currentRequest.isSafe || needsBodyToBeOpened || mustFindPart
+        !record.currentRequest.isSafe || needsBodyToBeOpened || download.mustFindPart
     }
 
     private func openWhenPrepared() {
@@ -51,7 +51,7 @@ extension TaskRunner {
         presentAccepted()
         caching?.requestTime = services.clock.now
         var request = AttemptRequest(
-            record, in: session, asking: rangeRequest, sending: body, isLimited: isLimited,
+            record, in: session, asking: download.rangeRequest, sending: body, isLimited: isLimited,
             headers: forwardedHeaders())
         if onlyConnects {
             request.onlyConnects = true
@@ -67,7 +67,7 @@ extension TaskRunner {
     }
 
     private func beginExchange() {
-        planAttempt()
+        if !download.planAttempt() { dropReceived() }
         isResponseDecided = false
         restartSending()
         timers.attemptBegan(allowing: record.currentRequest.idleLimit(in: session.record))
@@ -86,7 +86,7 @@ extension TaskRunner {
     func holdAttempt() {
         exchange.pause(.client)
         upload?.isHeld = true
-        segments?.hold()
+        download.segments?.hold()
         timers.run(false)
         timers.wait(.grace, for: services.suspensionGrace)
     }
@@ -95,14 +95,14 @@ extension TaskRunner {
         timers.stopWaiting()
         timers.run(true)
         upload?.isHeld = false
-        segments?.release()
+        download.segments?.release()
         let attempt = exchange.unpause(.client)
         if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
     }
 
     func stopAttempt() {
         if let metrics = exchange.stop() { record.metrics.add(metrics) }
-        if let stopped = segments?.stop() { endSegments(stopped) }
+        endSegments()
         upload?.attemptEnded()
         timers.attemptEnded()
     }

@@ -78,7 +78,7 @@ extension TaskRunner {
         heir.isOnePart = true
         heir.take(response)
         // It is no entity of its own that could be asked for once more.
-        heir.judgedResponse = nil
+        heir.download.isNoEntity()
         heir.replacedParts = replacedParts
         send(.handedOver)
         heir.deliverUndelivered()

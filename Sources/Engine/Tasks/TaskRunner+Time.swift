@@ -33,17 +33,12 @@ extension TaskRunner: TaskTimersOwner {
     /// disk, a limit, or the client at either end (S-18). A streamed content that nobody reads does
     /// not stop it.
     func updateIdleTimer() {
-        let waitsForSink: Bool
-        if case .pipe(let pipe) = sink, !pipe.hasReader {
-            waitsForSink = false
-        } else {
-            waitsForSink = exchange.isPaused(for: .sink)
-        }
         let waits =
-            waitsForSink || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
+            (exchange.isPaused(for: .sink) && !content.lacksReader)
+            || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
             || exchange.isPaused(for: .decision) || asksAboutHeldResponse
             || upload?.isWaiting == true
-        let isHeldUp = segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
+        let isHeldUp = download.segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
         timers.attemptIsHeldUp(isHeldUp)
     }
 

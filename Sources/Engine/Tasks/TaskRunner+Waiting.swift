@@ -5,7 +5,9 @@ internal import Semantics
 extension TaskRunner {
     /// Returns when the task has a body to be read, or none ever.
     func contentBegun() async {
-        guard sink == nil || record.response == nil, record.state != .completed else { return }
+        guard content.sink == nil || record.response == nil, record.state != .completed else {
+            return
+        }
         await withCheckedContinuation { contentWaiters.append($0) }
     }
 

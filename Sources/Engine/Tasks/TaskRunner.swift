@@ -19,7 +19,8 @@ final class TaskRunner {
     private var inputs: [TaskMachine.Input] = []
     private var isPerforming = false
     var exchange: Exchange
-    var sink: ContentSink?
+    let content: TaskContent
+    let download: Download
     /// False once the body's end was told by the connection's end only.
     var lengthVerified = true
     /// Inline bytes that were published since the journal was last waited for.
@@ -27,47 +28,6 @@ final class TaskRunner {
     /// The figures that the last progress event showed.
     var shown: (sent: Int64, received: Int64) = (0, 0)
 
-    // What a download goes on from (S-32, S-34); see TaskRunner+Resumption.
-
-    /// What is downloaded, if its parts can be asked for: found out when that is first of interest,
-    /// which it is not for most downloads.
-    var entity: RangedEntity? {
-        get {
-            if let response = judgedResponse {
-                judgedResponse = nil
-                knownEntity = RangedEntity(of: response, method: record.currentRequest.method)
-            }
-            return knownEntity
-        }
-        set {
-            judgedResponse = nil
-            knownEntity = newValue
-        }
-    }
-    private var knownEntity: RangedEntity?
-    /// The response that tells what `entity` is, until somebody asks.
-    var judgedResponse: ResponseRecord?
-    /// What the newest attempt asks for in place of the whole.
-    var rangeRequest: RangeRequest?
-    /// What the next attempt asks for, where that is decided.
-    var plannedRange: RangeRequest?
-    /// Writes what the next attempt brings, where there are holes to fill.
-    var firstWriter: BlockWriter?
-    /// Where the file work of a content is done that was thrown away: what takes its place comes
-    /// behind it.
-    var replacedLane: Int?
-    /// Where the file work of a content was done for which the disk had no room; nil once there is
-    /// some.
-    var laneWithoutRoom: Int?
-    /// The ranges that are fetched side by side at the moment.
-    var segments: SegmentedTransfer?
-    /// What the spool has, where that is not all from its start on, while no ranges are being
-    /// fetched.
-    var scattered: [Range<Int64>]?
-    /// Whether an answer that made no sense has been followed by a request for the whole.
-    var hasBegunAnew = false
-    /// Ranges that were answered with less than was asked for, and little.
-    var smallAnswers = 0
     /// Set while the part of a download is brought to safety before the task ends.
     private(set) var isParking = false
     /// Redirects that were followed before the source that is asked now.
@@ -137,7 +97,11 @@ final class TaskRunner {
             resource: session.resourceTimeLeft[record.id]
                 ?? .seconds(configuration.timeoutIntervalForResource),
             clock: services.clock)
+        content = TaskContent(of: record, in: session, services: services)
+        download = Download(of: record, into: content, in: session, services: services)
         timers.owner = self
+        content.owner = self
+        download.owner = self
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
         noteBody(of: record.currentRequest)
         isSaved = true
@@ -162,7 +126,7 @@ final class TaskRunner {
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended && !machine.hasLiveAttempt && !machine.asksForDecision
-            && sink == nil && waiters.isEmpty && contentWaiters.isEmpty && !isParking
+            && content.sink == nil && waiters.isEmpty && contentWaiters.isEmpty && !isParking
             && upload?.hasBody != true && decision == nil && record.dialogue.held == nil
     }
     /// Whether the content ended before its end.
@@ -215,6 +179,7 @@ final class TaskRunner {
     /// (S-58), or for another task to go on from (S-35).
     func interrupt(_ error: TransferError) {
         guard !isAbandoned, !isParking, machine.phase != .completed else { return }
+        let canPark = download.canPark && machine.phase != .finishing
         guard canPark || keepsPart else {
             send(.interrupted(error))
             return
@@ -246,7 +211,15 @@ final class TaskRunner {
         stopAttempt()
         timers.stop()
         await preparation?.value
-        await checkpointAll(waitsForRoom: false)
+        await download.checkpointAll(waitsForRoom: false)
+    }
+
+    /// Brings the part of a download that ends to safety.
+    /// - Returns: what another task goes on from; nil where the part cannot be kept.
+    private func park() async -> String? {
+        await preparation?.value  // it may be taking the part up
+        guard let checkpoint = await download.park() else { return nil }
+        return services.resumeData(checkpoint, of: record)
     }
 
     /// Stops without an end: the record stays as the store has it, and the next start tells what
@@ -256,10 +229,10 @@ final class TaskRunner {
         stopWaitingForConnectivity()
         decision = nil
         _ = exchange.stop()
-        _ = segments?.stop()
+        _ = download.segments?.stop()
         isAbandoned = true
         upload?.tell(.gatewayStops)
-        closeSink()
+        content.close()
         endWaits()
     }
 
@@ -267,12 +240,6 @@ final class TaskRunner {
     func readerAttached() {
         if machine.phase == .finishing { timers.attemptEnded() }
         updateIdleTimer()
-    }
-
-    /// A streamed content is whole but has no reader: it waits for one as long as an attempt waits
-    /// for a byte.
-    func limitWaitForReader() {
-        timers.attemptBegan()
     }
 
     /// The attempt is alive (S-16).
@@ -327,7 +294,8 @@ final class TaskRunner {
 
     func save() {
         // A part of a content that is not on disk for good does not outlive the process.
-        let hasLiveAttempt = machine.hasLiveAttempt || (sink != nil && !isCheckpointWhole)
+        let hasLiveAttempt =
+            machine.hasLiveAttempt || (content.sink != nil && !download.isCheckpointWhole)
         if record.state != machine.state { record.state = machine.state }
         if record.suspendCount != machine.suspendCount {
             record.suspendCount = machine.suspendCount

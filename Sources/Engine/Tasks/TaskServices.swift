@@ -118,7 +118,7 @@ final class CheckpointTicker {
         let runners = moved.values
         moved = [:]
         for runner in runners {
-            LoopActor.start { await runner.checkpoint() }
+            LoopActor.start { await runner.download.checkpoint() }
         }
     }
 }

@@ -1,0 +1,283 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// How a download goes on from what is there, and what becomes of it when that is lost.
+extension TaskRunner {
+    // MARK: Before an attempt
+
+    /// Takes up what is on disk.
+    func findPart() async throws(TransferError) {
+        switch try await download.findPart() {
+        case .asBefore: break
+        case .gone: dropReceived()
+        case .at(let point):
+            record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+            setReceived(point.receivedCount)
+            record.countOfBytesExpectedToReceive = point.total ?? unknownSize
+        }
+    }
+
+    /// So much has come, and is not progress.
+    private func setReceived(_ count: Int64) {
+        record.countOfBytesReceived = count
+        shown.received = count
+    }
+
+    // MARK: The answer
+
+    /// The answer to a request for what is missing.
+    func goOn(with range: RangeRequest, _ head: ResponseHead) -> FlowVerdict {
+        switch range.judge(status: head.status, headers: head.headers) {
+        case .rest(let end, let total):
+            download.learn(total: total, from: range)
+            guard !tellOfResumption(head, total: total) else { return pauseForDecision() }
+            exchange.missingByteCount = end - range.start
+            wakeContentWaiters()
+            splitUp(from: range.start, to: end)
+            return .proceed
+        case .complete:
+            guard !tellOfResumption(head, total: range.start) else { return pauseForDecision() }
+            wakeContentWaiters()
+            exchange.sequel = .finish
+            return .proceed
+        case .whole(isSameEntity: true) where range.byDate != nil:
+            exchange.sequel = .again(range.byDate)
+            return .stop
+        case .whole:
+            dropReceived()
+            return begin(ResponseRecord(head, to: record, in: session.record))
+        case .mismatch(let words):
+            guard download.hasBegunAnew else {
+                download.beginAnew()
+                exchange.sequel = .again(nil)
+                return .stop
+            }
+            exchange.sequel = .fail(.badServerResponse(words))
+            return .stop
+        case .other:
+            guard record.response == nil || isResponseDecided else {
+                exchange.sequel = .fail(.restAnswered(with: head.status))
+                return .stop
+            }
+            dropReceived()
+            return begin(ResponseRecord(head, to: record, in: session.record))
+        }
+    }
+
+    /// A task that goes on with another one's part says so once, before its response (S-36).
+    ///
+    /// - Returns: whether the delegate has yet to say what becomes of the response.
+    private func tellOfResumption(_ head: ResponseHead, total: Int64?) -> Bool {
+        guard record.response == nil else { return false }
+        services.hub.publish(
+            .didResumeAtOffset(
+                fileOffset: record.countOfBytesReceived,
+                expectedTotalBytes: total ?? unknownSize),
+            of: record.id, in: session)
+        record.countOfBytesExpectedToReceive = total ?? unknownSize
+        return showAsking(ResponseRecord(head, to: record, in: session.record))
+    }
+
+    /// What has come is not used: the next response begins at zero.
+    func dropReceived() {
+        endSegments()
+        download.drop()
+        replacedParts = nil
+        undelivered = nil
+        record.response = nil
+        record.checkpoint = nil
+        setReceived(0)
+        record.countOfBytesExpectedToReceive = unknownSize
+        lengthVerified = true
+    }
+
+    /// Brings what has come of an outstanding download to the disk (S-13).
+    /// - Returns: why it is not there, if it is not.
+    func flush() async -> FileError? { await download.flush() }
+
+    // MARK: Suspension (S-32)
+
+    /// The time of the connection is over: it is a slot of its host, and no server keeps one for
+    /// ever.
+    func detach() {
+        guard machine.phase == .held, canDetach else { return }
+        send(.detach)
+        LoopActor.start { [self] in
+            await download.checkpointAll()
+            guard machine.phase == .suspended else { return }
+            save()
+            if isAtRest { services.onRest?(self) }
+        }
+    }
+
+    /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a
+    /// download can be asked for.
+    var canDetach: Bool {
+        guard record.currentRequest.isSafe, record.currentRequest.body == nil, !isAsked
+        else { return false }
+        return record.response == nil || download.canBeResumed
+    }
+
+    /// A task that waits for long leaves nothing that ends with the process: then it waits on
+    /// behind a restart (S-56).
+    func settleWhileWaiting() {
+        guard content.spool != nil else { return }
+        let phase = machine.phase
+        LoopActor.start { [self] in
+            // An attempt that has begun meanwhile goes on with the spool as it is.
+            guard machine.phase == phase else { return }
+            await download.checkpointAll()
+            if machine.phase == phase, !isOver { save() }
+        }
+    }
+
+    // MARK: A full disk
+
+    private static let roomInterval = Duration.seconds(1)
+
+    /// What follows when the disk takes bytes, and has no room for them when they are to be there
+    /// for good: as with quotas, over the network, and where room is given late. They are fetched
+    /// again when there is room.
+    ///
+    /// - Returns: false where the task cannot go on: the disk has failed, or nothing can be fetched
+    ///   again.
+    func goesBack(after error: any Error, in spool: ContentSpool) -> Bool {
+        guard (error as? FileError)?.isOutOfSpace == true, canFetchAgain else { return false }
+        guard content.spool === spool else { return true }
+        services.log.write(
+            .warning, "the disk is full: a download goes back to its last checkpoint",
+            ["task": .name("\(record.id)")])
+        let phase = machine.phase
+        if phase == .attempting || phase == .held { stopAttempt() }
+        if let point = download.goBack(from: spool) {
+            setReceived(point.receivedCount)
+        } else {
+            dropReceived()
+        }
+        switch phase {
+        case .attempting, .held, .finishing:
+            retryDelay = TaskRunner.roomInterval
+            send(.retry)
+        default: save()
+        }
+        if isAtRest { services.onRest?(self) }
+        return true
+    }
+
+    /// Whether another request can bring what has come, and the task is not on its way out.
+    private var canFetchAgain: Bool {
+        let isAnswered = machine.phase == .suspended && machine.hasLiveAttempt
+        return record.type == .download && record.currentRequest.isSafe
+            && record.currentRequest.body == nil && canBeginAgain && !isOnePart && !isAnswered
+            && !isParking && !isOver
+    }
+
+    /// The wait for the next attempt is over, unless that is also one for room.
+    func retryIsDue() {
+        guard download.lacksRoom else { return send(.retryDue) }
+        let wait = timers.waitCount
+        LoopActor.start { [self] in
+            let failure = await download.findRoom()
+            guard timers.waitCount == wait, machine.phase == .waitingForRetry, !isOver else {
+                return
+            }
+            switch failure {
+            case nil:
+                download.hasRoomAgain()
+                send(.retryDue)
+            case let failure? where failure.isOutOfSpace || failure.isOutOfDescriptors:
+                timers.waitOn(for: TaskRunner.roomInterval)
+            case let failure?: send(.interrupted(.cannotWrite("\(failure)")))
+            }
+        }
+    }
+}
+
+extension TaskRunner: DownloadOwner {
+    var requestMethod: String { record.currentRequest.method }
+    var checkpoint: DownloadCheckpoint? { record.checkpoint }
+    var hasLiveAttempt: Bool { machine.hasLiveAttempt }
+    var isReceiving: Bool {
+        !isParking && machine.phase != .finishing && machine.phase != .completed
+    }
+
+    func downloadIsSafe(at point: ResumePoint) {
+        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
+        session.journal.save(record)
+    }
+
+    /// Not `fail`: keeping the part would sync again, and be told that all is well. Of a task
+    /// that is left to the next start, the record tells of what was there before.
+    func downloadIsLost(_ error: any Error, in spool: ContentSpool) {
+        guard !goesBack(after: error, in: spool) else { return }
+        services.log.write(
+            .error, "what has come of a download cannot be kept",
+            ["task": .name("\(record.id)"), "error": .words("\(error)")])
+        send(.interrupted(.cannotWrite("\(error)")))
+    }
+}
+
+/// Ranges of one download, fetched side by side.
+extension TaskRunner: SegmentOwner {
+    func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
+        guard caching?.isServing != true else { return }
+        let isSplit = download.splitUp(
+            by: record.options.connections, from: start, to: end,
+            {
+                SegmentedTransfer.Common(
+                    record: record, session: session, bandwidth: bandwidth, clock: services.clock,
+                    entity: $0)
+            }, meter: makeMeter(), for: self)
+        if isSplit { caching?.isPatched = true }
+    }
+
+    /// The task's own attempt is one of several, or the only one of them.
+    func takeOfSegment(
+        _ bytes: UnsafeRawBufferPointer, _ segments: SegmentedTransfer
+    ) -> FlowVerdict {
+        let taken = segments.primaryDidReceive(bytes)
+        if let pause = taken.pause {
+            exchange.notePause(pause)
+            updateIdleTimer()
+        }
+        return taken.verdict
+    }
+
+    func endSegments() {
+        for metrics in download.endSegments() { record.metrics.add(metrics) }
+    }
+
+    func segmentsDidMove() { timers.attemptMoved() }
+
+    func segmentsDidReceive(_ count: Int) { received(count) }
+
+    func segmentDidEnd(_ metrics: TransactionMetrics) { record.metrics.add(metrics) }
+
+    func segmentsDidChangePace() { updateIdleTimer() }
+
+    func segmentsGiveUpPrimary() {
+        guard !exchange.isPaused(for: .sink), !exchange.isPaused(for: .rate),
+            let metrics = exchange.stop()
+        else { return }
+        record.metrics.add(metrics)
+        download.segments?.primaryDidEnd(
+            AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
+    }
+
+    func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome) {
+        guard download.segments != nil else { return }
+        endSegments()
+        if let metrics = exchange.stop() { record.metrics.add(metrics) }
+        timers.attemptEnded()
+        switch outcome {
+        case .whole: send(.answered)
+        case .failed(let error) where error.kind != .url(.badServerResponse): attemptFailed(error)
+        // The answers to ranges make no sense: what one connection brings from zero on does.
+        case .failed, .changed:
+            download.beginAnew()
+            dropReceived()
+            tryAgain()
+        }
+    }
+}
