@@ -6,8 +6,9 @@
 public struct TaskMachine: Equatable, Sendable {
     /// Where the task is.
     public enum Phase: Equatable, Sendable {
-        /// Not resumed, or suspended without an attempt.
-        case suspended
+        /// Not resumed, or suspended without an attempt; with what counts when it is resumed
+        /// (S-77).
+        case suspended(Outcome?)
         /// Resumed, before its `earliestBeginDate` (S-44).
         case waitingForBeginDate
         /// Resumed, until the client, or the clock, has decided what the next attempt is to be
@@ -25,10 +26,27 @@ public struct TaskMachine: Equatable, Sendable {
         case waitingForRetry
         /// Resumed, until there is a way to the server (S-26).
         case waitingForConnectivity
-        /// The answer is whole; its content is being put in its place.
-        case finishing
+        /// The answer is whole; its content is being put in its place. With what counts when the
+        /// task is resumed, if it was suspended meanwhile.
+        case finishing(Outcome?)
+        /// The task is over, for this reason, once a part of its content is in safety (S-34, S-58).
+        case ending(TransferError)
+        /// The process is about to end: nothing moves, and the record tells the next one of it
+        ///
+        case settled
+        /// Another process will go on with the task, or tell what became of it (S-56).
+        case abandoned
         /// The end: nothing leaves it (S-31).
         case completed
+    }
+
+    /// What brings a task to its end, or nearer to it.
+    public enum Outcome: Equatable, Sendable {
+        /// There is a whole answer.
+        case answered
+        /// The content is where it belongs.
+        case contentKept
+        case failed(TransferError)
     }
 
     /// What has happened. Any input may come in any phase: one that is late or repeated changes
@@ -66,6 +84,14 @@ public struct TaskMachine: Equatable, Sendable {
         case handedOver
         /// The task is over for a reason that lies outside of it: suspended or not, it ends.
         case interrupted(TransferError)
+        /// The same, of a task with a content that is worth keeping a part of.
+        case interruptedWithPart(TransferError)
+        /// The part is in safety, or cannot be; the error tells of it.
+        case partKept(TransferError)
+        /// The process is about to end: nothing is to move any more.
+        case settle
+        /// The process ends.
+        case abandon
     }
 
     /// What the runner must do, in this order.
@@ -81,6 +107,12 @@ public struct TaskMachine: Equatable, Sendable {
         /// Gives the host's slot to the next task.
         case freeSlot
         case keepContent, dropContent
+        /// Brings the part of a task that ends to safety.
+        case keepPart(TransferError)
+        /// Stops whatever moves, without an end.
+        case standStill
+        /// Lets go of everything, without an end.
+        case letGo
         /// The record shows a new state.
         case save
         /// What has failed while the task was suspended fails it now.
@@ -103,23 +135,24 @@ public struct TaskMachine: Equatable, Sendable {
     /// Whether the client is asked for a body before the next attempt. Set it before the input that
     /// leads there.
     public var asksForBody: Bool
-    /// What would have moved the task on while it was suspended (S-77).
-    private var postponed: Input?
-
     /// A machine that goes on from a stored state.
     public init(
-        phase: Phase = .suspended, suspendCount: Int? = nil, asksForBody: Bool = false,
+        phase: Phase = .suspended(nil), suspendCount: Int? = nil, asksForBody: Bool = false,
         asksForDecision: Bool = false
     ) {
         self.phase = phase
         self.asksForDecision = asksForDecision
-        self.suspendCount = suspendCount ?? (phase == .suspended || phase == .held ? 1 : 0)
+        self.suspendCount = suspendCount ?? (phase.isSuspended ? 1 : 0)
         self.asksForBody = asksForBody
     }
 
     /// S-31 as clients see it.
     public var state: TaskState {
-        phase == .completed ? .completed : isSuspended ? .suspended : .running
+        switch phase {
+        case .completed: .completed
+        case .ending(.cancelled): .canceling
+        default: isSuspended ? .suspended : .running
+        }
     }
 
     /// Whether nothing moves until `resume` (S-77).
@@ -128,11 +161,24 @@ public struct TaskMachine: Equatable, Sendable {
     /// Whether an exchange has begun whose end is not known: what an interruption ends (S-56).
     public var hasLiveAttempt: Bool {
         switch phase {
-        case .attempting, .held, .finishing: true
-        case .suspended: postponed != nil
+        case .attempting, .held, .finishing, .ending: true
+        case .suspended(let outcome): outcome != nil
         case .waitingForBeginDate, .waitingForDecision, .waitingForBody,
-            .waitingForSlot, .waitingForRetry, .waitingForConnectivity, .completed:
+            .waitingForSlot, .waitingForRetry, .waitingForConnectivity, .settled, .abandoned,
+            .completed:
             false
+        }
+    }
+
+    /// Whether the task has ended, or is no longer this process's.
+    public var isOver: Bool { phase == .completed || phase == .abandoned }
+
+    /// Whether an exchange may go on, or another one follow: the content is not whole, and the task
+    /// not on its way out.
+    public var isUnderWay: Bool {
+        switch phase {
+        case .finishing, .ending, .settled, .abandoned, .completed: false
+        default: true
         }
     }
 
@@ -155,11 +201,16 @@ public struct TaskMachine: Equatable, Sendable {
     /// - Returns: what the runner must do now, in this order; nothing where the phase already says
     ///   all there is to say.
     public mutating func handle(_ input: Input) -> [Order] {
+        switch phase {
+        case .ending, .settled, .abandoned, .completed: return leave(by: input)
+        default: break
+        }
         switch input {
         case .suspend: return suspend()
         case .resume(let beginsLater): return resume(beginsLater: beginsLater)
-        case .answered, .contentKept, .failed:
-            if isSuspended { return postpone(input) }
+        case .answered where isSuspended: return postpone(.answered)
+        case .contentKept where isSuspended: return postpone(.contentKept)
+        case .failed(let error) where isSuspended: return postpone(.failed(error))
         default: break
         }
         switch (phase, input) {
@@ -178,13 +229,13 @@ public struct TaskMachine: Equatable, Sendable {
         case (.attempting, .cutOff):
             return go(to: .waitingForConnectivity, .freeSlot, .save, .waitForConnectivity)
         case (.held, .again), (.held, .retry), (.held, .cutOff):
-            return go(to: .suspended, .freeSlot, .save)
+            return go(to: .suspended(nil), .freeSlot, .save)
         case (.held, .detach):
-            return go(to: .suspended, .stopAttempt, .freeSlot, .save)
+            return go(to: .suspended(nil), .stopAttempt, .freeSlot, .save)
         case (.attempting, .answered):
-            return go(to: .finishing, .freeSlot, .keepContent)
+            return go(to: .finishing(nil), .freeSlot, .keepContent)
         case (.waitingForDecision, .answered):
-            return go(to: .finishing, .keepContent)
+            return go(to: .finishing(nil), .keepContent)
         case (.attempting, .handedOver), (.held, .handedOver), (.waitingForDecision, .handedOver),
             (.suspended, .handedOver):
             return go(to: .completed, .retire)
@@ -192,70 +243,79 @@ public struct TaskMachine: Equatable, Sendable {
             return go(to: .completed, .complete(nil))
         case (.finishing, .retry):  // the content could not be brought to safety
             return isSuspended
-                ? go(to: .suspended, .save) : go(to: .waitingForRetry, .save, .waitForRetry)
+                ? go(to: .suspended(nil), .save) : go(to: .waitingForRetry, .save, .waitForRetry)
         case (.finishing, .again):  // the content was not the right one
-            return isSuspended ? go(to: .suspended, .save) : prepare()
+            return isSuspended ? go(to: .suspended(nil), .save) : prepare()
 
-        case (_, .cancel) where phase != .completed:
-            return end(with: .cancelled)
-        case (_, .failed(let error)) where phase != .completed,
-            (_, .interrupted(let error)) where phase != .completed:
-            return end(with: error)
+        case (_, .cancel): return end(with: .cancelled)
+        case (_, .failed(let error)), (_, .interrupted(let error)): return end(with: error)
+        case (_, .interruptedWithPart(let error)):
+            let orders = ordersToStop()
+            phase = .ending(error)
+            // One who cancels waits for the end, over a restart too.
+            return orders + (error == .cancelled ? [.save] : []) + [.keepPart(error)]
+        case (.finishing, .settle): return []  // it may come to its end by itself
+        case (_, .settle): return go(to: .settled, .standStill)
+        case (_, .abandon): return go(to: .abandoned, .letGo)
 
         default:
             return []  // late or repeated: the phase already says all there is to say
         }
     }
 
+    /// The task is on its way out.
+    private mutating func leave(by input: Input) -> [Order] {
+        switch (phase, input) {
+        case (.ending, .partKept(let error)):
+            return go(to: .completed, .dropContent, .complete(error))
+        case (.ending, .abandon), (.settled, .abandon): return go(to: .abandoned, .letGo)
+        default: return []
+        }
+    }
+
     /// Calls nest: only the first one stops anything, and as many calls of `resume` undo them.
     private mutating func suspend() -> [Order] {
-        guard phase != .completed else { return [] }
         suspendCount = min(suspendCount + 1, TaskMachine.suspendLimit)
         guard suspendCount == 1 else { return [.save] }
         switch phase {
-        case .waitingForBeginDate: return go(to: .suspended, .stopWaitingForBeginDate, .save)
-        case .waitingForDecision, .waitingForBody: return go(to: .suspended, .save)
-        case .waitingForSlot: return go(to: .suspended, .leaveQueue, .save)
-        case .waitingForRetry: return go(to: .suspended, .stopWaitingForRetry, .save)
+        case .waitingForBeginDate: return go(to: .suspended(nil), .stopWaitingForBeginDate, .save)
+        case .waitingForDecision, .waitingForBody: return go(to: .suspended(nil), .save)
+        case .waitingForSlot: return go(to: .suspended(nil), .leaveQueue, .save)
+        case .waitingForRetry: return go(to: .suspended(nil), .stopWaitingForRetry, .save)
         case .waitingForConnectivity:
-            return go(to: .suspended, .stopWaitingForConnectivity, .save)
+            return go(to: .suspended(nil), .stopWaitingForConnectivity, .save)
         case .attempting: return go(to: .held, .holdAttempt, .save)
         case .finishing: return [.save]
-        case .suspended, .held, .completed: return []
+        case .suspended, .held, .ending, .settled, .abandoned, .completed: return []
         }
     }
 
     /// The task is suspended, and this would end it, or bring it to its end.
-    private mutating func postpone(_ input: Input) -> [Order] {
-        switch (phase, input) {
+    private mutating func postpone(_ outcome: Outcome) -> [Order] {
+        switch (phase, outcome) {
         case (.held, .failed):
-            postponed = input
-            return go(to: .suspended, .stopAttempt, .freeSlot, .save)
+            return go(to: .suspended(outcome), .stopAttempt, .freeSlot, .save)
         case (.held, .answered):
-            postponed = input
-            return go(to: .suspended, .freeSlot, .save)
-        case (.suspended, .failed), (.suspended, .answered), (.finishing, .failed),
-            (.finishing, .contentKept):
-            if case .failed = postponed { return [] }  // the first failure is the reason
-            postponed = input
-            return [.save]
+            return go(to: .suspended(outcome), .freeSlot, .save)
+        case (.suspended(.failed), _), (.finishing(.failed), _):
+            return []  // the first failure is the reason
+        case (.suspended, .failed), (.suspended, .answered):
+            return go(to: .suspended(outcome), .save)
+        case (.finishing, .failed), (.finishing, .contentKept):
+            return go(to: .finishing(outcome), .save)
         default: return []
         }
     }
 
     private mutating func resume(beginsLater: Bool) -> [Order] {
-        guard suspendCount > 0, phase != .completed else { return [] }
+        guard suspendCount > 0 else { return [] }
         suspendCount -= 1
         guard suspendCount == 0 else { return [.save] }
-        let late = postponed
-        postponed = nil
-        switch (phase, late) {
-        case (_, .failed(let error)): return [.save, .fail(error)]
-        case (.finishing, .contentKept): return go(to: .completed, .complete(nil))
-        case (.suspended, .answered): return go(to: .finishing, .save, .keepContent)
-        default: break
-        }
         switch phase {
+        case .suspended(.failed(let error)): return go(to: .suspended(nil), .save, .fail(error))
+        case .finishing(.failed(let error)): return go(to: .finishing(nil), .save, .fail(error))
+        case .finishing(.contentKept): return go(to: .completed, .complete(nil))
+        case .suspended(.answered): return go(to: .finishing(nil), .save, .keepContent)
         case .finishing: return [.save]
         case .held: return go(to: .attempting, .save, .releaseAttempt)
         case .suspended where beginsLater:
@@ -274,18 +334,23 @@ public struct TaskMachine: Equatable, Sendable {
     }
 
     private mutating func end(with error: TransferError) -> [Order] {
-        let orders: [Order]
-        switch phase {
-        case .suspended, .waitingForDecision, .waitingForBody, .completed, .finishing:
-            orders = []
-        case .waitingForBeginDate: orders = [.stopWaitingForBeginDate]
-        case .waitingForSlot: orders = [.leaveQueue]
-        case .waitingForRetry: orders = [.stopWaitingForRetry]
-        case .waitingForConnectivity: orders = [.stopWaitingForConnectivity]
-        case .attempting, .held: orders = [.stopAttempt, .freeSlot]
-        }
+        let orders = ordersToStop()
         phase = .completed
         return orders + [.dropContent, .complete(error)]
+    }
+
+    /// What stops that which the phase has going.
+    private func ordersToStop() -> [Order] {
+        switch phase {
+        case .suspended, .waitingForDecision, .waitingForBody, .finishing, .ending, .settled,
+            .abandoned, .completed:
+            []
+        case .waitingForBeginDate: [.stopWaitingForBeginDate]
+        case .waitingForSlot: [.leaveQueue]
+        case .waitingForRetry: [.stopWaitingForRetry]
+        case .waitingForConnectivity: [.stopWaitingForConnectivity]
+        case .attempting, .held: [.stopAttempt, .freeSlot]
+        }
     }
 
     private mutating func go(to next: Phase, _ orders: Order...) -> [Order] {
@@ -294,4 +359,14 @@ public struct TaskMachine: Equatable, Sendable {
     }
 
     private static let suspendLimit = 1_000_000
+}
+
+extension TaskMachine.Phase {
+    /// Whether a task without an attempt, or with one that is held, does not move.
+    fileprivate var isSuspended: Bool {
+        switch self {
+        case .suspended, .held: true
+        default: false
+        }
+    }
 }

@@ -298,7 +298,7 @@ struct SuspendedDecisionTests {
         try await eventually("all three to wait") {
             tasks.allSatisfy {
                 house.gateway.runners[$0]?.machine.phase
-                    == (areSuspended ? .suspended : .waitingForDecision)
+                    == (areSuspended ? .suspended(nil) : .waitingForDecision)
             }
         }
         return (tasks, decision)

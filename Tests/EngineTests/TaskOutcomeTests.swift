@@ -189,7 +189,7 @@ struct TaskOutcomeTests {
         for _ in 0..<4 { House.files.submit { held.wait() } }
         attempt.answer(200, [:], Pattern.bytes(count: 500_000))
         while runner.machine.phase == .attempting { await Task.yield() }
-        #expect(runner.machine.phase == .finishing)
+        #expect(runner.machine.phase == .finishing(nil))
         await house.turn()
         let cancelled = try await house.gateway.cancel(task, of: house.tenant)
         for _ in 0..<4 { held.signal() }

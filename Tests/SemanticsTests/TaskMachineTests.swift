@@ -24,30 +24,46 @@ struct TaskMachineTests {
 
     static let error = TransferError.url(.networkConnectionLost)
 
-    /// `interrupted` ends a task wherever `cancel` does.
-    static let table: [Step] =
-        moves
-        + moves.filter { $0.input == .cancel }.map { step in
+    static let table = moves + moves.filter { $0.input == .cancel }.flatMap(endings) + stops
+
+    /// `interrupted` ends a task wherever `cancel` does; where a part is kept, that comes first.
+    private static func endings(_ cancel: Step) -> [Step] {
+        let stop = cancel.orders.dropLast(2)
+        return [
             Step(
-                step.phase, .interrupted(error), step.next,
-                step.orders.map { $0 == .complete(.cancelled) ? .complete(error) : $0 })
+                cancel.phase, .interrupted(error), .completed,
+                stop + [.dropContent, .complete(error)]),
+            Step(
+                cancel.phase, .interruptedWithPart(error), .ending(error),
+                stop + [.keepPart(error)]),
+        ]
+    }
+
+    /// The end of the process finds a task in any phase; one that is at its end needs nothing.
+    private static let stops: [Step] = phases.flatMap { phase -> [Step] in
+        let abandon = Step(phase, .abandon, .abandoned, [.letGo])
+        switch phase {
+        case .completed, .abandoned: return []
+        case .finishing, .ending, .settled: return [abandon]
+        default: return [abandon, Step(phase, .settle, .settled, [.standStill])]
         }
+    }
 
     private static let moves: [Step] = [
-        Step(.suspended, .resume(beginsLater: false), .waitingForSlot, [.save, .enterQueue]),
+        Step(.suspended(nil), .resume(beginsLater: false), .waitingForSlot, [.save, .enterQueue]),
         Step(
-            .suspended, .resume(beginsLater: true), .waitingForBeginDate,
+            .suspended(nil), .resume(beginsLater: true), .waitingForBeginDate,
             [.save, .waitForBeginDate]),
-        Step(.suspended, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
+        Step(.suspended(nil), .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         // S-77
-        Step(.suspended, .failed(error), .suspended, [.save]),
-        Step(.suspended, .answered, .suspended, [.save]),
-        Step(.suspended, .handedOver, .completed, [.retire]),
-        Step(.suspended, .suspend, .suspended, [.save]),
+        Step(.suspended(nil), .failed(error), .suspended(.failed(error)), [.save]),
+        Step(.suspended(nil), .answered, .suspended(.answered), [.save]),
+        Step(.suspended(nil), .handedOver, .completed, [.retire]),
+        Step(.suspended(nil), .suspend, .suspended(nil), [.save]),
         Step(.held, .suspend, .held, [.save]),
 
         Step(.waitingForBeginDate, .beginDateReached, .waitingForSlot, [.save, .enterQueue]),
-        Step(.waitingForBeginDate, .suspend, .suspended, [.stopWaitingForBeginDate, .save]),
+        Step(.waitingForBeginDate, .suspend, .suspended(nil), [.stopWaitingForBeginDate, .save]),
         Step(
             .waitingForBeginDate, .cancel, .completed,
             [.stopWaitingForBeginDate, .dropContent, .complete(.cancelled)]),
@@ -56,14 +72,14 @@ struct TaskMachineTests {
             [.stopWaitingForBeginDate, .dropContent, .complete(error)]),
 
         Step(.waitingForDecision, .decided, .waitingForSlot, [.save, .enterQueue]),
-        Step(.waitingForDecision, .answered, .finishing, [.keepContent]),
+        Step(.waitingForDecision, .answered, .finishing(nil), [.keepContent]),
         Step(.waitingForDecision, .handedOver, .completed, [.retire]),
-        Step(.waitingForDecision, .suspend, .suspended, [.save]),
+        Step(.waitingForDecision, .suspend, .suspended(nil), [.save]),
         Step(.waitingForDecision, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
         Step(.waitingForDecision, .failed(error), .completed, [.dropContent, .complete(error)]),
 
         Step(.waitingForBody, .bodyGiven, .waitingForSlot, [.enterQueue]),
-        Step(.waitingForBody, .suspend, .suspended, [.save]),
+        Step(.waitingForBody, .suspend, .suspended(nil), [.save]),
         Step(
             .waitingForBody, .cancel, .completed,
             [.dropContent, .complete(.cancelled)]),
@@ -72,7 +88,7 @@ struct TaskMachineTests {
             [.dropContent, .complete(error)]),
 
         Step(.waitingForRetry, .retryDue, .waitingForSlot, [.save, .enterQueue]),
-        Step(.waitingForRetry, .suspend, .suspended, [.stopWaitingForRetry, .save]),
+        Step(.waitingForRetry, .suspend, .suspended(nil), [.stopWaitingForRetry, .save]),
         Step(
             .waitingForRetry, .cancel, .completed,
             [.stopWaitingForRetry, .dropContent, .complete(.cancelled)]),
@@ -80,8 +96,19 @@ struct TaskMachineTests {
             .waitingForRetry, .failed(error), .completed,
             [.stopWaitingForRetry, .dropContent, .complete(error)]),
 
+        Step(.waitingForConnectivity, .reconnected, .waitingForSlot, [.save, .enterQueue]),
+        Step(
+            .waitingForConnectivity, .suspend, .suspended(nil),
+            [.stopWaitingForConnectivity, .save]),
+        Step(
+            .waitingForConnectivity, .cancel, .completed,
+            [.stopWaitingForConnectivity, .dropContent, .complete(.cancelled)]),
+        Step(
+            .waitingForConnectivity, .failed(error), .completed,
+            [.stopWaitingForConnectivity, .dropContent, .complete(error)]),
+
         Step(.waitingForSlot, .slotGranted, .attempting, [.startAttempt]),
-        Step(.waitingForSlot, .suspend, .suspended, [.leaveQueue, .save]),
+        Step(.waitingForSlot, .suspend, .suspended(nil), [.leaveQueue, .save]),
         Step(
             .waitingForSlot, .cancel, .completed,
             [.leaveQueue, .dropContent, .complete(.cancelled)]),
@@ -92,7 +119,10 @@ struct TaskMachineTests {
         Step(.attempting, .suspend, .held, [.holdAttempt, .save]),
         Step(.attempting, .again, .waitingForSlot, [.freeSlot, .save, .enterQueue]),
         Step(.attempting, .retry, .waitingForRetry, [.freeSlot, .save, .waitForRetry]),
-        Step(.attempting, .answered, .finishing, [.freeSlot, .keepContent]),
+        Step(
+            .attempting, .cutOff, .waitingForConnectivity,
+            [.freeSlot, .save, .waitForConnectivity]),
+        Step(.attempting, .answered, .finishing(nil), [.freeSlot, .keepContent]),
         Step(.attempting, .handedOver, .completed, [.retire]),
         Step(
             .attempting, .cancel, .completed,
@@ -103,35 +133,36 @@ struct TaskMachineTests {
 
         Step(.held, .resume(beginsLater: false), .attempting, [.save, .releaseAttempt]),
         Step(.held, .resume(beginsLater: true), .attempting, [.save, .releaseAttempt]),
-        Step(.held, .again, .suspended, [.freeSlot, .save]),
-        Step(.held, .retry, .suspended, [.freeSlot, .save]),
-        Step(.held, .detach, .suspended, [.stopAttempt, .freeSlot, .save]),
-        Step(.held, .answered, .suspended, [.freeSlot, .save]),
+        Step(.held, .again, .suspended(nil), [.freeSlot, .save]),
+        Step(.held, .retry, .suspended(nil), [.freeSlot, .save]),
+        Step(.held, .cutOff, .suspended(nil), [.freeSlot, .save]),
+        Step(.held, .detach, .suspended(nil), [.stopAttempt, .freeSlot, .save]),
+        Step(.held, .answered, .suspended(.answered), [.freeSlot, .save]),
         Step(.held, .handedOver, .completed, [.retire]),
         Step(
             .held, .cancel, .completed,
             [.stopAttempt, .freeSlot, .dropContent, .complete(.cancelled)]),
-        Step(.held, .failed(error), .suspended, [.stopAttempt, .freeSlot, .save]),
+        Step(
+            .held, .failed(error), .suspended(.failed(error)), [.stopAttempt, .freeSlot, .save]),
 
-        Step(.finishing, .suspend, .finishing, [.save]),
-        Step(.finishing, .contentKept, .completed, [.complete(nil)]),
-        Step(.finishing, .again, .waitingForSlot, [.save, .enterQueue]),
-        Step(.finishing, .retry, .waitingForRetry, [.save, .waitForRetry]),
-        Step(.finishing, .cancel, .completed, [.dropContent, .complete(.cancelled)]),
-        Step(.finishing, .failed(error), .completed, [.dropContent, .complete(error)]),
+        Step(.finishing(nil), .suspend, .finishing(nil), [.save]),
+        Step(.finishing(nil), .contentKept, .completed, [.complete(nil)]),
+        Step(.finishing(nil), .again, .waitingForSlot, [.save, .enterQueue]),
+        Step(.finishing(nil), .retry, .waitingForRetry, [.save, .waitForRetry]),
+        Step(.finishing(nil), .cancel, .completed, [.dropContent, .complete(.cancelled)]),
+        Step(.finishing(nil), .failed(error), .completed, [.dropContent, .complete(error)]),
+
+        Step(.ending(error), .partKept(error), .completed, [.dropContent, .complete(error)]),
     ]
 
-    static let phases: [Phase] = [
-        .suspended, .waitingForBeginDate, .waitingForDecision, .waitingForBody, .waitingForSlot,
-        .attempting, .held, .waitingForRetry, .finishing, .completed,
-    ]
+    static let phases = everyValue(from: Phase.suspended(nil), \.next)
+    static let inputs = everyValue(from: Input.resume(beginsLater: false), \.next)
 
-    static let inputs: [Input] = [
-        .resume(beginsLater: false), .resume(beginsLater: true), .suspend, .cancel,
-        .beginDateReached, .decided, .bodyGiven, .slotGranted, .detach, .again, .retry, .retryDue,
-        .answered,
-        .failed(error), .contentKept, .handedOver, .interrupted(error),
-    ]
+    private static func everyValue<Value>(
+        from first: Value, _ next: @escaping (Value) -> Value?
+    ) -> [Value] {
+        Array(sequence(first: first, next: next))
+    }
 
     @Test(arguments: phases, inputs)
     func `every input in every phase gives the orders of the table, or none (S-29 to S-33)`(
@@ -144,7 +175,8 @@ struct TaskMachineTests {
     }
 
     @Test(arguments: [
-        (Phase.suspended, TaskState.suspended, WaitReason?.none, false),
+        (Phase.suspended(nil), TaskState.suspended, WaitReason?.none, false),
+        (.suspended(.answered), .suspended, nil, true),
         (.waitingForBeginDate, .running, .beginDate, false),
         (.waitingForDecision, .running, .decision, false),
         (.waitingForBody, .running, .bodyStream, false),
@@ -152,7 +184,12 @@ struct TaskMachineTests {
         (.waitingForRetry, .running, nil, false),
         (.attempting, .running, nil, true),
         (.held, .suspended, nil, true),
-        (.finishing, .running, nil, true),
+        (.waitingForConnectivity, .running, .connectivity, false),
+        (.finishing(nil), .running, nil, true),
+        (.ending(error), .running, nil, true),
+        (.ending(.cancelled), .canceling, nil, true),
+        (.settled, .running, nil, false),
+        (.abandoned, .running, nil, false),
         (.completed, .completed, nil, false),
     ])
     func `a phase shows as a state, a reason to wait, and what an interruption ends (S-31, S-56)`(
@@ -178,6 +215,7 @@ struct TaskMachineTests {
             random = random &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
             var input = Self.inputs[Int(random >> 33) % Self.inputs.count]
             if step == 59 { input = .cancel }
+            if case .ending = machine.phase, step == 59 { input = .partKept(Self.error) }
             // These come only from what is going on.
             switch input {
             case .slotGranted where !isInLine, .beginDateReached where !waitsForDate: continue
@@ -185,14 +223,16 @@ struct TaskMachineTests {
             case .answered where !isAttempting && machine.phase != .waitingForDecision: continue
             case .handedOver where step < 30 || !isAttempting: continue
             case .bodyGiven where machine.phase != .waitingForBody: continue
-            case .retryDue where !waitsForRetry: continue
+            case .retryDue where !waitsForRetry, .cutOff where !isAttempting: continue
+            case .reconnected where machine.phase != .waitingForConnectivity: continue
+            case .settle, .abandon: continue  // no end of the task
             case .decided: machine.asksForDecision = step.isMultiple(of: 4)
             // Slot and attempt are another task's now.
             case .handedOver: (hasSlot, isAttempting) = (false, false)
             case .slotGranted: (hasSlot, isInLine) = (true, false)
             case .beginDateReached: waitsForDate = false
             case .retryDue: waitsForRetry = false
-            case .again, .retry, .answered: isAttempting = false
+            case .again, .retry, .cutOff, .answered: isAttempting = false
             default: break
             }
             var orders = machine.handle(input)
@@ -241,11 +281,22 @@ struct TaskMachineTests {
     }
 
     @Test
+    func `one who cancels waits for the part to be kept, over a restart too (S-34)`() {
+        var machine = TaskMachine(phase: .attempting)
+        #expect(
+            machine.handle(.interruptedWithPart(.cancelled))
+                == [.stopAttempt, .freeSlot, .save, .keepPart(.cancelled)])
+        #expect(machine.handle(.cancel) == [] && machine.handle(.suspend) == [])
+        #expect(
+            machine.handle(.partKept(.cancelled)) == [.dropContent, .complete(.cancelled)])
+    }
+
+    @Test
     func `calls of suspend nest: as many calls of resume undo them, and no more (S-31)`() {
         var machine = TaskMachine()
         #expect(machine.handle(.suspend) == [.save] && machine.suspendCount == 2)
         #expect(machine.handle(.resume(beginsLater: false)) == [.save])
-        #expect(machine.phase == .suspended && machine.suspendCount == 1)
+        #expect(machine.phase == .suspended(nil) && machine.suspendCount == 1)
         #expect(machine.handle(.resume(beginsLater: false)) == [.save, .enterQueue])
         // A call too many is not put by for a later suspend.
         #expect(machine.handle(.resume(beginsLater: false)) == [])
@@ -254,19 +305,20 @@ struct TaskMachineTests {
 
     @Test(
         arguments: [
-            (.answered, [.save, .keepContent], .finishing),
-            (.failed(error), [.save, .fail(error)], .suspended),
+            (.answered, [.save, .keepContent], .finishing(nil)),
+            (.failed(error), [.save, .fail(error)], .suspended(nil)),
         ] as [(Input, [Order], Phase)])
     func `what comes for a suspended task counts when it is resumed (S-77)`(
         input: Input, orders: [Order], next: Phase
     ) {
-        for phase in [Phase.suspended, .held] {
+        for phase in [Phase.suspended(nil), .held] {
             var machine = TaskMachine(phase: phase, suspendCount: 2)
             _ = machine.handle(input)
             // S-56: a crash would lose it.
             #expect(machine.state == .suspended && machine.hasLiveAttempt)
+            let waiting = machine.phase
             #expect(machine.handle(.resume(beginsLater: false)) == [.save])
-            #expect(machine.phase == .suspended)
+            #expect(machine.phase == waiting)
             #expect(machine.handle(.resume(beginsLater: true)) == orders)
             #expect(machine.phase == next && !machine.isSuspended)
         }
@@ -274,14 +326,14 @@ struct TaskMachineTests {
 
     @Test
     func `a task can be suspended while its content is put in its place (S-77)`() {
-        var machine = TaskMachine(phase: .finishing)
+        var machine = TaskMachine(phase: .finishing(nil))
         _ = machine.handle(.suspend)
         #expect(machine.state == .suspended && machine.hasLiveAttempt)
         #expect(machine.handle(.contentKept) == [.save])
         #expect(machine.state == .suspended)
         #expect(machine.handle(.resume(beginsLater: false)) == [.complete(nil)])
 
-        var failing = TaskMachine(phase: .finishing, suspendCount: 1)
+        var failing = TaskMachine(phase: .finishing(nil), suspendCount: 1)
         _ = failing.handle(.failed(Self.error))
         #expect(failing.handle(.contentKept) == [])  // the first failure is the reason
         #expect(
@@ -295,7 +347,7 @@ struct TaskMachineTests {
         #expect(machine.phase == .waitingForDecision)
         #expect(machine.handle(.suspend) == [.save])
         machine.asksForDecision = false  // it was made meanwhile
-        #expect(machine.handle(.decided) == [] && machine.phase == .suspended)
+        #expect(machine.handle(.decided) == [] && machine.phase == .suspended(nil))
         #expect(machine.handle(.resume(beginsLater: false)) == [.save, .askForBody])
     }
 
@@ -310,5 +362,58 @@ struct TaskMachineTests {
         _ = machine.handle(.slotGranted)
         machine.asksForBody = false  // a 303 has made it a GET
         #expect(machine.handle(.again) == [.freeSlot, .save, .enterQueue])
+    }
+}
+
+// One value of each case leads to the next: a new case does not compile until it has its place.
+
+extension TaskMachine.Phase {
+    fileprivate var next: TaskMachine.Phase? {
+        switch self {
+        case .suspended: .waitingForBeginDate
+        case .waitingForBeginDate: .waitingForDecision
+        case .waitingForDecision: .waitingForBody
+        case .waitingForBody: .waitingForSlot
+        case .waitingForSlot: .attempting
+        case .attempting: .held
+        case .held: .waitingForRetry
+        case .waitingForRetry: .waitingForConnectivity
+        case .waitingForConnectivity: .finishing(nil)
+        case .finishing: .ending(TaskMachineTests.error)
+        case .ending: .settled
+        case .settled: .abandoned
+        case .abandoned: .completed
+        case .completed: nil
+        }
+    }
+}
+
+extension TaskMachine.Input {
+    fileprivate var next: TaskMachine.Input? {
+        switch self {
+        case .resume(beginsLater: false): .resume(beginsLater: true)
+        case .resume(beginsLater: true): .suspend
+        case .suspend: .cancel
+        case .cancel: .beginDateReached
+        case .beginDateReached: .decided
+        case .decided: .bodyGiven
+        case .bodyGiven: .slotGranted
+        case .slotGranted: .detach
+        case .detach: .again
+        case .again: .retry
+        case .retry: .retryDue
+        case .retryDue: .cutOff
+        case .cutOff: .reconnected
+        case .reconnected: .answered
+        case .answered: .failed(TaskMachineTests.error)
+        case .failed: .contentKept
+        case .contentKept: .handedOver
+        case .handedOver: .interrupted(TaskMachineTests.error)
+        case .interrupted: .interruptedWithPart(TaskMachineTests.error)
+        case .interruptedWithPart: .partKept(TaskMachineTests.error)
+        case .partKept: .settle
+        case .settle: .abandon
+        case .abandon: nil
+        }
     }
 }

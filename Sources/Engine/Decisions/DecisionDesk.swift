@@ -1,26 +1,21 @@
 internal import Loop
 internal import Semantics
 
-/// The decisions that wait for an answer, and the tasks that wait for them (§7).
+/// The decisions that wait for an answer (§7).
 @LoopActor
 final class DecisionDesk {
-    private var runners: [DecisionID: TaskRunner] = [:]
+    private var waiting: [DecisionID: PendingDecision] = [:]
 
-    func open(_ decision: DecisionID, of runner: TaskRunner) {
-        runners[decision] = runner
-    }
+    func open(_ decision: PendingDecision) { waiting[decision.record.id] = decision }
 
-    func close(_ decision: DecisionID) {
-        runners[decision] = nil
-    }
+    func close(_ decision: DecisionID) { waiting[decision] = nil }
 
-    /// The task that waits for a decision; nil for one that does not wait any more.
-    func runner(of decision: DecisionID) -> TaskRunner? { runners[decision] }
+    /// A decision that waits, as it stands; nil for one that does not wait any more.
+    func pending(_ decision: DecisionID) -> DecisionRecord? { waiting[decision]?.shown }
 
     /// The decisions of a session that wait, oldest first.
     func pending(of session: SessionID) -> [DecisionRecord] {
-        runners.values.filter { $0.record.session == session }
-            .compactMap { $0.decision?.shown }
+        waiting.values.filter { $0.record.session == session }.map(\.shown)
             .sorted { $0.id < $1.id }
     }
 }

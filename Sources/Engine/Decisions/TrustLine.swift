@@ -1,6 +1,19 @@
 internal import Loop
 internal import Semantics
 
+/// A task that asks about a server's certificate, or waits with one that does.
+@LoopActor
+protocol TrustWaiter: AnyObject {
+    /// Whether nothing but the decision keeps it from its next attempt.
+    var waitsForDecision: Bool { get }
+    /// Whether one that waits with it moves may have changed.
+    func runDecisionClock()
+    /// It is decided.
+    func actWhenResumed(on decided: KeptAnswer)
+    /// The one that has asked is gone: whoever comes first asks again.
+    func goOnAsDecided()
+}
+
 /// Questions about server certificates: one at a time for each host, port and leaf, however many
 /// tasks go there (S-75).
 @LoopActor
@@ -18,14 +31,16 @@ final class TrustLine {
     }
 
     private struct Question {
-        let asker: TaskRunner
-        var others: [TaskRunner] = []
+        let asker: any TrustWaiter
+        var others: [any TrustWaiter] = []
     }
 
     private var questions: [Subject: Question] = [:]
 
     /// Whether the task waits behind another one that has asked about the same leaf.
-    func join(_ runner: TaskRunner, about trust: ServerTrust, at space: ProtectionSpace) -> Bool {
+    func join(_ runner: any TrustWaiter, about trust: ServerTrust, at space: ProtectionSpace)
+        -> Bool
+    {
         let subject = Subject(trust, space)
         guard let question = questions[subject], question.asker !== runner else { return false }
         questions[subject]?.others.append(runner)
@@ -33,20 +48,20 @@ final class TrustLine {
     }
 
     /// The task asks; others that meet the same leaf meanwhile wait with it.
-    func ask(about trust: ServerTrust, at space: ProtectionSpace, by runner: TaskRunner) {
+    func ask(about trust: ServerTrust, at space: ProtectionSpace, by runner: any TrustWaiter) {
         questions[Subject(trust, space)] = Question(asker: runner)
     }
 
     /// Whether one of those that wait with the asker runs.
-    func isAwaited(besides asker: TaskRunner) -> Bool {
+    func isAwaited(besides asker: any TrustWaiter) -> Bool {
         questions.values.contains { question in
             question.asker === asker
-                && question.others.contains { $0.machine.phase == .waitingForDecision }
+                && question.others.contains { $0.waitsForDecision }
         }
     }
 
     /// The task that has asked in this one's place; nil for one that does not wait behind another.
-    func asker(for runner: TaskRunner) -> TaskRunner? {
+    func asker(for runner: any TrustWaiter) -> (any TrustWaiter)? {
         questions.values.first { question in question.others.contains { $0 === runner } }?.asker
     }
 
@@ -54,8 +69,8 @@ final class TrustLine {
     ///
     /// - Returns: those that have waited with it.
     func close(
-        about trust: ServerTrust, at space: ProtectionSpace, by runner: TaskRunner
-    ) -> [TaskRunner] {
+        about trust: ServerTrust, at space: ProtectionSpace, by runner: any TrustWaiter
+    ) -> [any TrustWaiter] {
         let subject = Subject(trust, space)
         guard let question = questions[subject], question.asker === runner else { return [] }
         questions[subject] = nil

@@ -12,8 +12,7 @@ extension Gateway {
             if journal.pendingDecision(id) != nil { await journal.caughtUp() }
             // One that waits is at hand, unless the store has an older form of it.
             if journal.pendingDecision(id) == nil,
-                let record = services.decisions.runner(of: id)?.decision?.shown,
-                record.tenant == tenant
+                let record = services.decisions.pending(id), record.tenant == tenant
             {
                 return record
             }
@@ -49,7 +48,9 @@ extension Gateway {
         _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
     ) async throws(GatewayError) {
         let answer = try await prepared(answer)
-        if let runner = services.decisions.runner(of: id), runner.record.tenant == tenant {
+        if let pending = services.decisions.pending(id), pending.tenant == tenant,
+            let runner = runners[pending.task]
+        {
             try requireRoom(in: runner.session)
             try runner.answer(id, with: answer)
             let journal = runner.session.journal

@@ -39,7 +39,9 @@ final class TaskContent {
     private(set) var sink: Sink?
     private let task: TaskID
     private let type: TaskType
-    private let options: TaskOptions
+    private let isStreamed: Bool
+    private let expectedDigest: ContentDigest?
+    private let computesDigest: Bool
     private let session: LiveSession
     private let services: TaskServices
     /// Where the file work of a content is done that was thrown away: what takes its place comes
@@ -50,7 +52,9 @@ final class TaskContent {
     init(of record: TaskRecord, in session: LiveSession, services: TaskServices) {
         task = record.id
         type = record.type
-        options = record.options
+        isStreamed = record.options.delivery == .stream
+        expectedDigest = record.options.expectedDigest
+        computesDigest = record.options.computeDigest
         self.session = session
         self.services = services
     }
@@ -68,7 +72,7 @@ final class TaskContent {
     /// A digest over no bytes yet, if one was asked for.
     func makeDigest() -> (any RunningDigest)? {
         let algorithm =
-            options.expectedDigest?.algorithm ?? (options.computeDigest ? .sha256 : nil)
+            expectedDigest?.algorithm ?? (computesDigest ? .sha256 : nil)
         return algorithm.map(services.digests.start)
     }
 
@@ -78,7 +82,7 @@ final class TaskContent {
     func open(method: String) {
         // A download always ends with a file, if an empty one (S-60).
         guard method != "HEAD" || type == .download else { return }
-        if options.delivery == .stream {
+        if isStreamed {
             openPipe()
             return
         }
@@ -130,6 +134,13 @@ final class TaskContent {
 
     // MARK: The end
 
+    /// Whether events have told of a content that has begun (S-58); of a download the part is
+    /// resume data.
+    var isWorthKeeping: Bool {
+        guard let spool, type != .download, !spool.isClosed else { return false }
+        return spool.length > 0
+    }
+
     /// The content of a spool that has it all in memory; nil for a larger one, which `finish`
     /// waits for.
     /// - Throws: `digestMismatch`.
@@ -145,9 +156,9 @@ final class TaskContent {
         _ spool: ContentSpool, _ bytes: [UInt8]?, _ digest: [UInt8]?, lengthVerified: Bool
     ) throws(TransferError) -> Kept {
         let actual = digest.flatMap {
-            ContentDigest(algorithm: options.expectedDigest?.algorithm ?? .sha256, bytes: $0)
+            ContentDigest(algorithm: expectedDigest?.algorithm ?? .sha256, bytes: $0)
         }
-        if let expected = options.expectedDigest, let actual, expected != actual {
+        if let expected = expectedDigest, let actual, expected != actual {
             spool.close(isBroken: true)
             throw .digestMismatch(expected: expected, actual: actual)
         }

@@ -33,7 +33,7 @@ extension TaskRunner: AttemptObserver {
             return .proceed
         }
         if let verdict = note(head) { return verdict }
-        let head = shown(head)
+        let head = caching.shown(head)
         switch redirection(for: head) {
         case .result: break
         case .follow(let next, let obstacle):
@@ -49,7 +49,7 @@ extension TaskRunner: AttemptObserver {
             return .proceed
         case .refuse(let error): return refuse(error, head)
         }
-        if caching?.isServing != true, let sequel = challenge(by: head) ?? sequel(to: head) {
+        if !caching.isServing, let sequel = challenge(by: head) ?? sequel(to: head) {
             exchange.sequel = sequel
             return .proceed
         }
@@ -87,7 +87,7 @@ extension TaskRunner: AttemptObserver {
             return .pause
         }
         // Limits are the network's.
-        let isFree = !isLimited || caching?.isServing == true
+        let isFree = !isLimited || caching.isServing
         let allowed = isFree ? bytes.count : meter.take(bytes.count)
         let hadParts = replacedParts != nil
         if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
@@ -165,7 +165,7 @@ extension TaskRunner: AttemptObserver {
             if !isAsked { ask(question, after: response) }
             tryAgain()
         case .authenticate:
-            caching?.keepDecision()
+            caching.keepDecision()
             tryAgain()
         case .replay: tryAgain()
         case .again(let request):
@@ -207,7 +207,7 @@ extension TaskRunner: AttemptObserver {
     func tryAgain() {
         noteBody(of: record.currentRequest)
         send(.again)
-        if isAtRest { services.onRest?(self) }
+        rest()
     }
 
     // MARK: Head

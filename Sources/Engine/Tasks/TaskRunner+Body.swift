@@ -64,7 +64,7 @@ extension TaskRunner {
         if let length, announced != unknownSize, length != announced {
             throw .wrongBodyLength(expected: announced)
         }
-        closeDecision(as: .answered)
+        dialogue.close(as: .answered)
         let pipe = upload.take(length ?? announced)
         record.countOfBytesExpectedToSend = pipe.length
         send(.bodyGiven)

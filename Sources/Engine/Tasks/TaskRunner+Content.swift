@@ -70,7 +70,7 @@ extension TaskRunner {
         guard !spool.isClosed else { return }  // cancelled in the turn that ended the attempt
         do {
             let (bytes, digest) = try await spool.finish()
-            guard record.state != .completed, !hasBrokenOff else { return }  // cancelled meanwhile
+            guard !isOver else { return }  // cancelled meanwhile
             keep(spool) { () throws(TransferError) in
                 try content.kept(spool, bytes, digest, lengthVerified: lengthVerified)
             }
@@ -92,14 +92,28 @@ extension TaskRunner {
     /// Whether what has come stays when the task fails: events have told of it (S-58). Of a
     /// download it is resume data.
     var keepsPart: Bool {
-        guard let spool = content.spool, record.type != .download, !spool.isClosed else {
-            return false
-        }
-        return spool.length > 0 && machine.phase != .finishing
+        machine.isUnderWay && content.isWorthKeeping
     }
 
-    /// Brings what has come of a task that ends into its place, if the disk has room for it.
-    func keepPart() async {
+    /// Brings what has come of a task that ends to safety, if the disk has room for it.
+    func keepPart(ofTaskEndingWith error: TransferError) {
+        timers.stop()
+        LoopActor.start { [self] in
+            guard !content.isWorthKeeping else {
+                await keepPart()
+                send(.partKept(error))
+                return
+            }
+            await preparation?.value  // it may be taking the part up
+            let data = await download.park().flatMap { services.resumeData($0, of: record) }
+            send(
+                .partKept(
+                    data.map { error.adding(.string($0), for: TransferError.resumeDataKey) }
+                        ?? error))
+        }
+    }
+
+    private func keepPart() async {
         guard let part = await content.finishPart(), !isOver else { return }
         record.content = part.record
         content.put(part)

@@ -2,60 +2,34 @@ internal import Loop
 internal import Semantics
 
 /// What the task's delegate is asked, and what its answers lead to (§7).
-extension TaskRunner {
+extension TaskRunner: DialogueOwner {
     /// Whether the session's delegate makes decisions of this kind.
     func handles(_ kind: DecisionKind) -> Bool {
         session.record.decides(kind, about: record.options)
     }
 
-    private var decisionTime: Duration {
-        .seconds(session.record.delegate?.decisionTimeout ?? DelegateOptions().decisionTimeout)
-    }
-
     /// Asks. The answer, or the default one after the deadline, comes to `apply`.
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
-        let limit = decisionTime
-        let now = services.clock.now
-        let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))
-        let notice = DecisionNotice(
-            id: services.makeDecisionID(), kind: kind, deadline: deadline)
-        let body = question(notice).withoutCookieValues
-        let decision = DecisionRecord(
-            id: notice.id, tenant: record.tenant, session: record.session, task: record.id,
-            kind: kind, createdAt: now, deadline: deadline, question: body)
-        showProgress()
-        session.journal.save(decision)
-        services.hub.publish(body, of: record.id, in: session, at: now)
-        wait(for: decision)
-    }
-
-    private func wait(for decision: DecisionRecord) {
-        self.decision = PendingDecision(decision, limit: decisionTime, clock: services.clock) {
-            [weak self] in self?.decisionExpired()
-        }
-        services.decisions.open(decision.id, of: self)
+        dialogue.ask(kind, question)
         runDecisionClock()
     }
 
+    func willAsk() { showProgress() }
+
     /// A decision's clock runs while one of those runs that wait for the answer (S-77).
     func runDecisionClock() {
-        let moves = !machine.isSuspended || session.trust.isAwaited(besides: self)
-        if let decision, decision.run(moves) { session.journal.save(decision.record) }
+        dialogue.runClock(!machine.isSuspended || session.trust.isAwaited(besides: self))
         session.trust.asker(for: self)?.runDecisionClock()
     }
 
-    /// The gateway was started again while the decision waited: it has its whole time once more
-    /// (S-56).
-    func recall(_ record: DecisionRecord) {
-        var record = record
-        record.deadline = Timestamp(
-            milliseconds: services.clock.now.milliseconds + Int64(decisionTime.seconds * 1000))
-        session.journal.save(record)
-        wait(for: record)
-        switch record.question {
+    /// The gateway was started again while the decision waited.
+    func recall(_ decision: DecisionRecord) {
+        dialogue.recall(decision)
+        runDecisionClock()
+        switch decision.question {
         case .needNewBodyStream:
             _ = upload?.ask()
-            noteBody(of: self.record.currentRequest)
+            noteBody(of: record.currentRequest)
         case .didReceiveChallenge(let challenge, _):
             waitForDecision()
             if let trust = challenge.serverTrust {
@@ -65,73 +39,55 @@ extension TaskRunner {
         }
     }
 
-    /// The decision does not wait any more.
-    func closeDecision(as state: DecisionState) {
-        guard let closed = decision?.close(as: state) else { return }
-        services.decisions.close(closed.id)
-        session.journal.save(closed)
-        decision = nil
-    }
-
     // MARK: Answers
 
     /// A client decides.
     func answer(_ id: DecisionID, with answer: DecisionAnswer) throws(GatewayError) {
-        guard let record = decision?.record, record.id == id else { throw .decisionAnswered }
-        guard answer.answers(record.kind) else {
-            throw .answerNotPossible("The decision is of another kind.")
+        try dialogue.answer(id, with: answer) { (question) throws(GatewayError) in
+            switch (answer, question) {
+            case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
+                try authenticator.check(disposition, of: challenge)
+            case (.response(.becomeDownload), _) where record.type == .download:
+                throw .answerNotPossible("The task is a download already.")
+            default: break
+            }
         }
-        try check(answer, of: record.question)
-        closeDecision(as: .answered)
-        decide(answer, record.question)
     }
 
-    private func decisionExpired() {
-        guard let question = decision?.record.question else { return }
-        closeDecision(as: .expired)
+    func decisionExpired(_ question: EventBody) {
         switch question {
-        case .didReceiveChallenge: decide(.challenge(.performDefaultHandling), question)
-        case .willPerformHTTPRedirection: decide(.redirect(.byDefault), question)
-        case .didReceiveResponse: decide(.response(.allow), question)
-        case .willBeginDelayedRequest: decide(.delayedRequest(.continue), question)
+        case .didReceiveChallenge: decided(.challenge(.performDefaultHandling), question)
+        case .willPerformHTTPRedirection: decided(.redirect(.byDefault), question)
+        case .didReceiveResponse: decided(.response(.allow), question)
+        case .willBeginDelayedRequest: decided(.delayedRequest(.continue), question)
         case .willCacheResponse:
-            decide(.cache(.store(storagePolicy: nil, userInfo: nil)), question)
+            decided(.cache(.store(storagePolicy: nil, userInfo: nil)), question)
         case .needNewBodyStream:
             fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
         default: break
         }
-        if isAtRest { services.onRest?(self) }
-    }
-
-    private func check(_ answer: DecisionAnswer, of question: EventBody) throws(GatewayError) {
-        switch (answer, question) {
-        case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
-            try check(disposition, of: challenge)
-        case (.response(.becomeDownload), _) where record.type == .download:
-            throw .answerNotPossible("The task is a download already.")
-        default: break
-        }
+        rest()
     }
 
     /// The decision is made: for this task, and for those that wait with it.
-    private func decide(_ answer: DecisionAnswer, _ question: EventBody) {
-        var together = [self]
+    func decided(_ answer: DecisionAnswer, _ question: EventBody) {
+        var together: [any TrustWaiter] = [self]
         if case .challenge(let disposition) = answer,
             case .didReceiveChallenge(let challenge, _) = question
         {
             together += noteTrust(disposition, challenge)
         }
-        for runner in together { runner.actWhenResumed(on: KeptAnswer(answer, to: question)) }
+        for task in together { task.actWhenResumed(on: KeptAnswer(answer, to: question)) }
     }
 
     /// A suspended task keeps the answer until it goes on (S-77).
-    private func actWhenResumed(on decided: KeptAnswer) {
+    func actWhenResumed(on decided: KeptAnswer) {
         guard !isOver else { return }
         record.dialogue.keptAnswer = decided
         guard machine.isSuspended else { return act(on: decided) }
         setAsksForDecision(false)
         save()
-        if isAtRest { services.onRest?(self) }
+        rest()
     }
 
     /// Carries an answer out.
@@ -141,11 +97,11 @@ extension TaskRunner {
     }
 
     /// Whether the delegate has been asked, and the answer not been acted on.
-    var isAsked: Bool { decision != nil || record.dialogue.keptAnswer != nil }
+    var isAsked: Bool { dialogue.isOpen || record.dialogue.keptAnswer != nil }
 
     /// Whether the delegate was asked, or has answered, about more than the begin of the task.
     var hasBeenAsked: Bool {
-        let question = decision?.record.question ?? record.dialogue.keptAnswer?.question
+        let question = dialogue.question ?? record.dialogue.keptAnswer?.question
         return question.map { $0.name != "task.willBeginDelayedRequest" } ?? false
     }
 
@@ -160,7 +116,7 @@ extension TaskRunner {
             apply(disposition, to: proposed, response)
         case (.response(let disposition), .didReceiveResponse): apply(disposition)
         case (.delayedRequest(let disposition), .willBeginDelayedRequest): apply(disposition)
-        case (.cache(let disposition), .willCacheResponse): apply(disposition)
+        case (.cache(let disposition), .willCacheResponse): caching.apply(disposition)
         default: break  // an answer was held against its question's kind before
         }
     }
@@ -192,7 +148,7 @@ extension TaskRunner {
         guard record.options.earliestBeginDate != nil, !record.dialogue.hasPassedBeginDate,
             handles(.delayedRequest)
         else { return false }
-        if decision == nil {
+        if !dialogue.isOpen {
             ask(.delayedRequest) {
                 .willBeginDelayedRequest(record.currentRequest, decision: $0)
             }
@@ -329,7 +285,7 @@ extension TaskRunner {
         guard let held = record.dialogue.held else {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
-            heir.caching = caching
+            heir.caching.inherit(caching)
             (heir.slot, slot) = (slot, nil)
             heir.inheritedResponse = heir.exchange.heldResponse == nil ? record.response : nil
             send(.handedOver)

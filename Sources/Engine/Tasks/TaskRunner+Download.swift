@@ -105,9 +105,9 @@ extension TaskRunner {
         send(.detach)
         LoopActor.start { [self] in
             await download.checkpointAll()
-            guard machine.phase == .suspended else { return }
+            guard case .suspended = machine.phase else { return }
             save()
-            if isAtRest { services.onRest?(self) }
+            rest()
         }
     }
 
@@ -161,16 +161,18 @@ extension TaskRunner {
             send(.retry)
         default: save()
         }
-        if isAtRest { services.onRest?(self) }
+        rest()
         return true
     }
 
     /// Whether another request can bring what has come, and the task is not on its way out.
     private var canFetchAgain: Bool {
-        let isAnswered = machine.phase == .suspended && machine.hasLiveAttempt
-        return record.type == .download && record.currentRequest.isSafe
-            && record.currentRequest.body == nil && canBeginAgain && !isOnePart && !isAnswered
-            && !isParking && !isOver
+        switch machine.phase {
+        case .suspended(.some), .ending, .settled, .abandoned, .completed: false
+        default:
+            record.type == .download && record.currentRequest.isSafe
+                && record.currentRequest.body == nil && canBeginAgain && !isOnePart
+        }
     }
 
     /// The wait for the next attempt is over, unless that is also one for room.
@@ -198,9 +200,7 @@ extension TaskRunner: DownloadOwner {
     var requestMethod: String { record.currentRequest.method }
     var checkpoint: DownloadCheckpoint? { record.checkpoint }
     var hasLiveAttempt: Bool { machine.hasLiveAttempt }
-    var isReceiving: Bool {
-        !isParking && machine.phase != .finishing && machine.phase != .completed
-    }
+    var isReceiving: Bool { machine.isUnderWay }
 
     func downloadIsSafe(at point: ResumePoint) {
         record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
@@ -221,7 +221,7 @@ extension TaskRunner: DownloadOwner {
 /// Ranges of one download, fetched side by side.
 extension TaskRunner: SegmentOwner {
     func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
-        guard caching?.isServing != true else { return }
+        guard !caching.isServing else { return }
         let isSplit = download.splitUp(
             by: record.options.connections, from: start, to: end,
             {
@@ -229,7 +229,7 @@ extension TaskRunner: SegmentOwner {
                     record: record, session: session, bandwidth: bandwidth, clock: services.clock,
                     entity: $0)
             }, meter: makeMeter(), for: self)
-        if isSplit { caching?.isPatched = true }
+        if isSplit { caching.notePatched() }
     }
 
     /// The task's own attempt is one of several, or the only one of them.

@@ -44,18 +44,39 @@ extension TaskRunner {
         record.keptSince = services.keptClock.now
     }
 
+    // MARK: The end of the process
+
+    /// Nothing moves any more.
+    func standStill() {
+        stopAttempt()
+        timers.stop()
+    }
+
+    /// The next process tells what became of the task.
+    func letGo() {
+        timers.stop()
+        stopWaitingForConnectivity()
+        dialogue.abandon()
+        _ = exchange.stop()
+        _ = download.segments?.stop()
+        upload?.tell(.gatewayStops)
+        content.close()
+        endWaits()
+    }
+
+    // MARK: The end of the task
+
     /// What the end of a task leaves nothing of.
     private func leave() {
         timers.stop()
         stopWaitingForConnectivity()
-        caching = nil
-        proposedForCache = nil
+        caching.end()
         session.resourceTimeLeft[record.id] = nil
         services.progress.forget(self)
         services.checkpoints.forget(self)
         upload?.end(.taskEnded(record.error))
         leaveTrustLine()
-        closeDecision(as: .withdrawn)
+        dialogue.close(as: .withdrawn)
         dropHeld()
         if record.dialogue != TaskDialogue() {
             record.dialogue.authentication = TaskAuthentication()

@@ -6,7 +6,7 @@ internal import Semantics
 /// S-68).
 extension TaskRunner {
     /// Whether the delegate is being asked about a response whose body is still coming.
-    var asksAboutHeldResponse: Bool { decision != nil && exchange.heldResponse != nil }
+    var asksAboutHeldResponse: Bool { dialogue.isOpen && exchange.heldResponse != nil }
 
     /// A response has asked for something, and is kept until that is decided.
     func hold(_ response: ResponseRecord, _ end: AttemptEnd) {

@@ -6,7 +6,7 @@ extension TaskRunner {
     func startAttempt() {
         exchange.begin(to: record.currentRequest.url.origin)
         save()
-        if caching?.planned != nil {
+        if caching.hasAnswer {
             openReplay()
         } else if needsPreparation {
             openWhenPrepared()
@@ -41,7 +41,7 @@ extension TaskRunner {
     }
 
     private var isReadyToOpen: Bool {
-        exchange.isWaitingToStart && machine.phase == .attempting && !isParking && !isOver
+        exchange.isWaitingToStart && machine.phase == .attempting
     }
 
     private func openExchange() { openExchange(sending: inlineBody) }
@@ -49,10 +49,10 @@ extension TaskRunner {
     private func openExchange(sending body: AttemptBody?) {
         beginExchange()
         presentAccepted()
-        caching?.requestTime = services.clock.now
+        let headers = caching.attemptBegins(record, isWhole: download.rangeRequest == nil)
         var request = AttemptRequest(
             record, in: session, asking: download.rangeRequest, sending: body, isLimited: isLimited,
-            headers: forwardedHeaders())
+            headers: headers)
         if onlyConnects {
             request.onlyConnects = true
             request.usesFreshConnection = false
@@ -63,7 +63,9 @@ extension TaskRunner {
 
     private func openReplay() {
         beginExchange()
-        if let replay = takeReplay() { exchange.opened(replay) }
+        if let replay = caching.takeReplay(to: record.currentRequest, for: self) {
+            exchange.opened(replay)
+        }
     }
 
     private func beginExchange() {

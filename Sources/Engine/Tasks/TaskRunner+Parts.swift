@@ -73,7 +73,7 @@ extension TaskRunner {
     func handOverPart() {
         guard let heir = makeHeir(), let response = record.response else { return }
         heir.exchange.takeOver(&exchange, for: heir)
-        heir.caching = caching
+        heir.caching.inherit(caching)
         heir.undelivered = undelivered
         heir.isOnePart = true
         heir.take(response)

@@ -21,7 +21,8 @@ extension TaskRunner {
 
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
-        if standsIn(for: error) || waitsForRoute(after: error) { return }
+        if record.response == nil, caching.standsIn(for: error) { return tryAgain() }
+        if waitsForRoute(after: error) { return }
         if record.type == .download, canBeginAgain, SourceFailure.isFailure(error),
             let next = nextSource()
         {
@@ -54,7 +55,7 @@ extension TaskRunner {
                 attempt: record.retryCount + 1, delay: delay.seconds, reason: reason),
             of: record.id, in: session)
         send(.retry)
-        if isAtRest { services.onRest?(self) }
+        rest()
     }
 
     /// How long to wait for the next try; nil where there is none: too many, not allowed for the

@@ -28,8 +28,6 @@ final class TaskRunner {
     /// The figures that the last progress event showed.
     var shown: (sent: Int64, received: Int64) = (0, 0)
 
-    /// Set while the part of a download is brought to safety before the task ends.
-    private(set) var isParking = false
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
     /// The parts of a multipart/x-mixed-replace body (S-46).
@@ -43,35 +41,22 @@ final class TaskRunner {
 
     // What the delegate decides; see TaskRunner+Decisions.
 
-    /// What the delegate has been asked and has not answered.
-    var decision: PendingDecision?
+    let dialogue: Dialogue
+    let authenticator: Authenticator
     /// Whether the delegate has allowed the response, or was not asked.
     var isResponseDecided = false
-    /// How often a stored credential was presented without asking.
-    var storedPresentations = 0
-    /// What was refused that nobody had asked for (S-83): it is proposed all the same.
-    var refusedUnasked: (space: ProtectionSpace, credential: ShownCredential)?
     /// The response of another task whose transfer this one goes on with (S-70).
     var inheritedResponse: ResponseRecord?
 
-    // What the session remembers; see TaskRunner+Cache.
-
-    /// How the cache deals with the current request; nil where it does not.
-    var caching: TaskCaching?
+    let caching: CacheFlow
     /// The host whose slot the task has.
     var slot: WebURL.Origin?
-    /// Counts the look-ups in the cache.
-    var lookUpCount = 0
-    /// What the delegate is asked about: a response that the cache would store.
-    var proposedForCache: (NewResponse, NewContent)?
-
     /// What the request sends; nil until a request has a body.
     private(set) var upload: Upload?
     private var ownBandwidth: Bandwidth?
     /// What may be received at the moment.
     private(set) lazy var meter = makeMeter()
 
-    private var isAbandoned = false
     /// Brings together what the next attempt needs.
     var preparation: Task<Void, Never>?
     var waiters: [CompletionWaiter] = []
@@ -99,7 +84,12 @@ final class TaskRunner {
             clock: services.clock)
         content = TaskContent(of: record, in: session, services: services)
         download = Download(of: record, into: content, in: session, services: services)
+        caching = CacheFlow(in: session, services: services)
+        dialogue = Dialogue(of: record.id, in: session, services: services)
+        authenticator = Authenticator(in: session, services: services)
         timers.owner = self
+        dialogue.owner = self
+        caching.owner = self
         content.owner = self
         download.owner = self
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
@@ -120,29 +110,31 @@ final class TaskRunner {
     var waitReason: WaitReason? {
         guard !machine.isSuspended else { return nil }
         let asks =
-            exchange.isPaused(for: .decision) || asksAboutHeldResponse || proposedForCache != nil
+            exchange.isPaused(for: .decision) || asksAboutHeldResponse || caching.isAsking
         return machine.waitReason ?? (asks ? .decision : nil)
     }
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
-        machine.phase == .suspended && !machine.hasLiveAttempt && !machine.asksForDecision
-            && content.sink == nil && waiters.isEmpty && contentWaiters.isEmpty && !isParking
-            && upload?.hasBody != true && decision == nil && record.dialogue.held == nil
+        machine.phase == .suspended(nil) && !machine.asksForDecision
+            && content.sink == nil && waiters.isEmpty && contentWaiters.isEmpty
+            && upload?.hasBody != true && !dialogue.isOpen && record.dialogue.held == nil
     }
-    /// Whether the content ended before its end.
-    var hasBrokenOff: Bool { record.error != nil || isAbandoned }
+    /// Whether nothing is left to be done, now that an attempt has ended: the runner may be let go.
+    func rest() {
+        if isAtRest { services.onRest?(self) }
+    }
     /// Whether the task has ended, or is no longer this process's.
-    var isOver: Bool { machine.phase == .completed || isAbandoned }
+    var isOver: Bool { machine.isOver }
 
     // MARK: Inputs
 
     func resume() {
         guard machine.suspendCount == 1 else { return send(.resume(beginsLater: false)) }
-        let isBetweenAttempts = machine.phase == .suspended && !machine.hasLiveAttempt
+        let isBetweenAttempts = machine.phase == .suspended(nil)
         let kept = record.dialogue.keptAnswer
         // A decision has let it through, and the gateway was stopped on the way.
         let isLetThrough =
-            isBetweenAttempts && record.dialogue.held != nil && decision == nil && kept == nil
+            isBetweenAttempts && record.dialogue.held != nil && !dialogue.isOpen && kept == nil
         if isLetThrough || (kept != nil && isBetweenAttempts) { waitForDecision() }
         let delay = isLetThrough || hasBeenAsked ? .zero : beginDelay
         if delay <= .zero, isBetweenAttempts, kept == nil { _ = asksAboutDelay() }
@@ -160,7 +152,6 @@ final class TaskRunner {
         defer { isPerforming = false }
         while !inputs.isEmpty {
             let next = inputs.removeFirst()
-            guard !isAbandoned, !isParking else { continue }
             for order in machine.handle(next) { perform(order) }
         }
     }
@@ -178,67 +169,26 @@ final class TaskRunner {
     /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
     /// (S-58), or for another task to go on from (S-35).
     func interrupt(_ error: TransferError) {
-        guard !isAbandoned, !isParking, machine.phase != .completed else { return }
-        let canPark = download.canPark && machine.phase != .finishing
-        guard canPark || keepsPart else {
-            send(.interrupted(error))
-            return
-        }
-        isParking = true
-        if error == .cancelled {
-            record.state = .canceling
-            session.journal.save(record)
-        }
-        stopAttempt()
-        timers.stop()
-        LoopActor.start { [self] in
-            var data: String?
-            if keepsPart { await keepPart() } else { data = await park() }
-            isParking = false
-            guard !isAbandoned else { return }
-            send(
-                .interrupted(
-                    data.map { error.adding(.string($0), for: TransferError.resumeDataKey) }
-                        ?? error))
-        }
+        let hasPart = keepsPart || (machine.isUnderWay && download.canPark)
+        send(hasPart ? .interruptedWithPart(error) : .interrupted(error))
     }
 
     /// Stops moving bytes, and returns when what has been received of a download is there for good
     /// of a full disk what that has taken.
     func settle() async {
-        guard machine.phase != .finishing, machine.phase != .completed, !isParking else { return }
-        isParking = true
-        stopAttempt()
-        timers.stop()
+        send(.settle)
+        guard machine.phase == .settled else { return }
         await preparation?.value
         await download.checkpointAll(waitsForRoom: false)
     }
 
-    /// Brings the part of a download that ends to safety.
-    /// - Returns: what another task goes on from; nil where the part cannot be kept.
-    private func park() async -> String? {
-        await preparation?.value  // it may be taking the part up
-        guard let checkpoint = await download.park() else { return nil }
-        return services.resumeData(checkpoint, of: record)
-    }
-
     /// Stops without an end: the record stays as the store has it, and the next start tells what
     /// became of it.
-    func abandon() {
-        timers.stop()
-        stopWaitingForConnectivity()
-        decision = nil
-        _ = exchange.stop()
-        _ = download.segments?.stop()
-        isAbandoned = true
-        upload?.tell(.gatewayStops)
-        content.close()
-        endWaits()
-    }
+    func abandon() { send(.abandon) }
 
     /// A streamed content is being read: now it is the reader's pace that counts.
     func readerAttached() {
-        if machine.phase == .finishing { timers.attemptEnded() }
+        if case .finishing = machine.phase { timers.attemptEnded() }
         updateIdleTimer()
     }
 
@@ -285,6 +235,9 @@ final class TaskRunner {
         case .freeSlot: freeSlot()
         case .keepContent: keepContent()
         case .dropContent: dropContent()
+        case .keepPart(let error): keepPart(ofTaskEndingWith: error)
+        case .standStill: standStill()
+        case .letGo: letGo()
         case .save: save()
         case .fail(let error): fail(error)
         case .complete(let error): complete(error)
