@@ -7,6 +7,8 @@ internal import Semantics
 @LoopActor
 final class KeptClock {
     private let clock: any Clock
+    /// What the store had when the process began; the beginning, where it had nothing.
+    private let stored: ClockMark
     private let origin: ClockMark
     /// What instants are shown by: not the newest, so that one instant is shown alike twice.
     private var shown: ClockMark
@@ -17,7 +19,8 @@ final class KeptClock {
         let (wall, machine) = (clock.now, clock.machine)
         let beginning = ClockMark(
             kept: KeptTime(milliseconds: wall.milliseconds), wall: wall, machine: machine)
-        origin = mark?.moved(to: wall, machine) ?? beginning
+        stored = mark ?? beginning
+        origin = stored.moved(to: wall, machine)
         shown = origin
     }
 
@@ -26,6 +29,13 @@ final class KeptClock {
 
     /// What the next start goes on from.
     var mark: ClockMark { origin.moved(to: clock.now, clock.machine) }
+
+    /// When the wall clock showed an instant, in this process or the last one. Where somebody has
+    /// set the clock between that and the last mark, it is wrong by so much.
+    func kept(at wall: Timestamp) -> KeptTime {
+        let mark = wall < origin.wall ? stored : origin
+        return mark.kept.advanced(by: .milliseconds(wall.milliseconds - mark.wall.milliseconds))
+    }
 
     /// What the wall clock shows at an instant, as it is set now.
     func wall(at instant: KeptTime) -> Timestamp {

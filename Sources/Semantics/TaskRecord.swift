@@ -147,6 +147,14 @@ public struct DownloadCheckpoint: Hashable, Sendable {
     }
 }
 
+/// How long a task has before it fails with -1001 (S-17, S-18).
+public enum ResourceTime: Hashable, Sendable {
+    /// It runs out at this instant.
+    case until(KeptTime)
+    /// It stands while the task is suspended, with so much left.
+    case left(Duration)
+}
+
 /// What a client asks for beside the request.
 public struct TaskOptions: Equatable, Sendable {
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
@@ -209,6 +217,9 @@ public struct TaskRecord: Equatable, Sendable {
     public let createdAt: Timestamp
     /// The first resume; nil until then.
     public var startedAt: Timestamp?
+    /// What is left of the whole task's time; nil for all of it from `startedAt` on, and for a task
+    /// that has completed.
+    public var resourceTime: ResourceTime?
     /// The end, by the wall clock; nil until then.
     public var completedAt: Timestamp?
     /// The same instant by the clock that retention goes by: from here the time to live of the

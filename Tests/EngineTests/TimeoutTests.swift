@@ -131,7 +131,45 @@ struct TimeoutTests {
         #expect(try await house.state(task) == .running)
         house.clock.advance(by: .milliseconds(1))
         #expect(try await house.recorder.end(of: task)?.code == -1001)
-        #expect(house.gateway.sessions[session]?.resourceTimeLeft.isEmpty == true)
+        #expect(try await house.finished(task).resourceTime == nil)
+    }
+
+    @Test(arguments: [false, true]) @LoopActor
+    func `what is left of the whole time outlives the process (S-17, S-18)`(isSuspended: Bool)
+        async throws
+    {
+        let (house, session) = try await open(request: 100, resource: 0.05)
+        let task = try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 60_000)
+            }, in: session)
+        house.clock.advance(by: .milliseconds(20))
+        if isSuspended { _ = try await house.gateway.suspend(task, of: house.tenant) }
+        let next = try await house.crash()
+        // A suspended task has no time that goes by; one that waits has, without a process too.
+        next.clock.advance(by: .milliseconds(isSuspended ? 10_000 : 20))
+        await next.gateway.start()
+        let watched = try await next.session { $0.timeoutIntervalForRequest = 0.001 }
+        if isSuspended { _ = try await next.gateway.resume(task, of: next.tenant) }
+        try await pass(.milliseconds(isSuspended ? 29 : 9), in: next, noticedBy: watched)
+        #expect(try await next.state(task) == .running)
+        next.clock.advance(by: .milliseconds(1))
+        #expect(try await next.recorder.end(of: task)?.code == -1001)
+    }
+
+    @Test @LoopActor
+    func `a task whose whole time is over when the gateway starts fails then (S-17)`() async throws {
+        let (house, session) = try await open(request: 100, resource: 0.05)
+        let task = try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 60_000)
+            }, in: session)
+        let next = try await house.crash()
+        next.clock.advance(by: .milliseconds(50))
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -1001)
     }
 
     @Test @LoopActor

@@ -93,12 +93,14 @@ extension World {
         var retried = segmented.running(at: instant, isLive: true)
         retried.retryCount = 2
         retried.mirrorCount = 1
+        retried.resourceTime = .until(KeptTime(milliseconds: 1_700_000_000_123))
         retried.checkpoint = .plain(part: segmented.id)
         options = TaskOptions()
         options.retry = try RetryPolicy(attempts: 1, statuses: [])
         let whole = makeTask(in: session, options: options, type: .download)
         var resumed = whole
         resumed.suspendCount = 3
+        resumed.resourceTime = .left(.milliseconds(604_799_999))
         resumed.checkpoint = .checkpoint(
             tag: nil, date: "Sun, 06 Nov 1994 08:49:37 GMT", total: nil, received: [0..<Int64.max],
             part: segmented.id)

@@ -3,6 +3,13 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
+/// What the cache fetches for itself.
+@LoopActor
+protocol CacheFetch: AnyObject {
+    /// Ends it without a result.
+    func cancel()
+}
+
 /// The stored responses of one session (S-24, RFC 9111): what may be done with them is for
 /// Semantics to say.
 ///
@@ -44,7 +51,7 @@ final class ResponseCache {
     private var invalidations = Invalidations()
     /// Stored responses that are being validated while their stale contents are in use already (RFC
     /// 5861 §3).
-    var revalidations: [CacheEntryID: Revalidation] = [:]
+    var revalidations: [CacheEntryID: any CacheFetch] = [:]
     private var files: CacheFiles { parts.files }
     private let log = Log("engine.cache")
 

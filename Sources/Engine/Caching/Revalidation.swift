@@ -6,7 +6,7 @@ internal import Semantics
 /// gateway's own request, for the next time. Nobody hears of it; what goes wrong leaves the cache
 /// as it was.
 @LoopActor
-final class Revalidation {
+final class Revalidation: CacheFetch {
     /// A new content longer than this is not taken: the next task that wants it fetches it. So
     /// little is not held up by any limit either.
     private static let contentLimit = ContentSpool.storeLimit
@@ -47,7 +47,6 @@ final class Revalidation {
         session.queue.enter(self)
     }
 
-    /// Ends it without a result.
     func cancel() {
         guard !isOver else { return }
         if let attempt {

@@ -71,7 +71,7 @@ extension Gateway {
             runner.send(.interrupted(.disconnected))
             return false
         }
-        runner.record.countOfBytesReceived = point.receivedCount
+        runner.task.record.countOfBytesReceived = point.receivedCount
         runner.interrupt(.disconnected)
         return true
     }

@@ -174,7 +174,7 @@ extension Gateway {
         guard session.record.state != .invalid else { throw .sessionInvalidated }
         return try await steer(id, tenant, evenCompleted: true) { runner in
             if let description = change.description {
-                runner.record.options.description = description
+                runner.task.record.options.description = description
             }
             if runner.record.state != .completed {
                 if let priority = change.priority { runner.setPriority(priority) }

@@ -18,9 +18,6 @@ final class LiveSession {
     private static let keptPartLimit = 64
     /// The limit that all its tasks share.
     let bandwidth: Bandwidth
-    /// What tasks that were resumed once, and are suspended now, have left of their whole time
-    /// (S-17, S-18).
-    var resourceTimeLeft: [TaskID: Duration] = [:]
     /// Nil where the session has none (S-25).
     let cookies: CookieStorage?
     /// Nil where the session has none (S-25).

@@ -101,7 +101,7 @@ final class CacheFlow {
         guard let owner else { return }
         // Behind a start the index is read first, and all who wait for it hold nothing yet.
         guard cache.isOpen || owner.hasSlot else { return lineUp(at: cache) }
-        let request = CacheRequest(owner.record, in: session)
+        let request = session.cacheRequest(for: owner.record)
         current = TaskCaching(request, fetch: cache.beginFetch())
         if let found = cache.candidatesAtHand(for: request.key) {
             decide(by: cache, found)
@@ -122,7 +122,7 @@ final class CacheFlow {
     /// The look-up of a task that has no slot, one at a time.
     private func takeTurn(_ lookUp: Int, at cache: ResponseCache) async {
         guard isLookingUp(lookUp), let owner else { return }
-        let request = CacheRequest(owner.record, in: session)
+        let request = session.cacheRequest(for: owner.record)
         current = TaskCaching(request, fetch: cache.beginFetch())
         await finish(lookUp, for: request, in: cache)
     }

@@ -27,7 +27,7 @@ protocol DownloadOwner: AnyObject {
 /// the ranges that are missing, on the condition that the entity is still the same (S-32,
 /// S-34…S-36; ). Of other tasks it only tells what has come.
 @LoopActor
-final class Download {
+final class Download: Ticking {
     /// The entity that is downloaded, if its parts can be asked for.
     private enum Entity {
         case known(RangedEntity?)
@@ -330,8 +330,10 @@ extension Download {
         return nil
     }
 
+    func tick() { LoopActor.start { await self.checkpoint() } }
+
     /// Tells what is on disk for good; called about once a second while bytes come.
-    func checkpoint() async {
+    private func checkpoint() async {
         guard session.record.isPersistent, let spool = content.spool, let owner,
             owner.isReceiving, owner.hasLiveAttempt, isDownload, let entity = rangedEntity
         else { return }

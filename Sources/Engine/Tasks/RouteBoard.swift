@@ -64,3 +64,31 @@ final class RouteWatch {
         action?()
     }
 }
+
+/// A task's wait for a way to its server.
+@LoopActor
+final class RouteWait {
+    /// Attempts in a row that have found no way.
+    private(set) var tries = 0
+    private let board: RouteBoard
+    private var watch: RouteWatch?
+
+    init(on board: RouteBoard) { self.board = board }
+
+    /// Calls once, when it is worth to try again.
+    func wait(_ action: @escaping @LoopActor () -> Void) {
+        tries += 1
+        watch = board.watch(tries: tries) { [weak self] in
+            self?.watch = nil
+            action()
+        }
+    }
+
+    func stopWaiting() {
+        watch?.cancel()
+        watch = nil
+    }
+
+    /// A server has answered.
+    func found() { tries = 0 }
+}

@@ -161,8 +161,8 @@ final class SegmentWorker {
         part.meter.onAllowance = { [weak self] in self?.goOn(after: .rate) }
         exchange.begin(to: destination)
         if isHeld { exchange.pause(.client) }
-        let request = AttemptRequest(
-            common.record, in: common.session, asking: range, sending: nil,
+        let request = common.session.attemptRequest(
+            for: common.record, asking: range, sending: nil,
             isLimited: common.bandwidth.isLimited)
         exchange.opened(common.session.pool.start(request, observer: self))
     }

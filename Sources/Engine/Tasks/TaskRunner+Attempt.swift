@@ -7,15 +7,13 @@ extension TaskRunner: AttemptObserver {
     /// sake of the connection, but no further and no longer than this.
     private static let restLimit = 64 << 10
     private static let restTime = Duration.seconds(1)
-    private static let inlinePiece = 64 << 10
 
     func attemptDidMove() { moved() }
 
     func attemptDidReceiveInformational(_ head: ResponseHead) {
         moved()
-        services.hub.publish(
-            .didReceiveInformationalResponse(status: head.status, headers: head.headers),
-            of: record.id, in: session)
+        task.publish(
+            .didReceiveInformationalResponse(status: head.status, headers: head.headers))
     }
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
@@ -37,12 +35,12 @@ extension TaskRunner: AttemptObserver {
         switch redirection(for: head) {
         case .result: break
         case .follow(let next, let obstacle):
-            let request = record.currentRequest.redirected(to: next)
-            if handles(.redirect) {
+            let request = task.record.currentRequest.redirected(to: next)
+            if task.handles(.redirect) {
                 exchange.sequel = .ask(
-                    .redirect(request), ResponseRecord(head, to: record, in: session.record))
+                    .redirect(request), ResponseRecord(head, to: task.record, in: session.record))
             } else if let obstacle {
-                return refuse(.url(obstacle, at: record.currentRequest.url.string), head)
+                return refuse(.url(obstacle, at: task.record.currentRequest.url.string), head)
             } else {
                 exchange.sequel = .follow(request)
             }
@@ -55,11 +53,11 @@ extension TaskRunner: AttemptObserver {
         }
         upload?.tell(.answered(status: head.status))
         if let range = download.rangeRequest { return goOn(with: range, head) }
-        return begin(ResponseRecord(head, to: record, in: session.record))
+        return begin(ResponseRecord(head, to: task.record, in: session.record))
     }
 
     private func refuse(_ error: TransferError, _ head: ResponseHead) -> FlowVerdict {
-        keepRedirect(ResponseRecord(head, to: record, in: session.record))
+        keepRedirect(ResponseRecord(head, to: task.record, in: session.record))
         exchange.sequel = .fail(error)
         return .stop
     }
@@ -80,14 +78,14 @@ extension TaskRunner: AttemptObserver {
         }
         if exchange.sequel != nil { return takeRest(bytes) }
         if let segments = download.segments { return takeOfSegment(bytes, segments) }
-        if isInline, mustWaitForJournal() { return .pause }
+        if task.isInline, mustWaitForJournal() { return .pause }
         guard content.hasRoom() else {
             exchange.notePause(.sink)
             updateIdleTimer()
             return .pause
         }
         // Limits are the network's.
-        let isFree = !isLimited || caching.isServing
+        let isFree = !task.isLimited || caching.isServing
         let allowed = isFree ? bytes.count : meter.take(bytes.count)
         let hadParts = replacedParts != nil
         if allowed > 0 { deliver(UnsafeRawBufferPointer(rebasing: bytes[..<allowed])) }
@@ -130,13 +128,12 @@ extension TaskRunner: AttemptObserver {
     }
 
     func attemptGoesOn(after request: TransactionMetrics) {
-        record.metrics.add(request)
+        task.record.metrics.add(request)
     }
 
     func attemptDidSend(total: Int64) {
         moved()
-        record.countOfBytesSent = total
-        services.progress.note(self)
+        task.hasSent(total)
     }
 
     func attemptDidEnd(_ end: AttemptEnd) {
@@ -144,7 +141,7 @@ extension TaskRunner: AttemptObserver {
         let end = exchange.ended(end)
         upload?.attemptEnded()
         if let segments = download.segments {
-            record.metrics.add(end.metrics)
+            task.record.metrics.add(end.metrics)
             segments.primaryDidEnd(end)
             return
         }
@@ -179,7 +176,7 @@ extension TaskRunner: AttemptObserver {
             if let error = end.error {
                 attemptFailed(error)
             } else {
-                upload?.knows(record.currentRequest.url.origin)
+                upload?.knows(task.record.currentRequest.url.origin)
                 tryAgain()
             }
         case .finish: send(.answered)
@@ -190,9 +187,9 @@ extension TaskRunner: AttemptObserver {
                 // A suspended task whose connection is lost does as if its time was over (S-32,
                 // S-77).
                 if machine.phase == .held, canDetach { detach() } else { attemptFailed(error) }
-            } else if download.isShort(having: record.countOfBytesReceived) {
+            } else if download.isShort(having: task.record.countOfBytesReceived) {
                 // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
-                if download.mayAskForMore(having: record.countOfBytesReceived) {
+                if download.mayAskForMore(having: task.record.countOfBytesReceived) {
                     tryAgain()
                 } else {
                     fail(.badServerResponse("The server gives too little of each range."))
@@ -205,7 +202,7 @@ extension TaskRunner: AttemptObserver {
 
     /// Another attempt follows at once.
     func tryAgain() {
-        noteBody(of: record.currentRequest)
+        noteBody(of: task.record.currentRequest)
         send(.again)
         rest()
     }
@@ -214,10 +211,10 @@ extension TaskRunner: AttemptObserver {
 
     private func redirection(for head: ResponseHead) -> Redirection {
         guard Redirection.isRedirect(head.status) else { return .result }
-        let request = record.currentRequest
+        let request = task.record.currentRequest
         return Redirection.decide(
             status: head.status, target: target(of: head, from: request.url),
-            source: source(of: request), count: record.metrics.redirectCount - redirectsBefore)
+            source: source(of: request), count: task.record.metrics.redirectCount - redirectsBefore)
     }
 
     private func target(of head: ResponseHead, from url: WebURL) -> WebURL? {
@@ -249,24 +246,25 @@ extension TaskRunner: AttemptObserver {
 
     /// What follows is the content.
     func take(_ response: ResponseRecord) {
-        record.response = response
-        record.countOfBytesExpectedToReceive = response.expectedContentLength
-        if record.type == .download, !record.headers(in: session.record).contains("Range") {
-            download.began(response, to: record.currentRequest.method)
+        task.record.response = response
+        task.record.countOfBytesExpectedToReceive = response.expectedContentLength
+        if task.record.type == .download, !task.record.headers(in: session.record).contains("Range")
+        {
+            download.began(response, to: task.record.currentRequest.method)
         }
-        if record.type != .download, let type = response.headers.first("Content-Type") {
+        if task.record.type != .download, let type = response.headers.first("Content-Type") {
             replacedParts = MixedReplaceReader(contentType: type)
         }
-        content.open(method: record.currentRequest.method)
-        wakeContentWaiters()
+        content.open(method: task.record.currentRequest.method)
+        waiters.contentBegins()
         splitUp()
     }
 
     /// Tells of a response, behind the progress that was made before it (§5).
     func show(_ response: ResponseRecord) {
-        record.response = response
-        showProgress()
-        services.hub.publish(.didReceiveResponse(response), of: record.id, in: session)
+        task.record.response = response
+        task.showProgress()
+        task.publish(.didReceiveResponse(response))
     }
 
     // MARK: Body
@@ -278,65 +276,12 @@ extension TaskRunner: AttemptObserver {
     func deliverPlain(_ bytes: UnsafeRawBufferPointer) {
         guard !bytes.isEmpty else { return }
         content.append(bytes)
-        let offset = record.countOfBytesReceived
-        received(bytes.count)
-        if isInline { publishInline(bytes, from: offset) }
-    }
-
-    /// Bytes of the body have come.
-    func received(_ count: Int) {
-        record.countOfBytesReceived += Int64(count)
-        if !isInline, services.hub.isHeard(record.id, in: record.session, of: record.tenant) {
-            services.progress.note(self)
+        let offset = task.record.countOfBytesReceived
+        task.hasReceived(bytes.count)
+        if task.isInline {
+            task.publishInline(bytes, from: offset)
+            uncommittedBytes += bytes.count
         }
     }
 
-    // MARK: Progress
-
-    var isInline: Bool {
-        record.type != .download && session.record.delegate?.data == .inline
-    }
-
-    /// S-58: numbered, in order, at most 64 KiB a piece; the transfer waits while too much is
-    /// uncommitted.
-    private func publishInline(_ bytes: UnsafeRawBufferPointer, from start: Int64) {
-        var offset = 0
-        while offset < bytes.count {
-            let piece = bytes[offset..<min(bytes.count, offset + TaskRunner.inlinePiece)]
-            services.hub.publish(
-                .didReceiveData(
-                    offset: start + Int64(offset), length: piece.count, inline: true,
-                    bytes: Array(piece)),
-                of: record.id, in: session)
-            offset += piece.count
-        }
-        uncommittedBytes += bytes.count
-    }
-
-    /// Shows the newest figures (S-59).
-    func showProgress() {
-        let hub = services.hub
-        guard hub.isHeard(record.id, in: record.session, of: record.tenant) else { return }
-        if record.countOfBytesSent > shown.sent {
-            let sent = record.countOfBytesSent
-            hub.show(
-                .didSendBodyData(
-                    bytesSent: sent - shown.sent, totalBytesSent: sent,
-                    totalBytesExpectedToSend: record.countOfBytesExpectedToSend),
-                of: record.id, in: session.record)
-            shown.sent = sent
-        }
-        guard record.countOfBytesReceived > shown.received, !isInline else { return }
-        let received = record.countOfBytesReceived
-        let new = received - shown.received
-        hub.show(
-            record.type == .download
-                ? .didWriteData(
-                    bytesWritten: new, totalBytesWritten: received,
-                    totalBytesExpectedToWrite: record.countOfBytesExpectedToReceive)
-                : .didReceiveData(
-                    offset: shown.received, length: Int(new), inline: false, bytes: nil),
-            of: record.id, in: session.record)
-        shown.received = received
-    }
 }

@@ -5,30 +5,31 @@ internal import Semantics
 extension TaskRunner {
     /// A body that is at hand, and needs nothing but to be sent.
     var inlineBody: AttemptBody? {
-        if case .bytes(let bytes) = record.currentRequest.body { .bytes(bytes) } else { nil }
+        if case .bytes(let bytes) = task.record.currentRequest.body { .bytes(bytes) } else { nil }
     }
 
     var needsBodyToBeOpened: Bool {
-        switch record.currentRequest.body {
+        switch task.record.currentRequest.body {
         case nil: false
-        case .bytes(let bytes): !bytes.isEmpty && isLimited
+        case .bytes(let bytes): !bytes.isEmpty && task.isLimited
         case .file, .task, .stream: true
         }
     }
 
     /// Whether the next attempt only makes a connection.
     var onlyConnects: Bool {
-        upload?.onlyConnects(for: record.currentRequest, asking: session.record.delegate) ?? false
+        upload?.onlyConnects(for: task.record.currentRequest, asking: session.record.delegate)
+            ?? false
     }
 
     /// The body of the attempt that is about to begin.
     func openBody() async throws(TransferError) -> AttemptBody? {
         guard !onlyConnects else { return nil }
-        guard needsBodyToBeOpened, let upload, let body = record.currentRequest.body else {
+        guard needsBodyToBeOpened, let upload, let body = task.record.currentRequest.body else {
             return inlineBody
         }
         return try await upload.open(
-            body, of: record.tenant, services: services, within: bandwidth
+            body, of: task.record.tenant, services: services, within: task.bandwidth
         ) { [weak self] in self?.updateIdleTimer() }
     }
 
@@ -45,10 +46,10 @@ extension TaskRunner {
             return
         }
         guard upload.ask() else { return }
-        record.bodyGeneration += 1
-        record.countOfBytesExpectedToSend = record.currentRequest.body?.length ?? 0
+        task.record.bodyGeneration += 1
+        task.record.countOfBytesExpectedToSend = task.record.currentRequest.body?.length ?? 0
         ask(.bodyStream) {
-            .needNewBodyStream(generation: record.bodyGeneration, decision: $0)
+            .needNewBodyStream(generation: task.record.bodyGeneration, decision: $0)
         }
         save()
     }
@@ -58,15 +59,16 @@ extension TaskRunner {
     func takeBody(
         of generation: Int, length: Int64?
     ) throws(GatewayError) -> BodyPipe {
-        guard case .stream(let announced) = record.currentRequest.body, record.state != .completed,
-            generation == record.bodyGeneration, let upload, upload.isAwaited
-        else { throw .bodyNotWanted(generation: record.bodyGeneration) }
+        guard case .stream(let announced) = task.record.currentRequest.body,
+            task.record.state != .completed,
+            generation == task.record.bodyGeneration, let upload, upload.isAwaited
+        else { throw .bodyNotWanted(generation: task.record.bodyGeneration) }
         if let length, announced != unknownSize, length != announced {
             throw .wrongBodyLength(expected: announced)
         }
         dialogue.close(as: .answered)
         let pipe = upload.take(length ?? announced)
-        record.countOfBytesExpectedToSend = pipe.length
+        task.record.countOfBytesExpectedToSend = pipe.length
         send(.bodyGiven)
         return pipe
     }

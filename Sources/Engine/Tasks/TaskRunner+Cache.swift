@@ -35,12 +35,12 @@ extension TaskRunner: CacheFlowOwner {
 
     func revalidationRequest(_ forwarding: Forwarding) -> AttemptRequest? {
         // What one who proves who he is gets, is stored for his own requests only.
-        guard record.dialogue.authentication.server.use == nil,
-            session.acceptedCredential(for: record.currentRequest.url) == nil
+        guard task.record.dialogue.authentication.server.use == nil,
+            session.acceptedCredential(for: task.record.currentRequest.url) == nil
         else { return nil }
         presentAccepted()
-        return AttemptRequest(
-            record, in: session, asking: nil, sending: nil, isLimited: isLimited,
+        return session.attemptRequest(
+            for: task.record, asking: nil, sending: nil, isLimited: task.isLimited,
             headers: forwarding.headers, method: forwarding.request.method)
     }
 
@@ -52,11 +52,11 @@ extension TaskRunner: CacheFlowOwner {
     func note(_ head: ResponseHead) -> FlowVerdict? {
         guard !caching.isServing, !exchange.isHeadNoted else { return nil }
         exchange.isHeadNoted = true
-        routeTries = 0
-        session.receiveCookies(of: head, to: record)
+        route.found()
+        session.receiveCookies(of: head, to: task.record)
         noteAcceptance(by: head)
         guard download.rangeRequest == nil else { return nil }
-        switch caching.take(head, from: record.currentRequest.url) {
+        switch caching.take(head, from: task.record.currentRequest.url) {
         case .again: exchange.sequel = .again(nil)
         case .replay: exchange.sequel = .replay
         case nil: return nil
@@ -69,15 +69,15 @@ extension TaskRunner: CacheFlowOwner {
     /// The response that the cache may keep of the task, whose content is whole; nil where there is
     /// none.
     func storable(_ length: Int64) -> NewResponse? {
-        guard record.type != .download, download.rangeRequest == nil, lengthVerified else {
+        guard task.record.type != .download, download.rangeRequest == nil, lengthVerified else {
             return nil
         }
-        return caching.storable(length, of: record)
+        return caching.storable(length, of: task.record)
     }
 
     /// Whether the body of a redirect that is followed is kept, to be stored with it.
     var keepsRedirect: Bool {
-        guard case .follow = exchange.sequel, !handles(.cache) else { return false }
+        guard case .follow = exchange.sequel, !task.handles(.cache) else { return false }
         return storable(0) != nil
     }
 
@@ -87,14 +87,14 @@ extension TaskRunner: CacheFlowOwner {
             end.lengthVerified,
             // S-84: a delegate that decides about the cache is not asked about what it does not
             // see.
-            !handles(.cache), let new = storable(Int64(exchange.heldBody.count))
+            !task.handles(.cache), let new = storable(Int64(exchange.heldBody.count))
         else { return }
         caching.storeRedirect(new, exchange.heldBody)
     }
 
     /// A response may be stored: it is, if the delegate does not decide otherwise.
     func propose(_ new: NewResponse, _ content: NewContent) {
-        guard handles(.cache), let response = record.response else {
+        guard task.handles(.cache), let response = task.record.response else {
             caching.store(new, content)
             return
         }
@@ -104,9 +104,9 @@ extension TaskRunner: CacheFlowOwner {
     }
 
     func cacheIsDone(_ stored: CacheStatus?) {
-        if let stored, let headers = record.response?.headers.fields {
+        if let stored, let headers = task.record.response?.headers.fields {
             // The cache has put its status behind all others when the response was shown.
-            record.response?.headers = stored.appended(to: HeaderList(headers.dropLast()))
+            task.record.response?.headers = stored.appended(to: HeaderList(headers.dropLast()))
         }
         send(.contentKept)
     }

@@ -7,9 +7,11 @@ extension TaskRunner: TrustWaiter {
 
     /// What stands between the task and those who have asked; written back if it changes.
     private func withRounds<Result>(_ body: (inout TaskAuthentication) -> Result) -> Result {
-        var rounds = record.dialogue.authentication
+        var rounds = task.record.dialogue.authentication
         let result = body(&rounds)
-        if rounds != record.dialogue.authentication { record.dialogue.authentication = rounds }
+        if rounds != task.record.dialogue.authentication {
+            task.record.dialogue.authentication = rounds
+        }
         return result
     }
 
@@ -18,16 +20,17 @@ extension TaskRunner: TrustWaiter {
         guard !session.accepted.isEmpty else { return }
         withRounds {
             authenticator.presentAccepted(
-                to: record.currentRequest.url,
-                hasOwnProof: record.headers(in: session.record).contains("Authorization"), in: &$0)
+                to: task.record.currentRequest.url,
+                hasOwnProof: task.record.headers(in: session.record).contains("Authorization"),
+                in: &$0)
         }
     }
 
     /// Who answers anything but 401, or 407, has accepted what was presented.
     func noteAcceptance(by head: ResponseHead) {
-        guard record.dialogue != TaskDialogue() else { return }
+        guard task.record.dialogue != TaskDialogue() else { return }
         withRounds {
-            authenticator.noteAcceptance(by: head, of: record.currentRequest.url, in: &$0)
+            authenticator.noteAcceptance(by: head, of: task.record.currentRequest.url, in: &$0)
         }
     }
 
@@ -37,13 +40,13 @@ extension TaskRunner: TrustWaiter {
     func challenge(by head: ResponseHead) -> Exchange.Sequel? {
         guard head.status == 401 || head.status == 407 else { return nil }
         let step = withRounds {
-            authenticator.step(after: head, from: record.currentRequest.url, in: &$0)
+            authenticator.step(after: head, from: task.record.currentRequest.url, in: &$0)
         }
         switch step {
         case .attempt: return .authenticate
         case .ask(let space, let kind):
             return .ask(
-                .credential(space, kind), ResponseRecord(head, to: record, in: session.record))
+                .credential(space, kind), ResponseRecord(head, to: task.record, in: session.record))
         case nil: return nil
         }
     }
@@ -51,13 +54,13 @@ extension TaskRunner: TrustWaiter {
     /// Whether the proxy's answer to CONNECT is followed by another attempt.
     func proxyAsks(in head: ResponseHead) -> Bool {
         let step = withRounds {
-            authenticator.step(afterTunnel: head, to: record.currentRequest.url, in: &$0)
+            authenticator.step(afterTunnel: head, to: task.record.currentRequest.url, in: &$0)
         }
         switch step {
         case .attempt: break
         case .ask(let space, let kind):
             askForCredential(
-                space, kind, after: ResponseRecord(head, to: record, in: session.record))
+                space, kind, after: ResponseRecord(head, to: task.record, in: session.record))
         case nil: return false
         }
         tryAgain()
@@ -80,7 +83,7 @@ extension TaskRunner: TrustWaiter {
         _ space: ProtectionSpace, _ kind: DecisionKind, after response: ResponseRecord
     ) {
         let challenge = authenticator.challenge(
-            about: space, after: response, record.dialogue.authentication)
+            about: space, after: response, task.record.dialogue.authentication)
         ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
         waitForDecision()
     }
@@ -89,7 +92,7 @@ extension TaskRunner: TrustWaiter {
 
     /// The handshake has brought up a question, and the attempt has ended with it.
     func handshakeAsks(_ question: HandshakeQuestion) {
-        let origin = record.currentRequest.url.origin
+        let origin = task.record.currentRequest.url.origin
         switch question {
         case .serverTrust(let trust):
             let space = ProtectionSpace(origin, method: .serverTrust)
@@ -124,7 +127,7 @@ extension TaskRunner: TrustWaiter {
     func apply(_ disposition: ChallengeDisposition, to challenge: Challenge) {
         let outcome = withRounds {
             authenticator.apply(
-                disposition, to: challenge, at: record.currentRequest.url, in: &$0)
+                disposition, to: challenge, at: task.record.currentRequest.url, in: &$0)
         }
         switch outcome {
         case .attempt:

@@ -8,11 +8,11 @@ extension TaskRunner {
         guard session.record.configuration.waitsForConnectivity,
             error.isLackOfRoute, canBeginAgain
         else { return false }
-        if !record.dialogue.hasToldOfWaiting {
-            record.dialogue.hasToldOfWaiting = true
-            services.hub.publish(.isWaitingForConnectivity, of: record.id, in: session)
+        if !task.record.dialogue.hasToldOfWaiting {
+            task.record.dialogue.hasToldOfWaiting = true
+            task.publish(.isWaitingForConnectivity)
         }
-        noteBody(of: record.currentRequest)
+        noteBody(of: task.record.currentRequest)
         send(.cutOff)
         rest()
         return true
@@ -20,15 +20,6 @@ extension TaskRunner {
 
     func waitForConnectivity() {
         settleWhileWaiting()
-        routeTries += 1
-        routeWatch = services.routes.watch(tries: routeTries) { [weak self] in
-            self?.routeWatch = nil
-            self?.send(.reconnected)
-        }
-    }
-
-    func stopWaitingForConnectivity() {
-        routeWatch?.cancel()
-        routeWatch = nil
+        route.wait { [weak self] in self?.send(.reconnected) }
     }
 }

@@ -35,11 +35,11 @@ extension TaskRunner {
                 try content.finishInMemory(spool, lengthVerified: lengthVerified)
             }
         case .pipe(let pipe):
-            record.countOfBytesExpectedToReceive = record.countOfBytesReceived
+            task.record.countOfBytesExpectedToReceive = task.record.countOfBytesReceived
             // It waits for a reader as long as an attempt waits for a byte.
             if content.drain(pipe) { timers.attemptBegan() }
         case nil:
-            record.countOfBytesExpectedToReceive = record.countOfBytesReceived
+            task.record.countOfBytesExpectedToReceive = task.record.countOfBytesReceived
             send(.contentKept)
         }
     }
@@ -53,8 +53,8 @@ extension TaskRunner {
                 LoopActor.start { [self] in await keepFile(of: spool) }
                 return
             }
-            record.content = kept.record
-            record.countOfBytesExpectedToReceive = kept.record.length
+            task.record.content = kept.record
+            task.record.countOfBytesExpectedToReceive = kept.record.length
             content.put(kept)
             if let new = storable(kept.record.length) {
                 propose(new, content.forCache(kept))
@@ -81,7 +81,7 @@ extension TaskRunner {
 
     /// The content is whole, but not the right one: another source may have that.
     private func contentIsWrong(_ error: TransferError) {
-        guard record.mirrorCount < record.options.mirrors.count else {
+        guard task.record.mirrorCount < task.record.options.mirrors.count else {
             send(.failed(error))
             return
         }
@@ -105,7 +105,7 @@ extension TaskRunner {
                 return
             }
             await preparation?.value  // it may be taking the part up
-            let data = await download.park().flatMap { services.resumeData($0, of: record) }
+            let data = await download.park().flatMap { services.resumeData($0, of: task.record) }
             send(
                 .partKept(
                     data.map { error.adding(.string($0), for: TransferError.resumeDataKey) }
@@ -115,18 +115,18 @@ extension TaskRunner {
 
     private func keepPart() async {
         guard let part = await content.finishPart(), !isOver else { return }
-        record.content = part.record
+        task.record.content = part.record
         content.put(part)
     }
 
     func dropContent() {
-        if let kept = record.content {
+        if let kept = task.record.content {
             guard !kept.isPart else { return }
             // It was whole, but the task was ended before it was told so.
-            record.content = nil
+            task.record.content = nil
             content.forget(kept)
         }
-        content.drop(record.checkpoint)
+        content.drop(task.record.checkpoint)
     }
 }
 
@@ -137,7 +137,7 @@ extension TaskRunner: TaskContentOwner {
         attempt?.resume()
     }
 
-    func contentWasWritten() { services.checkpoints.note(self) }
+    func contentWasWritten() { services.checkpoints.note(download) }
 
     func contentFailed(_ error: FileError) { send(.failed(.cannotWrite(error.description))) }
 

@@ -3,18 +3,13 @@ internal import Semantics
 
 /// What the task's delegate is asked, and what its answers lead to (§7).
 extension TaskRunner: DialogueOwner {
-    /// Whether the session's delegate makes decisions of this kind.
-    func handles(_ kind: DecisionKind) -> Bool {
-        session.record.decides(kind, about: record.options)
-    }
-
     /// Asks. The answer, or the default one after the deadline, comes to `apply`.
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
         dialogue.ask(kind, question)
         runDecisionClock()
     }
 
-    func willAsk() { showProgress() }
+    func willAsk() { task.showProgress() }
 
     /// A decision's clock runs while one of those runs that wait for the answer (S-77).
     func runDecisionClock() {
@@ -29,7 +24,7 @@ extension TaskRunner: DialogueOwner {
         switch decision.question {
         case .needNewBodyStream:
             _ = upload?.ask()
-            noteBody(of: record.currentRequest)
+            noteBody(of: task.record.currentRequest)
         case .didReceiveChallenge(let challenge, _):
             waitForDecision()
             if let trust = challenge.serverTrust {
@@ -47,7 +42,7 @@ extension TaskRunner: DialogueOwner {
             switch (answer, question) {
             case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
                 try authenticator.check(disposition, of: challenge)
-            case (.response(.becomeDownload), _) where record.type == .download:
+            case (.response(.becomeDownload), _) where task.record.type == .download:
                 throw .answerNotPossible("The task is a download already.")
             default: break
             }
@@ -83,7 +78,7 @@ extension TaskRunner: DialogueOwner {
     /// A suspended task keeps the answer until it goes on (S-77).
     func actWhenResumed(on decided: KeptAnswer) {
         guard !isOver else { return }
-        record.dialogue.keptAnswer = decided
+        task.record.dialogue.keptAnswer = decided
         guard machine.isSuspended else { return act(on: decided) }
         setAsksForDecision(false)
         save()
@@ -92,16 +87,16 @@ extension TaskRunner: DialogueOwner {
 
     /// Carries an answer out.
     func act(on decided: KeptAnswer) {
-        record.dialogue.keptAnswer = nil
+        task.record.dialogue.keptAnswer = nil
         apply(decided.answer, to: decided.question)
     }
 
     /// Whether the delegate has been asked, and the answer not been acted on.
-    var isAsked: Bool { dialogue.isOpen || record.dialogue.keptAnswer != nil }
+    var isAsked: Bool { dialogue.isOpen || task.record.dialogue.keptAnswer != nil }
 
     /// Whether the delegate was asked, or has answered, about more than the begin of the task.
     var hasBeenAsked: Bool {
-        let question = dialogue.question ?? record.dialogue.keptAnswer?.question
+        let question = dialogue.question ?? task.record.dialogue.keptAnswer?.question
         return question.map { $0.name != "task.willBeginDelayedRequest" } ?? false
     }
 
@@ -130,8 +125,10 @@ extension TaskRunner: DialogueOwner {
     func goOnAsDecided() {
         guard !isOver else { return }
         setAsksForDecision(false)
-        noteBody(of: record.currentRequest)
-        if let body = record.currentRequest.body { record.countOfBytesExpectedToSend = body.length }
+        noteBody(of: task.record.currentRequest)
+        if let body = task.record.currentRequest.body {
+            task.record.countOfBytesExpectedToSend = body.length
+        }
         guard exchange.heldResponse == nil else {
             stopAttempt()
             send(.again)
@@ -145,12 +142,13 @@ extension TaskRunner: DialogueOwner {
 
     /// Whether the delegate is asked before the first attempt; then it has been.
     func asksAboutDelay() -> Bool {
-        guard record.options.earliestBeginDate != nil, !record.dialogue.hasPassedBeginDate,
-            handles(.delayedRequest)
+        guard task.record.options.earliestBeginDate != nil,
+            !task.record.dialogue.hasPassedBeginDate,
+            task.handles(.delayedRequest)
         else { return false }
         if !dialogue.isOpen {
             ask(.delayedRequest) {
-                .willBeginDelayedRequest(record.currentRequest, decision: $0)
+                .willBeginDelayedRequest(task.record.currentRequest, decision: $0)
             }
             waitForDecision()
         }
@@ -158,13 +156,13 @@ extension TaskRunner: DialogueOwner {
     }
 
     private func apply(_ disposition: DelayedRequestDisposition) {
-        record.dialogue.hasPassedBeginDate = true
+        task.record.dialogue.hasPassedBeginDate = true
         switch disposition {
         case .continue: break
         case .useNewRequest(let request):
-            let replacement = request.carrying(record.originalRequest)
-            record.dialogue.replacementRequest = replacement
-            record.currentRequest = replacement
+            let replacement = request.carrying(task.record.originalRequest)
+            task.record.dialogue.replacementRequest = replacement
+            task.record.currentRequest = replacement
         case .cancel:
             fail(.cancelled)
             return
@@ -182,7 +180,7 @@ extension TaskRunner: DialogueOwner {
         case .stop: letThrough()
         case .byDefault:
             if let obstacle = Redirection.obstacle(
-                from: record.currentRequest.url, to: proposed.url)
+                from: task.record.currentRequest.url, to: proposed.url)
             {
                 refuse(obstacle, after: response)
             } else {
@@ -205,20 +203,20 @@ extension TaskRunner: DialogueOwner {
     /// The redirect leads nowhere: it is the last that the task has seen.
     private func refuse(_ code: URLErrorCode, after response: ResponseRecord) {
         // The event's has no cookies.
-        keepRedirect(record.dialogue.held?.response ?? exchange.heldResponse ?? response)
-        fail(.url(code, at: record.currentRequest.url.string))
+        keepRedirect(task.record.dialogue.held?.response ?? exchange.heldResponse ?? response)
+        fail(.url(code, at: task.record.currentRequest.url.string))
     }
 
     /// S-81: a redirect that is not followed stays with the task that it has failed.
     func keepRedirect(_ response: ResponseRecord) {
-        if record.response == nil { record.response = response }
+        if task.record.response == nil { task.record.response = response }
     }
 
     /// A client's own request with the fields of the session (S-20, S-79); what of them is
     /// sensitive is for the origin that the task began with (S-69).
     private func own(_ request: RequestRecord) -> RequestRecord {
         var fields = session.record.configuration.httpAdditionalHeaders
-        let first = record.dialogue.replacementRequest ?? record.originalRequest
+        let first = task.record.dialogue.replacementRequest ?? task.record.originalRequest
         if request.url.origin != first.url.origin {
             fields = fields.removing(HeaderRules.alwaysSensitive + request.sensitiveHeaders)
         }
@@ -229,9 +227,9 @@ extension TaskRunner: DialogueOwner {
 
     /// The next attempt is the redirect's.
     func follow(_ request: RequestRecord) {
-        record.currentRequest = request
-        record.metrics.redirectCount += 1
-        record.dialogue.authentication.move(to: request.url)
+        task.record.currentRequest = request
+        task.record.metrics.redirectCount += 1
+        task.record.dialogue.authentication.move(to: request.url)
     }
 
     // MARK: Responses (S-70)
@@ -240,12 +238,12 @@ extension TaskRunner: DialogueOwner {
     ///
     /// - Returns: whether it waits for the answer.
     func showAsking(_ response: ResponseRecord) -> Bool {
-        guard handles(.response), !isResponseDecided else {
+        guard task.handles(.response), !isResponseDecided else {
             if !isResponseDecided { show(response) }
             return false
         }
-        record.response = response
-        showProgress()
+        task.record.response = response
+        task.showProgress()
         ask(.response) { .didReceiveResponse(response, decision: $0) }
         return true
     }
@@ -263,7 +261,7 @@ extension TaskRunner: DialogueOwner {
     func deliverDecided() {
         if undelivered != nil {
             deliverUndelivered()
-        } else if record.dialogue.held != nil {
+        } else if task.record.dialogue.held != nil {
             deliverHeld()
         } else if let response = exchange.heldResponse {
             deliver(response, exchange.releaseHeld())
@@ -282,12 +280,12 @@ extension TaskRunner: DialogueOwner {
 
     private func becomeDownload() {
         guard undelivered == nil else { return handOverPart() }
-        guard let held = record.dialogue.held else {
+        guard let held = task.record.dialogue.held else {
             guard let heir = makeHeir() else { return }
             heir.exchange.takeOver(&exchange, for: heir)
             heir.caching.inherit(caching)
             (heir.slot, slot) = (slot, nil)
-            heir.inheritedResponse = heir.exchange.heldResponse == nil ? record.response : nil
+            heir.inheritedResponse = heir.exchange.heldResponse == nil ? task.record.response : nil
             send(.handedOver)
             heir.deliverDecided()
             return
@@ -303,7 +301,7 @@ extension TaskRunner: DialogueOwner {
 
     func makeHeir() -> TaskRunner? {
         guard let heir = services.makeDownload(of: self) else { return nil }
-        record.dialogue.becameTask = heir.record.id
+        task.record.dialogue.becameTask = heir.record.id
         heir.isResponseDecided = true
         heir.inherit(self)
         return heir

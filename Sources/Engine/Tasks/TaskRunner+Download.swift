@@ -12,16 +12,10 @@ extension TaskRunner {
         case .asBefore: break
         case .gone: dropReceived()
         case .at(let point):
-            record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
-            setReceived(point.receivedCount)
-            record.countOfBytesExpectedToReceive = point.total ?? unknownSize
+            task.record.checkpoint = DownloadCheckpoint(point: point, part: task.record.id)
+            task.beginReceiving(at: point.receivedCount)
+            task.record.countOfBytesExpectedToReceive = point.total ?? unknownSize
         }
-    }
-
-    /// So much has come, and is not progress.
-    private func setReceived(_ count: Int64) {
-        record.countOfBytesReceived = count
-        shown.received = count
     }
 
     // MARK: The answer
@@ -33,12 +27,12 @@ extension TaskRunner {
             download.learn(total: total, from: range)
             guard !tellOfResumption(head, total: total) else { return pauseForDecision() }
             exchange.missingByteCount = end - range.start
-            wakeContentWaiters()
+            waiters.contentBegins()
             splitUp(from: range.start, to: end)
             return .proceed
         case .complete:
             guard !tellOfResumption(head, total: range.start) else { return pauseForDecision() }
-            wakeContentWaiters()
+            waiters.contentBegins()
             exchange.sequel = .finish
             return .proceed
         case .whole(isSameEntity: true) where range.byDate != nil:
@@ -46,7 +40,7 @@ extension TaskRunner {
             return .stop
         case .whole:
             dropReceived()
-            return begin(ResponseRecord(head, to: record, in: session.record))
+            return begin(ResponseRecord(head, to: task.record, in: session.record))
         case .mismatch(let words):
             guard download.hasBegunAnew else {
                 download.beginAnew()
@@ -56,12 +50,12 @@ extension TaskRunner {
             exchange.sequel = .fail(.badServerResponse(words))
             return .stop
         case .other:
-            guard record.response == nil || isResponseDecided else {
+            guard task.record.response == nil || isResponseDecided else {
                 exchange.sequel = .fail(.restAnswered(with: head.status))
                 return .stop
             }
             dropReceived()
-            return begin(ResponseRecord(head, to: record, in: session.record))
+            return begin(ResponseRecord(head, to: task.record, in: session.record))
         }
     }
 
@@ -69,14 +63,13 @@ extension TaskRunner {
     ///
     /// - Returns: whether the delegate has yet to say what becomes of the response.
     private func tellOfResumption(_ head: ResponseHead, total: Int64?) -> Bool {
-        guard record.response == nil else { return false }
-        services.hub.publish(
+        guard task.record.response == nil else { return false }
+        task.publish(
             .didResumeAtOffset(
-                fileOffset: record.countOfBytesReceived,
-                expectedTotalBytes: total ?? unknownSize),
-            of: record.id, in: session)
-        record.countOfBytesExpectedToReceive = total ?? unknownSize
-        return showAsking(ResponseRecord(head, to: record, in: session.record))
+                fileOffset: task.record.countOfBytesReceived,
+                expectedTotalBytes: total ?? unknownSize))
+        task.record.countOfBytesExpectedToReceive = total ?? unknownSize
+        return showAsking(ResponseRecord(head, to: task.record, in: session.record))
     }
 
     /// What has come is not used: the next response begins at zero.
@@ -85,10 +78,10 @@ extension TaskRunner {
         download.drop()
         replacedParts = nil
         undelivered = nil
-        record.response = nil
-        record.checkpoint = nil
-        setReceived(0)
-        record.countOfBytesExpectedToReceive = unknownSize
+        task.record.response = nil
+        task.record.checkpoint = nil
+        task.beginReceiving(at: 0)
+        task.record.countOfBytesExpectedToReceive = unknownSize
         lengthVerified = true
     }
 
@@ -114,9 +107,9 @@ extension TaskRunner {
     /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a
     /// download can be asked for.
     var canDetach: Bool {
-        guard record.currentRequest.isSafe, record.currentRequest.body == nil, !isAsked
+        guard task.record.currentRequest.isSafe, task.record.currentRequest.body == nil, !isAsked
         else { return false }
-        return record.response == nil || download.canBeResumed
+        return task.record.response == nil || download.canBeResumed
     }
 
     /// A task that waits for long leaves nothing that ends with the process: then it waits on
@@ -147,11 +140,11 @@ extension TaskRunner {
         guard content.spool === spool else { return true }
         services.log.write(
             .warning, "the disk is full: a download goes back to its last checkpoint",
-            ["task": .name("\(record.id)")])
+            ["task": .name("\(task.record.id)")])
         let phase = machine.phase
         if phase == .attempting || phase == .held { stopAttempt() }
         if let point = download.goBack(from: spool) {
-            setReceived(point.receivedCount)
+            task.beginReceiving(at: point.receivedCount)
         } else {
             dropReceived()
         }
@@ -170,8 +163,8 @@ extension TaskRunner {
         switch machine.phase {
         case .suspended(.some), .ending, .settled, .abandoned, .completed: false
         default:
-            record.type == .download && record.currentRequest.isSafe
-                && record.currentRequest.body == nil && canBeginAgain && !isOnePart
+            task.record.type == .download && task.record.currentRequest.isSafe
+                && task.record.currentRequest.body == nil && canBeginAgain && !isOnePart
         }
     }
 
@@ -197,14 +190,14 @@ extension TaskRunner {
 }
 
 extension TaskRunner: DownloadOwner {
-    var requestMethod: String { record.currentRequest.method }
-    var checkpoint: DownloadCheckpoint? { record.checkpoint }
+    var requestMethod: String { task.record.currentRequest.method }
+    var checkpoint: DownloadCheckpoint? { task.record.checkpoint }
     var hasLiveAttempt: Bool { machine.hasLiveAttempt }
     var isReceiving: Bool { machine.isUnderWay }
 
     func downloadIsSafe(at point: ResumePoint) {
-        record.checkpoint = DownloadCheckpoint(point: point, part: record.id)
-        session.journal.save(record)
+        task.record.checkpoint = DownloadCheckpoint(point: point, part: task.record.id)
+        task.save()
     }
 
     /// Not `fail`: keeping the part would sync again, and be told that all is well. Of a task
@@ -213,7 +206,7 @@ extension TaskRunner: DownloadOwner {
         guard !goesBack(after: error, in: spool) else { return }
         services.log.write(
             .error, "what has come of a download cannot be kept",
-            ["task": .name("\(record.id)"), "error": .words("\(error)")])
+            ["task": .name("\(task.record.id)"), "error": .words("\(error)")])
         send(.interrupted(.cannotWrite("\(error)")))
     }
 }
@@ -223,10 +216,11 @@ extension TaskRunner: SegmentOwner {
     func splitUp(from start: Int64 = 0, to end: Int64? = nil) {
         guard !caching.isServing else { return }
         let isSplit = download.splitUp(
-            by: record.options.connections, from: start, to: end,
+            by: task.record.options.connections, from: start, to: end,
             {
                 SegmentedTransfer.Common(
-                    record: record, session: session, bandwidth: bandwidth, clock: services.clock,
+                    record: task.record, session: session, bandwidth: task.bandwidth,
+                    clock: services.clock,
                     entity: $0)
             }, meter: makeMeter(), for: self)
         if isSplit { caching.notePatched() }
@@ -245,14 +239,14 @@ extension TaskRunner: SegmentOwner {
     }
 
     func endSegments() {
-        for metrics in download.endSegments() { record.metrics.add(metrics) }
+        for metrics in download.endSegments() { task.record.metrics.add(metrics) }
     }
 
     func segmentsDidMove() { timers.attemptMoved() }
 
-    func segmentsDidReceive(_ count: Int) { received(count) }
+    func segmentsDidReceive(_ count: Int) { task.hasReceived(count) }
 
-    func segmentDidEnd(_ metrics: TransactionMetrics) { record.metrics.add(metrics) }
+    func segmentDidEnd(_ metrics: TransactionMetrics) { task.record.metrics.add(metrics) }
 
     func segmentsDidChangePace() { updateIdleTimer() }
 
@@ -260,7 +254,7 @@ extension TaskRunner: SegmentOwner {
         guard !exchange.isPaused(for: .sink), !exchange.isPaused(for: .rate),
             let metrics = exchange.stop()
         else { return }
-        record.metrics.add(metrics)
+        task.record.metrics.add(metrics)
         download.segments?.primaryDidEnd(
             AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
     }
@@ -268,7 +262,7 @@ extension TaskRunner: SegmentOwner {
     func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome) {
         guard download.segments != nil else { return }
         endSegments()
-        if let metrics = exchange.stop() { record.metrics.add(metrics) }
+        if let metrics = exchange.stop() { task.record.metrics.add(metrics) }
         timers.attemptEnded()
         switch outcome {
         case .whole: send(.answered)

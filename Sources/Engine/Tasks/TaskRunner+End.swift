@@ -5,43 +5,42 @@ internal import Semantics
 extension TaskRunner {
     func complete(_ error: TransferError?) {
         let isWhole = error == nil
-        record.state = .completed
-        record.suspendCount = 0
-        record.hasLiveAttempt = false
-        record.checkpoint = nil
+        task.record.state = .completed
+        task.record.suspendCount = 0
+        task.record.hasLiveAttempt = false
+        task.record.checkpoint = nil
         noteEnd()
-        record.error = error.map {
-            $0.failingURL == nil ? $0.at(record.currentRequest.url.string) : $0
+        task.record.error = error.map {
+            $0.failingURL == nil ? $0.at(task.record.currentRequest.url.string) : $0
         }
         leave()
-        let hub = services.hub
-        if isWhole, record.type == .download {
-            hub.publish(.didFinishDownloading, of: record.id, in: session)
+        if isWhole, task.record.type == .download {
+            task.publish(.didFinishDownloading)
         }
-        hub.publish(.didFinishCollectingMetrics(record.metrics), of: record.id, in: session)
-        hub.publish(.didComplete(record.error), of: record.id, in: session)
-        endWaits()
+        task.publish(.didFinishCollectingMetrics(task.record.metrics))
+        task.publish(.didComplete(task.record.error))
+        waiters.end()
         services.onCompletion?(self)
     }
 
     /// The task goes on as another one (S-70).
     func retire() {
-        record.state = .completed
-        record.suspendCount = 0
-        record.hasLiveAttempt = false
+        task.record.state = .completed
+        task.record.suspendCount = 0
+        task.record.hasLiveAttempt = false
         noteEnd()
         content.endHere()
         leave()
-        if let heir = record.dialogue.becameTask {
-            services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
+        if let heir = task.record.dialogue.becameTask {
+            task.publish(.didBecomeDownloadTask(heir))
         }
-        endWaits()
+        waiters.end()
         services.onCompletion?(self)
     }
 
     private func noteEnd() {
-        record.completedAt = services.clock.now
-        record.keptSince = services.keptClock.now
+        task.record.completedAt = services.clock.now
+        task.record.keptSince = services.keptClock.now
     }
 
     // MARK: The end of the process
@@ -55,13 +54,13 @@ extension TaskRunner {
     /// The next process tells what became of the task.
     func letGo() {
         timers.stop()
-        stopWaitingForConnectivity()
+        route.stopWaiting()
         dialogue.abandon()
         _ = exchange.stop()
         _ = download.segments?.stop()
         upload?.tell(.gatewayStops)
         content.close()
-        endWaits()
+        waiters.end()
     }
 
     // MARK: The end of the task
@@ -69,21 +68,21 @@ extension TaskRunner {
     /// What the end of a task leaves nothing of.
     private func leave() {
         timers.stop()
-        stopWaitingForConnectivity()
+        route.stopWaiting()
         caching.end()
-        session.resourceTimeLeft[record.id] = nil
-        services.progress.forget(self)
-        services.checkpoints.forget(self)
-        upload?.end(.taskEnded(record.error))
+        task.record.resourceTime = nil
+        services.progress.forget(task)
+        services.checkpoints.forget(download)
+        upload?.end(.taskEnded(task.record.error))
         leaveTrustLine()
         dialogue.close(as: .withdrawn)
         dropHeld()
-        if record.dialogue != TaskDialogue() {
-            record.dialogue.authentication = TaskAuthentication()
-            record.dialogue.hasToldOfWaiting = false
-            record.dialogue.keptAnswer = nil
+        if task.record.dialogue != TaskDialogue() {
+            task.record.dialogue.authentication = TaskAuthentication()
+            task.record.dialogue.hasToldOfWaiting = false
+            task.record.dialogue.keptAnswer = nil
         }
-        showProgress()
-        session.journal.save(record)
+        task.showProgress()
+        task.save()
     }
 }

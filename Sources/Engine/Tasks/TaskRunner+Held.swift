@@ -11,29 +11,29 @@ extension TaskRunner {
     /// A response has asked for something, and is kept until that is decided.
     func hold(_ response: ResponseRecord, _ end: AttemptEnd) {
         let body = exchange.heldBody
-        record.dialogue.held = HeldResponse(
+        task.record.dialogue.held = HeldResponse(
             response, bodyLength: body.count,
             isTruncated: end.error != nil,
             isDamaged: end.error?.kind == .url(.cannotDecodeRawData),
             lengthVerified: end.lengthVerified)
-        if !body.isEmpty { session.journal.keep(body, of: record.id) }
+        if !body.isEmpty { session.journal.keep(body, of: task.record.id) }
     }
 
     /// What was held is not used.
     func dropHeld() {
-        guard let held = record.dialogue.held else { return }
-        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
-        record.dialogue.held = nil
+        guard let held = task.record.dialogue.held else { return }
+        if held.bodyLength > 0 { session.journal.dropContent(of: task.record.id) }
+        task.record.dialogue.held = nil
     }
 
     /// The response that was held is the task's result.
     func letThrough() {
         setAsksForDecision(false)
-        guard let response = record.dialogue.held?.response ?? exchange.heldResponse else {
+        guard let response = task.record.dialogue.held?.response ?? exchange.heldResponse else {
             fail(.url(.userAuthenticationRequired))
             return
         }
-        guard record.response == nil else {
+        guard task.record.response == nil else {
             fail(.restAnswered(with: response.status))
             return
         }
@@ -48,9 +48,9 @@ extension TaskRunner {
     /// What was held comes as if it came from the wire just now.
     func deliverHeld() {
         LoopActor.start { [self] in
-            guard let held = record.dialogue.held else { return }
+            guard let held = task.record.dialogue.held else { return }
             let bytes = await heldBytes(of: held)
-            guard !isOver, record.dialogue.held != nil else { return }
+            guard !isOver, task.record.dialogue.held != nil else { return }
             dropHeld()
             guard !held.isTruncated, let bytes else {
                 fail(
@@ -78,9 +78,9 @@ extension TaskRunner {
     /// Nil where the store does not have it any more.
     func heldBytes(of held: HeldResponse) async -> [UInt8]? {
         guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.contentAtHand(of: record.id) { return bytes }
+        if let bytes = session.journal.contentAtHand(of: task.record.id) { return bytes }
         do {
-            return try await session.store.content(of: record.id)
+            return try await session.store.content(of: task.record.id)
         } catch {
             services.log.write(
                 .error, "a held response cannot be read", ["error": .words("\(error)")])

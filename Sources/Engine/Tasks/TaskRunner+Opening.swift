@@ -4,7 +4,7 @@ internal import Semantics
 /// How an attempt begins, rests and ends.
 extension TaskRunner {
     func startAttempt() {
-        exchange.begin(to: record.currentRequest.url.origin)
+        exchange.begin(to: task.record.currentRequest.url.origin)
         save()
         if caching.hasAnswer {
             openReplay()
@@ -19,7 +19,7 @@ extension TaskRunner {
     /// twice; a file must be opened; a part must be found. All that only if the task has not
     /// been suspended meanwhile.
     private var needsPreparation: Bool {
-        !record.currentRequest.isSafe || needsBodyToBeOpened || download.mustFindPart
+        !task.record.currentRequest.isSafe || needsBodyToBeOpened || download.mustFindPart
     }
 
     private func openWhenPrepared() {
@@ -27,7 +27,7 @@ extension TaskRunner {
         preparation = LoopActor.start { [self] in
             defer { preparation = nil }
             do throws(TransferError) {
-                if !record.currentRequest.isSafe { await session.journal.durable() }
+                if !task.record.currentRequest.isSafe { await session.journal.durable() }
                 try await findPart()
                 // A streamed body that was begun for nothing could not be begun again.
                 guard isReadyToOpen else { return }
@@ -49,9 +49,10 @@ extension TaskRunner {
     private func openExchange(sending body: AttemptBody?) {
         beginExchange()
         presentAccepted()
-        let headers = caching.attemptBegins(record, isWhole: download.rangeRequest == nil)
-        var request = AttemptRequest(
-            record, in: session, asking: download.rangeRequest, sending: body, isLimited: isLimited,
+        let headers = caching.attemptBegins(task.record, isWhole: download.rangeRequest == nil)
+        var request = session.attemptRequest(
+            for: task.record, asking: download.rangeRequest, sending: body,
+            isLimited: task.isLimited,
             headers: headers)
         if onlyConnects {
             request.onlyConnects = true
@@ -63,7 +64,7 @@ extension TaskRunner {
 
     private func openReplay() {
         beginExchange()
-        if let replay = caching.takeReplay(to: record.currentRequest, for: self) {
+        if let replay = caching.takeReplay(to: task.record.currentRequest, for: self) {
             exchange.opened(replay)
         }
     }
@@ -72,17 +73,14 @@ extension TaskRunner {
         if !download.planAttempt() { dropReceived() }
         isResponseDecided = false
         restartSending()
-        timers.attemptBegan(allowing: record.currentRequest.idleLimit(in: session.record))
+        timers.attemptBegan(allowing: task.record.currentRequest.idleLimit(in: session.record))
     }
 
     /// An attempt that sends a body counts from zero, once the last figures of the one before were
     /// shown (S-59). One that sends none, such as a redirect's, leaves them: they are the last
     /// body's.
     private func restartSending() {
-        guard record.currentRequest.body != nil else { return }
-        showProgress()
-        record.countOfBytesSent = 0
-        shown.sent = 0
+        if task.record.currentRequest.body != nil { task.beginSending() }
     }
 
     func holdAttempt() {
@@ -103,7 +101,7 @@ extension TaskRunner {
     }
 
     func stopAttempt() {
-        if let metrics = exchange.stop() { record.metrics.add(metrics) }
+        if let metrics = exchange.stop() { task.record.metrics.add(metrics) }
         endSegments()
         upload?.attemptEnded()
         timers.attemptEnded()
@@ -111,7 +109,7 @@ extension TaskRunner {
 
     /// The attempt is over, whatever comes next.
     func attemptEnded(_ metrics: TransactionMetrics) {
-        record.metrics.add(metrics)
+        task.record.metrics.add(metrics)
         timers.attemptEnded()
     }
 }

@@ -41,7 +41,7 @@ extension TaskRunner {
             exchange.sequel = .finish
         case .head(let headers):
             isResponseDecided = false
-            return showAsking(ResponseRecord(part: headers, of: record))
+            return showAsking(ResponseRecord(part: headers, of: task.record))
         case .body(let range): deliverPlain(UnsafeRawBufferPointer(rebasing: bytes[range]))
         case .heldBody(let held): held.withUnsafeBytes { deliverPlain($0) }
         case .end: break
@@ -71,7 +71,7 @@ extension TaskRunner {
 
     /// The part becomes a download of its own: its content is that part alone.
     func handOverPart() {
-        guard let heir = makeHeir(), let response = record.response else { return }
+        guard let heir = makeHeir(), let response = task.record.response else { return }
         heir.exchange.takeOver(&exchange, for: heir)
         heir.caching.inherit(caching)
         heir.undelivered = undelivered

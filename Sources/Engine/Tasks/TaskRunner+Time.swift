@@ -4,7 +4,7 @@ internal import Semantics
 /// When the task's timers are set, and what they lead to.
 extension TaskRunner: TaskTimersOwner {
     var beginDelay: Duration {
-        guard let date = record.options.earliestBeginDate else { return .zero }
+        guard let date = task.record.options.earliestBeginDate else { return .zero }
         return .milliseconds(date.milliseconds - services.clock.now.milliseconds)
     }
 
@@ -44,7 +44,7 @@ extension TaskRunner: TaskTimersOwner {
 
     /// A door to the task's limits for its own attempt.
     func makeMeter() -> Meter {
-        let meter = Meter(bandwidth)
+        let meter = Meter(task.bandwidth)
         meter.onAllowance = { [weak self] in
             guard let self else { return }
             let attempt = exchange.unpause(.rate)

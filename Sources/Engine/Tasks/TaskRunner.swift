@@ -2,18 +2,9 @@ internal import Loop
 internal import Semantics
 
 /// Drives one live task: takes inputs one at a time, asks the machine, and performs its orders.
-///
-/// The record here is ahead of the store's; whoever promises something from it waits for the
-/// journal.
 @LoopActor
 final class TaskRunner {
-    var record: TaskRecord {
-        didSet { isSaved = false }
-    }
-    /// Whether the journal has been given the record as it is.
-    private var isSaved = false
-    let session: LiveSession
-    let services: TaskServices
+    let task: LiveTask
     private(set) var machine: TaskMachine
     /// What has come while the orders of another input were being performed.
     private var inputs: [TaskMachine.Input] = []
@@ -25,9 +16,6 @@ final class TaskRunner {
     var lengthVerified = true
     /// Inline bytes that were published since the journal was last waited for.
     var uncommittedBytes = 0
-    /// The figures that the last progress event showed.
-    var shown: (sent: Int64, received: Int64) = (0, 0)
-
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
     /// The parts of a multipart/x-mixed-replace body (S-46).
@@ -53,34 +41,27 @@ final class TaskRunner {
     var slot: WebURL.Origin?
     /// What the request sends; nil until a request has a body.
     private(set) var upload: Upload?
-    private var ownBandwidth: Bandwidth?
     /// What may be received at the moment.
     private(set) lazy var meter = makeMeter()
 
     /// Brings together what the next attempt needs.
     var preparation: Task<Void, Never>?
-    var waiters: [CompletionWaiter] = []
-    var contentWaiters: [CheckedContinuation<Void, Never>] = []
+    let waiters = TaskWaiters()
 
     let timers: TaskTimers
-    /// What the task hears of routes by, while it waits for one (S-26).
-    var routeWatch: RouteWatch?
-    /// Attempts in a row that have found no way.
-    var routeTries = 0
+    private(set) lazy var route = RouteWait(on: services.routes)
 
     /// A runner for a task as the journal has been given it: as it was created, or recalled.
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
-        self.record = record
-        self.session = session
-        self.services = services
+        self.task = LiveTask(record, in: session, services: services)
         self.machine = TaskMachine(
             suspendCount: max(1, record.suspendCount))
         self.exchange = Exchange(to: record.currentRequest.url.origin)
-        let configuration = session.record.configuration
         self.timers = TaskTimers(
             request: record.currentRequest.idleLimit(in: session.record),
-            resource: session.resourceTimeLeft[record.id]
-                ?? .seconds(configuration.timeoutIntervalForResource),
+            resource: record.resourceTimeLeft(
+                of: .seconds(session.record.configuration.timeoutIntervalForResource),
+                by: services.keptClock),
             clock: services.clock)
         content = TaskContent(of: record, in: session, services: services)
         download = Download(of: record, into: content, in: session, services: services)
@@ -92,20 +73,12 @@ final class TaskRunner {
         caching.owner = self
         content.owner = self
         download.owner = self
-        if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
         noteBody(of: record.currentRequest)
-        isSaved = true
     }
 
-    /// The task's own limit, within those around it; made when it is first of use.
-    var bandwidth: Bandwidth {
-        let bandwidth = ownBandwidth ?? Bandwidth(within: session.bandwidth)
-        ownBandwidth = bandwidth
-        return bandwidth
-    }
-
-    /// Whether a limit applies, of the task's own or around it.
-    var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
+    var record: TaskRecord { task.record }
+    var session: LiveSession { task.session }
+    var services: TaskServices { task.services }
 
     var waitReason: WaitReason? {
         guard !machine.isSuspended else { return nil }
@@ -116,8 +89,8 @@ final class TaskRunner {
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended(nil) && !machine.asksForDecision
-            && content.sink == nil && waiters.isEmpty && contentWaiters.isEmpty
-            && upload?.hasBody != true && !dialogue.isOpen && record.dialogue.held == nil
+            && content.sink == nil && waiters.isEmpty
+            && upload?.hasBody != true && !dialogue.isOpen && task.record.dialogue.held == nil
     }
     /// Whether nothing is left to be done, now that an attempt has ended: the runner may be let go.
     func rest() {
@@ -131,10 +104,10 @@ final class TaskRunner {
     func resume() {
         guard machine.suspendCount == 1 else { return send(.resume(beginsLater: false)) }
         let isBetweenAttempts = machine.phase == .suspended(nil)
-        let kept = record.dialogue.keptAnswer
+        let kept = task.record.dialogue.keptAnswer
         // A decision has let it through, and the gateway was stopped on the way.
         let isLetThrough =
-            isBetweenAttempts && record.dialogue.held != nil && !dialogue.isOpen && kept == nil
+            isBetweenAttempts && task.record.dialogue.held != nil && !dialogue.isOpen && kept == nil
         if isLetThrough || (kept != nil && isBetweenAttempts) { waitForDecision() }
         let delay = isLetThrough || hasBeenAsked ? .zero : beginDelay
         if delay <= .zero, isBetweenAttempts, kept == nil { _ = asksAboutDelay() }
@@ -199,22 +172,41 @@ final class TaskRunner {
 
     /// S-43.
     func setPriority(_ priority: Double) {
-        record.options.priority = priority
+        task.record.options.priority = priority
         if machine.phase == .waitingForSlot { session.queue.reorder(self) }
     }
 
     /// S-44.
     func setEarliestBeginDate(_ date: Timestamp?) {
-        record.options.earliestBeginDate = date
+        task.record.options.earliestBeginDate = date
         guard machine.phase == .waitingForBeginDate else { return }
         waitForBeginDate()
     }
 
     /// Bytes a second; nil for no limit of the task's own.
     func setLimit(_ limit: Int64?) {
-        record.options.maximumBytesPerSecond = limit
-        bandwidth.limit = limit
+        task.record.options.maximumBytesPerSecond = limit
+        task.bandwidth.limit = limit
     }
+
+    // MARK: Waiting (S-45)
+
+    /// Returns when the task has a body to be read, or none ever.
+    func contentBegun() async {
+        guard content.sink == nil || task.record.response == nil, task.record.state != .completed
+        else {
+            return
+        }
+        await waiters.untilContentBegins()
+    }
+
+    /// Returns when the task has completed, or after `limit`.
+    func completion(within limit: Duration) async {
+        if task.record.state != .completed { await waiters.untilEnd(within: limit) }
+    }
+
+    /// Nobody waits for the task any more.
+    func endWaits() { waiters.end() }
 
     // MARK: Orders
 
@@ -225,7 +217,7 @@ final class TaskRunner {
         case .askForBody: askForBody()
         case .waitForRetry: waitForRetry()
         case .waitForConnectivity: waitForConnectivity()
-        case .stopWaitingForConnectivity: stopWaitingForConnectivity()
+        case .stopWaitingForConnectivity: route.stopWaiting()
         case .enterQueue: enterQueue()
         case .leaveQueue: leaveQueue()
         case .startAttempt: startAttempt()
@@ -249,21 +241,32 @@ final class TaskRunner {
         // A part of a content that is not on disk for good does not outlive the process.
         let hasLiveAttempt =
             machine.hasLiveAttempt || (content.sink != nil && !download.isCheckpointWhole)
-        if record.state != machine.state { record.state = machine.state }
-        if record.suspendCount != machine.suspendCount {
-            record.suspendCount = machine.suspendCount
+        if task.record.state != machine.state { task.record.state = machine.state }
+        if task.record.suspendCount != machine.suspendCount {
+            task.record.suspendCount = machine.suspendCount
         }
-        if record.hasLiveAttempt != hasLiveAttempt { record.hasLiveAttempt = hasLiveAttempt }
-        let isRunning = record.state == .running
-        if isRunning, record.startedAt == nil { record.startedAt = services.clock.now }
+        if task.record.hasLiveAttempt != hasLiveAttempt {
+            task.record.hasLiveAttempt = hasLiveAttempt
+        }
+        let isRunning = task.record.state == .running
+        if isRunning, task.record.startedAt == nil { task.record.startedAt = services.clock.now }
         timers.run(isRunning)
-        if !isRunning, record.startedAt != nil {
-            session.resourceTimeLeft[record.id] = timers.timeLeft
-        }
+        noteResourceTime()
         runDecisionClock()
-        guard !isSaved else { return }
-        session.journal.save(record)
-        isSaved = true
+        task.save()
+    }
+
+    /// What is left of the task's whole time goes on over a restart (S-17, S-18). Of a task that
+    /// was never suspended `startedAt` tells it.
+    private func noteResourceTime() {
+        switch (task.record.state, task.record.resourceTime) {
+        case (.running, .left(let left)):
+            task.record.resourceTime = .until(services.keptClock.now.advanced(by: left))
+        case (.suspended, .left): break
+        case (.suspended, _) where task.record.startedAt != nil:
+            task.record.resourceTime = .left(timers.timeLeft)
+        default: break
+        }
     }
 
     /// Whether a decision stands between the task and its next attempt.
@@ -276,6 +279,7 @@ final class TaskRunner {
         machine = TaskMachine(
             phase: other.machine.phase, suspendCount: other.machine.suspendCount)
         timers.inherit(other.timers)
+        task.record.resourceTime = other.record.resourceTime
     }
 
     /// Whether the next attempt needs a body from the client.
@@ -286,7 +290,7 @@ final class TaskRunner {
 }
 
 extension TaskRunner: SlotHolder {
-    var destination: WebURL.Origin { record.currentRequest.url.origin }
-    var priority: Double { record.options.priority }
-    var age: TaskID { record.id }
+    var destination: WebURL.Origin { task.record.currentRequest.url.origin }
+    var priority: Double { task.record.options.priority }
+    var age: TaskID { task.record.id }
 }

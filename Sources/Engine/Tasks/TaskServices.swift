@@ -16,8 +16,12 @@ final class TaskServices {
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
-    let progress = ProgressTicker()
-    let checkpoints = CheckpointTicker()
+    /// Lets running tasks tell their progress four times a second at most (S-59): a little more than
+    /// a quarter of a second, since a timer counts from the beginning of the loop's turn, and may be
+    /// early by as long as that takes.
+    let progress = Ticker(every: .milliseconds(280))
+    /// Lets running downloads note what is on disk for good, about once a second.
+    let checkpoints = Ticker(every: .seconds(1))
     let decisions = DecisionDesk()
     let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
@@ -96,56 +100,33 @@ enum BodyContent {
     case file(ContentFile)
 }
 
-/// Lets running downloads note what is on disk for good, about once a second.
+/// Does something now and then, while there is something to do.
 @LoopActor
-final class CheckpointTicker {
-    private static let interval = Duration.seconds(1)
-
-    private var moved: [ObjectIdentifier: TaskRunner] = [:]
-    private lazy var timer = LoopTimer { [weak self] in self?.tick() }
-
-    /// The task will be asked for a checkpoint at the next tick, once.
-    func note(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = runner
-        if !timer.isArmed { timer.arm(after: CheckpointTicker.interval) }
-    }
-
-    func forget(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = nil
-    }
-
-    private func tick() {
-        let runners = moved.values
-        moved = [:]
-        for runner in runners {
-            LoopActor.start { await runner.download.checkpoint() }
-        }
-    }
+protocol Ticking: AnyObject {
+    func tick()
 }
 
-/// Lets running tasks tell their progress four times a second at most (S-59).
+/// Lets many do something now and then: each that has asked for it, once at the next tick.
 @LoopActor
-final class ProgressTicker {
-    /// A little more than a quarter of a second: a timer counts from the beginning of the loop's
-    /// turn, so it may be early by as long as that takes.
-    private static let interval = Duration.milliseconds(280)
-
-    private var moved: [ObjectIdentifier: TaskRunner] = [:]
+final class Ticker {
+    private let interval: Duration
+    private var waiting: [ObjectIdentifier: any Ticking] = [:]
     private lazy var timer = LoopTimer { [weak self] in self?.tick() }
 
-    /// The task will be asked for its figures at the next tick, once.
-    func note(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = runner
-        if !timer.isArmed { timer.arm(after: ProgressTicker.interval) }
+    /// Ticks while somebody waits for it.
+    init(every interval: Duration) { self.interval = interval }
+
+    /// Acts at the next tick.
+    func note(_ member: any Ticking) {
+        waiting[ObjectIdentifier(member)] = member
+        if !timer.isArmed { timer.arm(after: interval) }
     }
 
-    func forget(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = nil
-    }
+    func forget(_ member: any Ticking) { waiting[ObjectIdentifier(member)] = nil }
 
     private func tick() {
-        let runners = moved.values
-        moved = [:]
-        for runner in runners { runner.showProgress() }
+        let members = waiting.values
+        waiting = [:]
+        for member in members { member.tick() }
     }
 }

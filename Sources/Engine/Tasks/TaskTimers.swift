@@ -142,3 +142,20 @@ final class TaskTimers {
         owner?.timerIsDue(.timeout(timer))
     }
 }
+
+extension TaskRecord {
+    /// What is left of the whole task's time, as it is going on (S-17).
+    /// - Parameters:
+    ///   - interval: all of it.
+    ///   - clock: what the record's instants are told by.
+    @LoopActor
+    func resourceTimeLeft(of interval: Duration, by clock: KeptClock) -> Duration {
+        switch resourceTime {
+        case .left(let left): return left
+        case .until(let end): return max(.zero, end.since(clock.now))
+        case nil:
+            guard let startedAt else { return interval }
+            return max(.zero, interval - clock.now.since(clock.kept(at: startedAt)))
+        }
+    }
+}

@@ -21,6 +21,8 @@ enum TaskStatus {
         static let bodyGeneration: UInt8 = 14
         static let checkpoint: UInt8 = 15
         static let dialogue: UInt8 = 16
+        static let resourceTimeEnd: UInt8 = 17
+        static let resourceTimeLeft: UInt8 = 18
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -62,6 +64,11 @@ enum TaskStatus {
             parts.put(
                 Field.dialogue,
                 record: { task.dialogue.write(to: &$0, original: task.originalRequest) })
+        }
+        switch task.resourceTime {
+        case .until(let end): parts.clear.put(Field.resourceTimeEnd, end.milliseconds)
+        case .left(let left): parts.clear.put(Field.resourceTimeLeft, left.milliseconds)
+        case nil: break
         }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
@@ -107,6 +114,10 @@ enum TaskStatus {
             case Field.checkpoint:
                 task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)
             case Field.dialogue: dialogue = try reader.record()
+            case Field.resourceTimeEnd:
+                task.resourceTime = .until(KeptTime(milliseconds: try reader.int64()))
+            case Field.resourceTimeLeft:
+                task.resourceTime = .left(.milliseconds(try reader.int64()))
             default: try reader.skip()
             }
         }

@@ -1,54 +1,81 @@
 internal import Loop
 internal import Semantics
 
-/// How a task's request goes on the wire, and what its answer means: rules of Semantics, applied to
-/// records.
-extension AttemptRequest {
-    /// The task's current request.
+/// How the tasks of a session ask: rules of Semantics, applied to records.
+extension LiveSession {
+    /// A task's current request.
     ///
     /// - Parameters:
-    ///   - record: the task.
-    ///   - live: its session, whose headers join the request's.
+    ///   - task: whose it is.
     ///   - range: what is asked for in place of the whole.
     ///   - body: what is sent.
     ///   - isLimited: whether a limit may hold the attempt up.
     ///   - decided: all fields that are sent, where the cache has had its say about them.
     ///   - method: in place of the request's own.
-    @LoopActor
-    init(
-        _ record: TaskRecord, in live: LiveSession, asking range: RangeRequest?,
-        sending body: AttemptBody?, isLimited: Bool, headers decided: HeaderList? = nil,
-        method: String? = nil
-    ) {
-        let session = live.record
-        let request = record.currentRequest
-        var headers = decided ?? live.outgoingHeaders(of: record)
-        let coding = ContentCoding(for: record.type, headers: record.headers(in: session))
+    func attemptRequest(
+        for task: TaskRecord, asking range: RangeRequest?, sending body: AttemptBody?,
+        isLimited: Bool, headers decided: HeaderList? = nil, method: String? = nil
+    ) -> AttemptRequest {
+        let request = task.currentRequest
+        var headers = decided ?? outgoingHeaders(of: task)
+        let coding = ContentCoding(for: task.type, headers: task.headers(in: record))
         for field in range?.fields ?? [] { headers.append(field.name, field.value) }
-        self.init(
+        var attempt = AttemptRequest(
             url: request.url, method: method ?? request.method, headers: headers, body: body,
-            decodesContent: coding.decodes, priority: record.options.priority,
+            decodesContent: coding.decodes, priority: task.options.priority,
             // A reader may stop, and so may a disk, a writer or a limit: such an attempt goes on a
             // connection of its own.
-            mayPause: record.options.delivery == .stream || record.type == .download || isLimited
+            mayPause: task.options.delivery == .stream || task.type == .download || isLimited
                 || request.body?.isStream == true
-                || session.decides(.response, about: record.options))
-        connectTimeout = request.timeoutInterval ?? session.configuration.timeoutIntervalForRequest
-        if record.options.retry?.allowsNonIdempotent == true { mayRepeat = true }
-        usesFreshConnection = request.body?.isStream == true
-        proxy = session.configuration.connectionProxyDictionary?.proxy(for: request.url)
-        let authentication = record.dialogue.authentication
-        credential = live.credential(
-            of: authentication.server, for: url.origin, method: self.method, uri: url.target)
-        if let proxy {
-            let isTunnel = url.isSecure
-            proxyCredential = live.credential(
+                || record.decides(.response, about: task.options))
+        attempt.connectTimeout =
+            request.timeoutInterval ?? record.configuration.timeoutIntervalForRequest
+        if task.options.retry?.allowsNonIdempotent == true { attempt.mayRepeat = true }
+        attempt.usesFreshConnection = request.body?.isStream == true
+        attempt.proxy = record.configuration.connectionProxyDictionary?.proxy(for: request.url)
+        present(task.dialogue.authentication, with: &attempt)
+        return attempt
+    }
+
+    /// Adds what proves who sends a request.
+    private func present(
+        _ authentication: TaskAuthentication, with attempt: inout AttemptRequest
+    ) {
+        let url = attempt.url
+        attempt.credential = credential(
+            of: authentication.server, for: url.origin, method: attempt.method, uri: url.target)
+        if let proxy = attempt.proxy {
+            attempt.proxyCredential = credential(
                 of: authentication.proxy, for: proxy.origin,
-                method: isTunnel ? "CONNECT" : self.method,
-                uri: isTunnel ? url.authority : url.target)
+                method: url.isSecure ? "CONNECT" : attempt.method,
+                uri: url.isSecure ? url.authority : url.target)
         }
-        trust = TrustPolicy(for: request.url, in: session)
-        identity = IdentityPolicy(for: request.url, authentication, in: live)
+        attempt.trust = TrustPolicy(for: url, in: record)
+        attempt.identity = identity(for: url, authentication)
+    }
+
+    /// S-63: what was decided for this server, else the question, else what the session remembers.
+    private func identity(
+        for url: WebURL, _ authentication: TaskAuthentication
+    ) -> IdentityPolicy {
+        let isDecided = authentication.identityOrigin == url.origin
+        switch authentication.identity {
+        case .certificate(let identity) where isDecided: return .certificate(identity)
+        case .without where isDecided: return .without
+        case _ where !url.isSecure: return .without
+        case _ where record.delegate?.challengeKind(of: .clientCertificate) != nil: return .ask
+        default: return storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
+        }
+    }
+
+    /// A task's current request as the cache looks at it: as it would be sent.
+    func cacheRequest(for task: TaskRecord) -> CacheRequest {
+        let request = task.currentRequest
+        let coding = ContentCoding(for: task.type, headers: task.headers(in: record))
+        return CacheRequest(
+            method: request.method, url: request.url, headers: outgoingHeaders(of: task),
+            policy: request.cachePolicy ?? record.configuration.requestCachePolicy,
+            decodes: coding.decodes)
     }
 }
 
@@ -62,24 +89,6 @@ extension TrustPolicy {
         let origin = url.origin
         self = .known(
             session.knownLeaves.filter { $0.host == origin.host && $0.port == origin.port })
-    }
-}
-
-extension IdentityPolicy {
-    /// S-63: what was decided for this server, else the question, else what the session remembers.
-    @LoopActor
-    fileprivate init(
-        for url: WebURL, _ authentication: TaskAuthentication, in session: LiveSession
-    ) {
-        let isDecided = authentication.identityOrigin == url.origin
-        switch authentication.identity {
-        case .certificate(let identity) where isDecided: self = .certificate(identity)
-        case .without where isDecided: self = .without
-        case _ where !url.isSecure: self = .without
-        case _ where session.record.delegate?.challengeKind(of: .clientCertificate) != nil:
-            self = .ask
-        default: self = session.storedIdentity(for: url).map(IdentityPolicy.certificate) ?? .without
-        }
     }
 }
 
@@ -130,20 +139,6 @@ extension RequestRecord {
             url: next.url, method: next.method, headers: next.headers,
             sensitiveHeaders: sensitiveHeaders, cachePolicy: cachePolicy,
             timeoutInterval: timeoutInterval, body: next.dropsBody ? nil : body)
-    }
-}
-
-extension CacheRequest {
-    /// A task's current request, as it would be sent.
-    @LoopActor
-    init(_ record: TaskRecord, in session: LiveSession) {
-        let request = record.currentRequest
-        let coding = ContentCoding(for: record.type, headers: record.headers(in: session.record))
-        self.init(
-            method: request.method, url: request.url,
-            headers: session.outgoingHeaders(of: record),
-            policy: request.cachePolicy ?? session.record.configuration.requestCachePolicy,
-            decodes: coding.decodes)
     }
 }
 

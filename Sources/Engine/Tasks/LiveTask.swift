@@ -1,0 +1,136 @@
+internal import Loop
+internal import Semantics
+
+/// A task in memory: its record, and what is told of it. Nobody else saves the record, or publishes
+/// events of the task.
+///
+/// The record here is ahead of the store's; whoever promises something from it waits for the
+/// journal.
+@LoopActor
+final class LiveTask: Ticking {
+    var record: TaskRecord {
+        didSet { isSaved = false }
+    }
+    let session: LiveSession
+    let services: TaskServices
+    /// Whether the journal has been given the record as it is.
+    private var isSaved = true
+    /// The figures that the last progress event showed.
+    private var shown: (sent: Int64, received: Int64) = (0, 0)
+    private var ownBandwidth: Bandwidth?
+
+    /// A task as the journal has been given it: as it was created, or recalled.
+    init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
+        self.record = record
+        self.session = session
+        self.services = services
+        if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
+    }
+
+    /// Gives the journal the record, if it has changed.
+    func save() {
+        guard !isSaved else { return }
+        session.journal.save(record)
+        isSaved = true
+    }
+
+    func publish(_ body: EventBody) { services.hub.publish(body, of: record.id, in: session) }
+
+    /// Whether the session's delegate makes decisions of this kind.
+    func handles(_ kind: DecisionKind) -> Bool {
+        session.record.decides(kind, about: record.options)
+    }
+
+    // MARK: Limits
+
+    /// The task's own limit, within those around it; made when it is first of use.
+    var bandwidth: Bandwidth {
+        let bandwidth = ownBandwidth ?? Bandwidth(within: session.bandwidth)
+        ownBandwidth = bandwidth
+        return bandwidth
+    }
+
+    /// Whether a limit applies, of the task's own or around it.
+    var isLimited: Bool { (ownBandwidth ?? session.bandwidth).isLimited }
+
+    // MARK: Progress
+
+    /// Whether events bring the bytes of the content.
+    var isInline: Bool {
+        record.type != .download && session.record.delegate?.data == .inline
+    }
+
+    /// Bytes of a body have been sent: so many by now.
+    func hasSent(_ total: Int64) {
+        record.countOfBytesSent = total
+        services.progress.note(self)
+    }
+
+    /// A body is sent from its first byte on, once the last figures of the one before were shown
+    /// (S-59).
+    func beginSending() {
+        showProgress()
+        record.countOfBytesSent = 0
+        shown.sent = 0
+    }
+
+    /// So many bytes of the content have come.
+    func hasReceived(_ count: Int) {
+        record.countOfBytesReceived += Int64(count)
+        if !isInline, isHeard { services.progress.note(self) }
+    }
+
+    /// So much is here, and is not progress.
+    func beginReceiving(at count: Int64) {
+        record.countOfBytesReceived = count
+        shown.received = count
+    }
+
+    /// Shows the newest figures (S-59).
+    func showProgress() {
+        guard isHeard else { return }
+        let hub = services.hub
+        if record.countOfBytesSent > shown.sent {
+            let sent = record.countOfBytesSent
+            hub.show(
+                .didSendBodyData(
+                    bytesSent: sent - shown.sent, totalBytesSent: sent,
+                    totalBytesExpectedToSend: record.countOfBytesExpectedToSend),
+                of: record.id, in: session.record)
+            shown.sent = sent
+        }
+        guard record.countOfBytesReceived > shown.received, !isInline else { return }
+        let received = record.countOfBytesReceived
+        let new = received - shown.received
+        hub.show(
+            record.type == .download
+                ? .didWriteData(
+                    bytesWritten: new, totalBytesWritten: received,
+                    totalBytesExpectedToWrite: record.countOfBytesExpectedToReceive)
+                : .didReceiveData(
+                    offset: shown.received, length: Int(new), inline: false, bytes: nil),
+            of: record.id, in: session.record)
+        shown.received = received
+    }
+
+    private var isHeard: Bool {
+        services.hub.isHeard(record.id, in: record.session, of: record.tenant)
+    }
+
+    func tick() { showProgress() }
+
+    private static let inlinePiece = 64 << 10
+
+    /// S-58: numbered, in order, at most 64 KiB a piece.
+    func publishInline(_ bytes: UnsafeRawBufferPointer, from start: Int64) {
+        var offset = 0
+        while offset < bytes.count {
+            let piece = bytes[offset..<min(bytes.count, offset + LiveTask.inlinePiece)]
+            publish(
+                .didReceiveData(
+                    offset: start + Int64(offset), length: piece.count, inline: true,
+                    bytes: Array(piece)))
+            offset += piece.count
+        }
+    }
+}
