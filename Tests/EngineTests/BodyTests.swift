@@ -320,7 +320,7 @@ struct BodyTests {
             try await house.gateway.suspend(task, of: house.tenant)
         }
         try await eventually("the suspension") {
-            house.gateway.runners[task]?.machine.phase == .held
+            house.gateway.directory.runners[task]?.machine.phase == .held
         }
         house.store.release()
         _ = try await suspension.value

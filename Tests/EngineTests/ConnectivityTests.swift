@@ -138,13 +138,13 @@ struct ConnectivityTests {
         for number in 0..<4 {
             try await house.network.attempt(number).end(.url(.notConnectedToInternet))
             try await house.waits(task)
-            #expect(house.gateway.runners[task]?.routeTries == number + 1)
+            #expect(house.gateway.directory.runners[task]?.routeTries == number + 1)
             house.routes.change()
         }
         try await house.network.attempt(4).answer(302, ["Location": "http://other.test/"])
         try await house.network.attempt(5).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        #expect(house.gateway.runners[task]?.routeTries == 1)
+        #expect(house.gateway.directory.runners[task]?.routeTries == 1)
         house.routes.change()
         let last = try await house.network.attempt(6)
         #expect(last.request.url.host == "other.test")
@@ -206,7 +206,7 @@ struct ConnectivityTests {
         try await house.network.attempt(0).end(.url(.notConnectedToInternet))
         try await house.waits(task)
         _ = try await house.gateway.suspend(task, of: house.tenant)
-        #expect(house.gateway.runners[task] == nil)  // at rest it is a row, not a runner
+        #expect(house.gateway.directory.runners[task] == nil)  // at rest it is a row, not a runner
         house.routes.change()
         await house.quiet()
         #expect(try await house.state(task) == .suspended && house.network.attempts.count == 1)

@@ -131,7 +131,7 @@ struct EphemeralBoundTests {
     func `all ephemeral sessions together have so much memory, and then take no new work`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.ephemeralBytes = 1 << 20
         let house = try await House.open(limits: limits)
         let (first, second) = (

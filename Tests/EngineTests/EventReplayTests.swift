@@ -103,7 +103,7 @@ struct EventReplayTests {
                 stream, after: 0, through: joined, page: 7, in: house)
             readers.append((joined, replayed, listener))
         }
-        try await eventually("all to end") { house.gateway.runners.isEmpty }
+        try await eventually("all to end") { house.gateway.directory.runners.isEmpty }
         await house.quiet()
         let all = house.recorder.events.filter { !$0.body.isProgress }
         for reader in readers {
@@ -175,7 +175,7 @@ struct EventReplayTests {
     func `events of an ephemeral session that is gone are a reset for its tenant's readers (R-8)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.ephemeralGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session(.ephemeral)

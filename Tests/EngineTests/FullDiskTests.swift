@@ -146,7 +146,7 @@ struct FullDiskTests {
         #expect(reserve.refillCount == looks)
         reserve.isDiskFull = true
         house.store.refuse(with: nil)
-        try await eventually("the store to have room") { !house.gateway.durable.isStalled }
+        try await eventually("the store to have room") { !house.gateway.journals.durable.isStalled }
         try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.
         #expect(!house.gateway.takesWork && house.gateway.room.isShort)
@@ -298,7 +298,7 @@ extension House {
     }
 
     fileprivate func spool(of task: TaskID) -> ContentSpool? {
-        guard case .spool(let spool)? = gateway.runners[task]?.sink else { return nil }
+        guard case .spool(let spool)? = gateway.directory.runners[task]?.sink else { return nil }
         return spool
     }
 }

@@ -171,7 +171,7 @@ struct HandshakeTests {
             try await house.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.runners[tasks[number]]?.waitReason == .decision
+                house.gateway.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
         let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
@@ -204,7 +204,7 @@ struct HandshakeTests {
             try await house.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(UInt8(leaf), verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.runners[tasks[number]]?.waitReason == .decision
+                house.gateway.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
         let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
@@ -234,7 +234,7 @@ struct HandshakeTests {
         try await next.network.attempt(0).ask(
             .serverTrust(HandshakeTests.trust(1, verifies: false)))
         try await eventually("the other's wait") {
-            next.gateway.runners[other]?.waitReason == .decision
+            next.gateway.directory.runners[other]?.waitReason == .decision
         }
         try await next.answer(decision, HandshakeTests.accept(1))
         try await next.network.attempt(1).answer()

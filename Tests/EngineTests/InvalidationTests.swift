@@ -70,7 +70,7 @@ struct InvalidationTests {
         try await house.recorder.end(of: session)
         for task in tasks { #expect(try await house.recorder.end(of: task)?.code == -999) }
         #expect(house.network.attempts.count == 2 && house.network.running.isEmpty)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.directory.runners.isEmpty)
         #expect(house.gateway.sessions[session]?.runners.isEmpty == true)
         let counts = try await house.gateway.session(session, of: house.tenant).taskCounts
         #expect(counts == [.completed: 608])
@@ -104,7 +104,7 @@ struct InvalidationTests {
     func `an ephemeral session is unknown when its time after the last event is over (S-11)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.ephemeralGrace = .milliseconds(20)
         let house = try await House.open(limits: limits)
         let session = try await house.session(.ephemeral)

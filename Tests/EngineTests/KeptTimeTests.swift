@@ -53,8 +53,8 @@ struct KeptTimeTests {
             let creation = try await house.gateway.createOnce(
                 CreationRequest(key: "key", fingerprint: [1]), of: house.tenant
             ) { ticket in
-                ticket?.record([1], in: house.gateway.durable)
-                try await house.gateway.durable.acknowledged()
+                ticket?.record([1], in: house.gateway.journals.durable)
+                try await house.gateway.journals.durable.acknowledged()
             }
             if case .new = creation { return true }
             return false
@@ -72,17 +72,21 @@ struct KeptTimeTests {
             look("task", (try? await gateway.task(task, of: tenant)) != nil)
             look("session", gateway.sessions[ended] != nil)
             let events = EventQuery(stream: .session(session), after: 0, limit: 1)
-            look("events", try await !gateway.durable.store.events(events).isEmpty)
+            look("events", try await !gateway.journals.durable.store.events(events).isEmpty)
             if !hasRestarted {
                 look("memory", (try? await gateway.task(memory, of: tenant)) != nil)
                 let events = EventQuery(stream: .session(ephemeral), after: 0, limit: 1)
-                look("memory's events", try await !gateway.volatile.store.events(events).isEmpty)
+                look(
+                    "memory's events",
+                    try await !gateway.journals.volatile.store.events(events).isEmpty)
             }
             let path = ContentFolder(path: house.directory.path).keptPath(of: broken)
             look("part", FileManager.default.fileExists(atPath: path))
             look("upload", gateway.stagedFiles[partial] != nil)
             look("file", gateway.stagedFiles[whole] != nil)
-            look("key", try await gateway.durable.store.creation(of: "key", of: tenant) != nil)
+            look(
+                "key",
+                try await gateway.journals.durable.store.creation(of: "key", of: tenant) != nil)
             return found
         }
 
@@ -152,7 +156,7 @@ struct KeptTimeTests {
         let house = try await House.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
         _ = try await house.gateway.createOnce(key, of: house.tenant) { ticket in
-            ticket?.record([1], in: house.gateway.durable)
+            ticket?.record([1], in: house.gateway.journals.durable)
         }
         await house.gateway.keepHouse()
         house.clock.jump(by: Self.day * 2)

@@ -101,7 +101,7 @@ struct RecoveryTests {
         house.store.hold()
         attempt.answer(200, [:], Pattern.bytes(count: 100_000))
         try await eventually("the file") { try house.files().contains { !$0.hasSuffix(".part") } }
-        try await eventually("the end") { house.gateway.runners.isEmpty }
+        try await eventually("the end") { house.gateway.directory.runners.isEmpty }
         #expect(!house.recorder.isOver(task))
         let next = try await house.crash()
         await next.gateway.start()

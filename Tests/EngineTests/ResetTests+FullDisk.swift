@@ -45,7 +45,9 @@ extension ResetTests {
         // The part that could not be written fills its block, and that cannot be written either.
         attempt.body(Array(bytes[1000..<100_000]))
         try await eventually("a full disk") {
-            guard case .spool(let spool)? = house.gateway.runners[task]?.sink else { return false }
+            guard case .spool(let spool)? = house.gateway.directory.runners[task]?.sink else {
+                return false
+            }
             return spool.isWaitingForRoom
         }
         try FileManager.default.removeItem(atPath: filler)

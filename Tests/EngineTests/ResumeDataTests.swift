@@ -231,7 +231,7 @@ struct ResumeDataTests {
         `a suspended download that a crash left on disk gives its resume data when it is cancelled (S-34, S-56)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session()

@@ -235,7 +235,7 @@ struct SegmentTests {
     func `a long suspension gives all connections back, and resuming fills the holes (S-32)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 8 }

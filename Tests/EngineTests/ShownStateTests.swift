@@ -84,7 +84,9 @@ struct ShownStateTests {
         // … as the task comes to its end in memory, one commit later at the least.
         house.store.step()
         for _ in 0..<4 { await house.turn() }
-        if house.network.attempts.count == 1, house.gateway.runners[task] != nil { attempt.end() }
+        if house.network.attempts.count == 1, house.gateway.directory.runners[task] != nil {
+            attempt.end()
+        }
         for _ in 0..<20 where view == nil {
             house.store.step()
             await house.turn()
@@ -116,7 +118,7 @@ struct ShownStateTests {
         }
         try await eventually("the commit of the resume") { house.store.heldCount == 1 }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end in memory") { house.gateway.runners[task] == nil }
+        try await eventually("the end in memory") { house.gateway.directory.runners[task] == nil }
         house.store.step()
         try await answer.value
         try await eventually("the commit of the end") { house.store.heldCount == 1 }
@@ -159,7 +161,7 @@ struct ShownStateTests {
         }
         try await eventually("the commit of the creation") { house.store.heldCount == 1 }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end in memory") { house.gateway.runners.isEmpty }
+        try await eventually("the end in memory") { house.gateway.directory.runners.isEmpty }
         house.store.step()
         try await answer.value
         #expect(view?.record.state == .running && view?.record.content == nil)

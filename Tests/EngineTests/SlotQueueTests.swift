@@ -149,7 +149,7 @@ struct SlotQueueTests {
     func `a session with thousands of attempts leaves one to the first task of another`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.attempts = 8
         let house = try await House.open(limits: limits)
         let (many, few) = (try await house.session(), try await house.session())
@@ -184,7 +184,7 @@ struct SlotQueueTests {
 
     @Test @LoopActor
     func `all sessions together stay within the gateway's attempts`() async throws {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.attempts = 5
         let house = try await House.open(limits: limits)
         var tasks: [TaskID] = []

@@ -11,8 +11,8 @@ import Testing
 struct StagedFileLimitTests {
     private static let stranger = TenantID(rawValue: 2)
 
-    private static func limits(_ change: (inout Gateway.Limits) -> Void) -> Gateway.Limits {
-        var limits = Gateway.Limits()
+    private static func limits(_ change: (inout GatewayLimits) -> Void) -> GatewayLimits {
+        var limits = GatewayLimits()
         change(&limits)
         return limits
     }

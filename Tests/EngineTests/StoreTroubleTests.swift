@@ -55,7 +55,7 @@ struct StoreTroubleTests {
         await house.quiet()
         house.store.hold()
         attempt.answer(200, [:], [1])
-        try await eventually("the end") { house.gateway.runners.isEmpty }
+        try await eventually("the end") { house.gateway.directory.runners.isEmpty }
         var shown: TaskRecord?
         let look = Task { @LoopActor in shown = try await house.task(task) }
         for _ in 0..<20 { await Task.yield() }
@@ -79,7 +79,7 @@ struct StoreTroubleTests {
         try await eventually("a commit") { house.store.attemptCount > 1 }
         let create = Task { @LoopActor in try await house.create(try house.spec(), in: session) }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end") { house.gateway.counters.completedTasks == 1 }
+        try await eventually("the end") { house.gateway.figures.completedTasks == 1 }
         house.store.release()
         _ = try await other.value
         let task = try await create.value
@@ -173,7 +173,7 @@ struct StoreTroubleTests {
         attempt.head(200)
         try await eventually("the stall") { !house.gateway.takesWork }
         attempt.end()
-        try await eventually("the first's end") { house.gateway.counters.completedTasks == 1 }
+        try await eventually("the first's end") { house.gateway.figures.completedTasks == 1 }
         for _ in 0..<20 { await Task.yield() }
         #expect(house.network.attempts.count == 1)
         house.store.refuse(with: nil)
@@ -207,11 +207,12 @@ struct StoreTroubleTests {
         try await house.network.attempt(0).answer(200, [:], [1])
         try await house.recorder.end(of: task)
         await house.quiet()
-        house.gateway.cache[task] = nil
+        house.gateway.directory.dropRecords { $0.id == task }
         house.store.holdReads()
         let look = Task { @LoopActor in try await house.task(task) }
         try await eventually("the look-up") { house.store.heldReadCount == 1 }
-        house.gateway.cache[task] = try await house.store.disk.task(task, of: house.tenant)
+        let stored = try await house.store.disk.task(task, of: house.tenant)
+        house.gateway.directory.keep(try #require(stored))
         try await house.gateway.delete(task, of: house.tenant)
         house.store.releaseReads()
         await #expect(throws: GatewayError.noSuchTask) { try await look.value }

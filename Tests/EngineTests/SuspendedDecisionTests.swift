@@ -297,7 +297,7 @@ struct SuspendedDecisionTests {
         let decision = try await house.asked(tasks[0])
         try await eventually("all three to wait") {
             tasks.allSatisfy {
-                house.gateway.runners[$0]?.machine.phase
+                house.gateway.directory.runners[$0]?.machine.phase
                     == (areSuspended ? .suspended : .waitingForDecision)
             }
         }

@@ -46,7 +46,8 @@ struct SuspensionTests {
         let first = try await house.create(try house.spec(), in: session)
         let waiting = try await house.create(try house.spec(), in: session)
         _ = try await house.gateway.suspend(waiting, of: house.tenant)
-        #expect(house.gateway.runners[waiting] == nil)  // at rest it is a row, not a runner
+        // At rest it is a row, not a runner.
+        #expect(house.gateway.directory.runners[waiting] == nil)
         try await house.network.attempt(0).answer()
         try await house.recorder.end(of: first)
         await house.quiet()
@@ -69,7 +70,9 @@ struct SuspensionTests {
         // The connection ends, whoever is paused.
         attempt.resume()
         attempt.end()
-        try await eventually("the runner to be let go") { house.gateway.runners[task] == nil }
+        try await eventually("the runner to be let go") {
+            house.gateway.directory.runners[task] == nil
+        }
         await house.quiet()
         #expect(house.network.attempts.count == 1)
         let stored = try #require(try await house.store.disk.task(task, of: house.tenant))
@@ -173,13 +176,13 @@ struct SuspensionTests {
             try await house.gateway.resume(task, of: house.tenant)
         }
         try await eventually("the task to run") {
-            house.gateway.knownTask(task)?.state == .running
+            house.gateway.directory.known(task)?.state == .running
         }
         let suspend = Task { @LoopActor in
             try await house.gateway.suspend(task, of: house.tenant)
         }
         try await eventually("the task to stop") {
-            house.gateway.knownTask(task)?.state == .suspended
+            house.gateway.directory.known(task)?.state == .suspended
         }
         house.store.release()
         _ = try await resume.value
@@ -198,7 +201,7 @@ struct SuspensionTests {
 
     @LoopActor
     private func openShort() async throws -> (House, SessionID) {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(10)
         let house = try await House.open(limits: limits)
         return (house, try await house.session { $0.httpMaximumConnectionsPerHost = 1 })
@@ -216,7 +219,7 @@ struct SuspensionTests {
         _ = try await house.gateway.suspend(task, of: house.tenant)
         let second = try await house.network.attempt(1)
         #expect(attempt.isCancelled && second.request.url.path == "/next")
-        #expect(house.gateway.runners[task] == nil)
+        #expect(house.gateway.directory.runners[task] == nil)
         second.answer()
         try await house.recorder.end(of: next)
         _ = try await house.gateway.resume(task, of: house.tenant)

@@ -111,16 +111,16 @@ struct TaskListTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(try house.spec(resume: false), in: session)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.directory.runners.isEmpty)
         let view = try await house.gateway.task(
             task, of: house.tenant, completedWithin: .milliseconds(1))
-        #expect(view.record.state == .suspended && house.gateway.runners.isEmpty)
+        #expect(view.record.state == .suspended && house.gateway.directory.runners.isEmpty)
         var change = TaskChange()
         change.priority = 0.9
         change.description = "changed"
         _ = try await house.gateway.change(task, of: house.tenant, change)
-        #expect(house.gateway.runners.isEmpty)
-        house.gateway.cache[task] = nil  // from the store, then
+        #expect(house.gateway.directory.runners.isEmpty)
+        house.gateway.directory.dropRecords { $0.id == task }  // from the store, then
         #expect(try await house.task(task).options.priority == 0.9)
         #expect(try await house.task(task).options.description == "changed")
     }
@@ -147,7 +147,7 @@ struct TaskListTests {
         let suspend = Task { @LoopActor in
             try await house.gateway.suspend(task, of: house.tenant)
         }
-        try await eventually("it to be let go") { house.gateway.runners[task] == nil }
+        try await eventually("it to be let go") { house.gateway.directory.runners[task] == nil }
         // Calls nest (S-31): one for the creation, and one for the suspend.
         let resume = Task { @LoopActor in
             async let first = house.gateway.resume(task, of: house.tenant)
@@ -157,7 +157,7 @@ struct TaskListTests {
         let attempt = try await house.network.attempt(0)
         house.store.release()
         _ = try await (wait.value, note.value, suspend.value, resume.value)
-        #expect(house.gateway.runners[task] != nil)
+        #expect(house.gateway.directory.runners[task] != nil)
         attempt.answer()
         #expect(try await house.recorder.end(of: task) == nil)
         #expect(house.network.attempts.count == 1)
@@ -178,7 +178,7 @@ struct TaskListTests {
         var expected = before
         expected.options.description = "done"
         #expect(try await house.task(task) == expected)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.directory.runners.isEmpty)
         await house.quiet()
         #expect(try await house.store.disk.task(task, of: house.tenant) == expected)
     }

@@ -171,7 +171,7 @@ struct TaskOutcomeTests {
             try await house.recorder.end(of: task)
         }
         #expect(attempt.isCancelled && house.network.attempts.count == 1)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.directory.runners.isEmpty)
         try await eventually("the part to go") { try house.files().isEmpty }
     }
 
@@ -183,7 +183,7 @@ struct TaskOutcomeTests {
         let session = try await house.session()
         let task = try await house.create(try house.spec(.download), in: session)
         let attempt = try await house.network.attempt(0)
-        let runner = try #require(house.gateway.runners[task])
+        let runner = try #require(house.gateway.directory.runners[task])
         // No file is finished while every file thread is held.
         let held = DispatchSemaphore(value: 0)
         for _ in 0..<4 { House.files.submit { held.wait() } }
@@ -221,7 +221,7 @@ struct TaskOutcomeTests {
         }
         let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
             .map(\.record.id)
-        let runners = tasks.map { WeakRunner(house.gateway.runners[$0]) }
+        let runners = tasks.map { WeakRunner(house.gateway.directory.runners[$0]) }
         #expect(runners.allSatisfy { $0.runner != nil })
         try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 200_000))
         try await house.network.attempt(1).answer(200, [:], Pattern.bytes(count: 200_000))

@@ -122,7 +122,7 @@ struct TimeoutTests {
             }, in: session)
         house.clock.advance(by: .milliseconds(40))
         _ = try await house.gateway.suspend(task, of: house.tenant)
-        #expect(house.gateway.runners[task] == nil)
+        #expect(house.gateway.directory.runners[task] == nil)
         try await pass(.seconds(10), in: house, noticedBy: other)
         _ = try await house.gateway.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(1)

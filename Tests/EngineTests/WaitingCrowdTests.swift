@@ -57,18 +57,18 @@ struct WaitingCrowdTests {
     func `a task is steered as always before a start has come to it`() async throws {
         let house = try await House.open()
         try await crowd(1000, in: house)
-        let last = try #require(house.gateway.runners.values.map(\.record.id).max())
+        let last = try #require(house.gateway.directory.runners.values.map(\.record.id).max())
         let next = try await house.crash()
         let start = LoopActor.start { await next.gateway.start() }
         // Turn by turn, to be there between two slices.
-        for _ in 0..<1_000_000 where next.gateway.startingTasks.isEmpty {
+        for _ in 0..<1_000_000 where next.gateway.directory.starting.isEmpty {
             await LoopActor.nextTurn()
         }
-        #expect(next.gateway.startingTasks.contains(last))
+        #expect(next.gateway.directory.starting.contains(last))
         let view = try await next.gateway.suspend(last, of: next.tenant)
         #expect(view.record.state == .suspended && view.record.suspendCount == 1)
         await start.value
-        #expect(next.gateway.startingTasks.isEmpty)
+        #expect(next.gateway.directory.starting.isEmpty)
         #expect(try await next.state(last) == .suspended)
         #expect(try await next.gateway.resume(last, of: next.tenant).record.state == .running)
     }
@@ -77,13 +77,13 @@ struct WaitingCrowdTests {
     func `of those that wait no more than have slots hold anything of the cache`() async throws {
         let house = try await House.open()
         try await crowd(1000, in: house)
-        #expect(house.gateway.runners.values.count { $0.caching != nil } == 3)
+        #expect(house.gateway.directory.runners.values.count { $0.caching != nil } == 3)
         let next = try await house.crash()
         await next.gateway.start()
         try await eventually("three attempts") { next.network.running.count == 3 }
         await next.quiet()
-        #expect(next.gateway.runners.count == 997)
-        #expect(next.gateway.runners.values.count { $0.caching != nil } == 3)
+        #expect(next.gateway.directory.runners.count == 997)
+        #expect(next.gateway.directory.runners.values.count { $0.caching != nil } == 3)
     }
 
     @Test @LoopActor

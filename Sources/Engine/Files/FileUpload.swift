@@ -120,7 +120,7 @@ final class FileUpload {
     }
 
     private static func makeSpool(
-        _ file: StagedFile, _ parts: Gateway.Parts, _ room: DiskRoom
+        _ file: StagedFile, _ parts: GatewayParts, _ room: DiskRoom
     ) -> ContentSpool {
         let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
         guard file.length > 0 else {

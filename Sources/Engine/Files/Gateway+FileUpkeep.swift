@@ -78,7 +78,7 @@ extension Gateway {
     func purgeFiles() async {
         let expired = stagedFiles.values.filter { timeToLive(of: $0) == .zero }
         guard !expired.isEmpty else { return }
-        let sent = runners.values.compactMap { $0.record.currentRequest.body?.file }
+        let sent = directory.runners.values.compactMap { $0.record.currentRequest.body?.file }
         let used = Set(sent).union(fileUploads.keys)
         for file in expired where !used.contains(file.id) && !deletingFiles.contains(file.id) {
             await forget(file.id)

@@ -3,22 +3,22 @@ internal import Loop
 public import Semantics
 
 /// Reading what tasks have fetched.
-extension Gateway {
+extension Gateway: BodyOpener {
     /// The content of a task: whole, or followed while it grows.
     ///
     /// Waits for the response of a running task that has none yet.
     public func content(
         of id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> ContentAccess {
-        _ = try await newestTask(id, tenant)
-        if let runner = runners[id] {
+        _ = try await directory.newest(id, tenant)
+        if let runner = directory.runners[id] {
             guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
-            if !isStopping { await runner.contentBegun() }
+            if !directory.isStopping { await runner.contentBegun() }
             if runner.record.state != .completed { return try follow(runner) }
         }
         let task = try await task(id, of: tenant).record
         // It is whole, but that is not durable, and a crash would undo it.
-        if task.state != .completed, knownTask(id)?.state == .completed { throw .diskFull }
+        if task.state != .completed, directory.known(id)?.state == .completed { throw .diskFull }
         return try whole(task)
     }
 
@@ -116,7 +116,9 @@ extension Gateway {
     ) async -> [UInt8]? {
         do {
             var bytes: [UInt8] = []
-            if case .spool(let spool) = runners[id]?.sink, spool.length >= offset + Int64(count) {
+            if case .spool(let spool) = directory.runners[id]?.sink,
+                spool.length >= offset + Int64(count)
+            {
                 while bytes.count < count {
                     bytes += try await spool.read(
                         at: offset + Int64(bytes.count), count: count - bytes.count)

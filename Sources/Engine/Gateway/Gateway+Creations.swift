@@ -105,7 +105,7 @@ extension Gateway {
     private func creation(
         of key: String, of tenant: TenantID
     ) async throws(GatewayError) -> IdempotencyRecord? {
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             if let pending = journal.pendingCreation(of: key, tenant: tenant) {
                 try await journal.acknowledged()
                 return pending

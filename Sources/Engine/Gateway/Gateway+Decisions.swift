@@ -8,7 +8,7 @@ extension Gateway {
     public func decision(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(GatewayError) -> DecisionRecord {
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             if journal.pendingDecision(id) != nil { await journal.caughtUp() }
             // One that waits is at hand, unless the store has an older form of it.
             if journal.pendingDecision(id) == nil,
@@ -20,7 +20,7 @@ extension Gateway {
             let stored = try await reading { () throws(StoreError) in
                 try await journal.store.decision(id, of: tenant)
             }
-            if let stored, deleted[stored.task] == nil { return stored }
+            if let stored, !directory.isDeleted(stored.task) { return stored }
         }
         throw .noSuchDecision
     }
@@ -50,10 +50,10 @@ extension Gateway {
     ) async throws(GatewayError) {
         let answer = try await prepared(answer)
         if let runner = services.decisions.runner(of: id), runner.record.tenant == tenant {
-            try requireRoom(in: runner.session)
+            try runner.session.requireRoom()
             try runner.answer(id, with: answer)
             let journal = runner.session.journal
-            settle(runner)
+            directory.settle(runner)
             try await journal.acknowledged()
             return
         }
@@ -88,7 +88,7 @@ extension Gateway {
     func recall(_ decisions: [DecisionRecord]) async {
         for decision in decisions {
             guard let session = sessions[decision.session] else { continue }
-            if let runner = runners[decision.task] {
+            if let runner = directory.runners[decision.task] {
                 runner.recall(decision)
                 continue
             }
@@ -101,7 +101,7 @@ extension Gateway {
                 continue
             }
             if let record, record.state != .completed {
-                runner(for: record, in: session).recall(decision)
+                directory.runner(for: record, in: session).recall(decision)
             }
         }
     }
@@ -116,10 +116,8 @@ extension Gateway {
             number: runner.session.advanceTaskNumber(), type: .download, options: options,
             request: old.originalRequest, createdAt: parts.clock.now)
         record.takeOver(old)
-        runner.session.journal.create(record)
-        counters.createdTasks += 1
-        hub.publish(.didCreate, of: record.id, in: runner.session)
-        return self.runner(for: record, in: runner.session)
+        directory.enter(record, in: runner.session)
+        return directory.runner(for: record, in: runner.session)
     }
 }
 

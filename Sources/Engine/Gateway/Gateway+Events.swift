@@ -50,8 +50,7 @@ extension Gateway {
     ///
     /// Events wait in one line, so those of an ephemeral session may stand behind durable ones.
     public func allShown() async {
-        await durable.caughtUp()
-        await volatile.caughtUp()
+        await journals.caughtUp()
     }
 
     /// The next events after a position, ascending; fewer than `limit` only at the newest.
@@ -103,7 +102,7 @@ extension Gateway {
         switch stream {
         case .session(let session), .task(_, let session):
             [sessions[session]?.store ?? durable.store]
-        case .tenant: [durable.store, volatile.store]
+        case .tenant: journals.each.map(\.store)
         }
     }
 }

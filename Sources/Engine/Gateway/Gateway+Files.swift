@@ -38,7 +38,7 @@ extension Gateway {
         _ order: FileAppend, to id: FileID, of tenant: TenantID, from feed: ByteFeed
     ) async throws(UploadInterruption) -> StagedFile {
         do {
-            try refuseWhenFull(isPersistent: true)
+            try journals.refuseWhenFull(isPersistent: true)
             let upload = try await beginUpload(order, id, tenant, feed)
             try await upload.run(completes: order.completes)
             return upload.file
@@ -152,7 +152,7 @@ extension Gateway {
     private func admit(
         _ spec: StagedFileSpec, _ tenant: TenantID
     ) throws(GatewayError) -> StagedFile {
-        try refuseWhenFull(isPersistent: true)
+        try journals.refuseWhenFull(isPersistent: true)
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,

@@ -11,7 +11,7 @@ extension Gateway {
     ) async throws(GatewayError) {
         let session = try live(id, tenant)
         guard session.record.type != .shared, session.record.state != .invalid else { return }
-        try requireRoom(in: session)
+        try session.requireRoom()
         if session.record.state == .active { session.change { $0.state = .invalidating } }
         defer { endIfDrained(session) }
         if mode == .cancelTasks { try await cancelAll(of: session) }
@@ -31,8 +31,10 @@ extension Gateway {
             }
             for record in page {
                 // It may have moved on, even to its end, while the page was read.
-                let record = knownTask(record.id) ?? record
-                if record.state != .completed { runner(for: record, in: session).cancel() }
+                let record = directory.known(record.id) ?? record
+                if record.state != .completed {
+                    directory.runner(for: record, in: session).cancel()
+                }
             }
             guard let last = page.last else { return }
             query.after = last.id

@@ -9,12 +9,11 @@ extension Gateway {
         for record in contents.sessions {
             _ = admit(record, recalling: contents)
             hub.recall(record)
-            if record.type == .shared { sharedSessions[record.tenant] = record.id }
         }
         recalledDecisions = contents.pendingDecisions
         for record in contents.activeTasks {
             guard let session = sessions[record.session] else { continue }
-            recalledRunners.append(runner(for: record, in: session))
+            recalledRunners.append(directory.runner(for: record, in: session))
         }
     }
 
@@ -40,20 +39,15 @@ extension Gateway {
                 ending.append(runner)
             }
         }
-        startingTasks = Set(waiting.map(\.record.id))
+        directory.begin(starting: waiting.map(\.record.id))
         // The store takes a slice while the next one is on its way.
-        await inSlices(waiting) { for runner in $0 { letGoOn(runner) } }
+        await inSlices(waiting) { for runner in $0 { directory.letGoOn(runner) } }
         for runner in ending { await runner.completion(within: .seconds(60)) }
         await recoverFiles()
         // A full disk does not hold the start up: what must wait for room does.
         await durable.caughtUp()
         for session in sessions.values { endIfDrained(session) }
         scheduleHousekeeping(after: .seconds(5))
-    }
-
-    /// Lets a task go on that waited when the last process ended, once.
-    func letGoOn(_ runner: TaskRunner) {
-        if startingTasks.remove(runner.record.id) != nil { runner.resume() }
     }
 
     /// Ends a task that the end of the last process has interrupted; a suspended one that is here
@@ -79,15 +73,14 @@ extension Gateway {
     /// The gateway is about to stop: who waits for the end of a task, or for its content to begin,
     /// is answered now, with the task as it is.
     public func endWaits() {
-        isStopping = true
-        for runner in runners.values { runner.endWaits() }
+        directory.endWaits()
     }
 
     /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12,
     /// S-56).
     public func stop() async {
         housekeeping = nil
-        let live = Array(runners.values)
+        let live = Array(directory.runners.values)
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
         for task in settling { await task.value }
         for runner in live { runner.abandon() }
@@ -132,10 +125,10 @@ extension Gateway {
         durable.noteClock()
         do {
             let limits = limits.retention(at: keptClock.now)
-            for journal in [durable, volatile] {
+            for journal in journals.each {
                 await leave(try await journal.purge(limits))
             }
-            cache.removeAll { task in
+            directory.dropRecords { task in
                 sessions[task.session] == nil
                     || task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
             }
@@ -150,13 +143,12 @@ extension Gateway {
     /// After a peak; and where nothing has changed since the last round, also what is kept to be
     /// quick.
     private func giveMemoryBack() async {
-        let generations = [durable, volatile].map(\.generation)
+        let generations = journals.each.map(\.generation)
         let isIdle = generations == generationsAtRound
         generationsAtRound = generations
         if isIdle {
-            cache.removeAll()
-            forgetting += 1
-            for journal in [durable, volatile] { await journal.releaseMemory() }
+            directory.dropRecords()
+            for journal in journals.each { await journal.releaseMemory() }
         }
         parts.files.submit {
             if isIdle || Heap.isMostlyFree { Heap.trim() }
@@ -166,7 +158,7 @@ extension Gateway {
     /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and
     /// are gone.
     private func leave(_ forgotten: Forgotten) async {
-        forgetting += 1
+        directory.noteForgotten()
         await inSlices(forgotten.sessions) { slice in
             sessions.remove(slice)
             for session in slice { hub.forget(session) }
@@ -200,12 +192,12 @@ extension Gateway {
     }
 
     func forget(_ session: LiveSession) {
-        forgetting += 1
+        directory.noteForgotten()
         sessions.remove(session.record.id)
         session.dropContents()
         hub.forget(session.record.id)
         session.journal.remove(session.record.id)
-        cache.removeAll { $0.session == session.record.id }
+        directory.dropRecords { $0.session == session.record.id }
     }
 
     /// A crash between a file and its row leaves the file behind. Parts that resume data speaks of
@@ -221,8 +213,8 @@ extension Gateway {
             case .task where entry.kind == .kept:
                 guard now.since(entry.modified) > limits.partRetention else { continue }
             case .task(let task):
-                guard sweptFilesAt == nil, runners[task] == nil, durable.pendingTask(task) == nil,
-                    cache[task] == nil
+                guard sweptFilesAt == nil, !directory.holds(task),
+                    durable.pendingTask(task) == nil
                 else { continue }
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
@@ -240,7 +232,7 @@ extension Gateway {
     }
 }
 
-extension Gateway.Limits {
+extension GatewayLimits {
     /// What has outlived its time at an instant.
     fileprivate func retention(at now: KeptTime) -> RetentionLimits {
         let oldestTask = now.advanced(by: .zero - taskRetention)

@@ -201,7 +201,7 @@ extension Gateway {
     ) throws(GatewayError) -> LiveSession {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        try requireRoom(in: session)
+        try session.requireRoom()
         return session
     }
 
@@ -211,7 +211,7 @@ extension Gateway {
     func memory(of record: SessionRecord, recalling contents: StoreContents?) -> SessionMemory {
         var memory = SessionMemory()
         guard record.state != .invalid else { return memory }
-        let (configuration, journal) = (record.configuration, journal(of: record))
+        let (configuration, journal) = (record.configuration, journals.journal(of: record))
         if configuration.hasCookieStorage {
             memory.cookies = CookieStorage(
                 record, restoring: contents?.cookies[record.id] ?? [],

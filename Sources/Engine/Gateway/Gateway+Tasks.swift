@@ -10,12 +10,12 @@ extension Gateway {
     ) async throws(GatewayError) -> [TaskView] {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        try refuseWhenFull(isPersistent: session.record.isPersistent)
+        try journals.refuseWhenFull(isPersistent: session.record.isPersistent)
         let created = specs.map { create($0, in: session) }
         ticket?.record(created.map(\.id.rawValue), in: session.journal)
         try await session.journal.acknowledged()
         var views: [TaskView] = []
-        for task in created { views.append(try await shown(task.id, of: tenant)) }
+        for task in created { views.append(try await directory.shown(task.id, tenant)) }
         return views
     }
 
@@ -25,22 +25,39 @@ extension Gateway {
             number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
             request: spec.request, createdAt: parts.clock.now)
         record.checkpoint = spec.checkpoint
-        session.journal.create(record)
-        counters.createdTasks += 1
-        hub.publish(.didCreate, of: record.id, in: session)
+        directory.enter(record, in: session)
         if spec.resume {
-            runner(for: record, in: session).resume()
+            directory.runner(for: record, in: session).resume()
         } else {
-            cache[record.id] = record
+            directory.keep(record)
         }
         return record
     }
 
     /// One task as it is now.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if let view = taskAtHand(id, of: tenant) { return view }
-        await catchUp(with: id)
-        return try await shown(id, of: tenant)
+        try await directory.read(id, tenant)
+    }
+
+    /// One task, if it is in memory and the store has all of it; otherwise `task(_:of:)` finds it,
+    /// or waits.
+    public func taskAtHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
+        directory.atHand(id, tenant)
+    }
+
+    /// Whether the store has everything of a task, so that what is shown of it stays as it is until
+    /// it is changed.
+    public func isSettled(_ id: TaskID) -> Bool { directory.isSettled(id) }
+
+    /// Whether a session is some tenant's shared one.
+    public func isShared(_ id: SessionID) -> Bool { sessions.isShared(id) }
+
+    /// Returns when everything is durable that a session has recorded by now: before an answer says
+    /// that it is done.
+    ///
+    /// - Throws: `diskFull` where there is no room for it.
+    public func acknowledged(in session: SessionID) async throws(GatewayError) {
+        try await (sessions[session]?.journal ?? durable).acknowledged()
     }
 
     /// One task, after it has completed or `limit` is over (S-45).
@@ -48,14 +65,14 @@ extension Gateway {
         _ id: TaskID, of tenant: TenantID, completedWithin limit: Duration
     ) async throws(GatewayError) -> TaskView {
         let begin = parts.clock.uptime
-        let newest = try await newestTask(id, tenant)
+        let newest = try await directory.newest(id, tenant)
         guard let session = sessions[newest.session] else { return try await task(id, of: tenant) }
         var isOver = newest.state == .completed
-        if !isOver, !isStopping {
-            let runner = runner(for: newest, in: session)
+        if !isOver, !directory.isStopping {
+            let runner = directory.runner(for: newest, in: session)
             await runner.completion(within: limit)
             isOver = runner.record.state == .completed
-            settle(runner)
+            directory.settle(runner)
         }
         // On a full disk an end waits for room, as nobody is to hear of it before.
         if isOver { await session.journal.durable(within: limit - (parts.clock.uptime - begin)) }
@@ -66,28 +83,16 @@ extension Gateway {
     public func tasks(
         _ query: TaskQuery
     ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
-        if let id = query.session { _ = try live(id, query.tenant) }
-        var page = TaskPage()
-        for journal in [durable, volatile] {
-            if let id = query.session, sessions[id]?.journal !== journal { continue }
-            await journal.caughtUp()
-            let found = try await reading { () throws(StoreError) in
-                try await journal.store.tasks(query)
-            }
-            page.tasks += found.tasks
-            page.damaged += found.damaged
-        }
-        page.tasks.removeAll { deleted[$0.id] != nil }
-        page.damaged.removeAll { deleted[$0] != nil }
-        if query.session == nil { page.tasks.sort { $0.id < $1.id } }
-        return (page.tasks.prefix(query.limit).map { view(of: $0) }, page.damaged)
+        try await directory.list(query)
     }
 
     /// Starts or goes on with a task; a completed one stays as it is (S-31).
     ///
     /// - Throws: `noSuchTask`; `diskFull` for a suspended one, which is new work.
     public func resume(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        if room.isShort, try await newestTask(id, tenant).state == .suspended { throw .diskFull }
+        if room.isShort, try await directory.newest(id, tenant).state == .suspended {
+            throw .diskFull
+        }
         return try await steer(id, tenant) { $0.resume() }
     }
 
@@ -114,11 +119,11 @@ extension Gateway {
     private func end(
         _ id: TaskID, _ tenant: TenantID, _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
-        let newest = try await newestTask(id, tenant)
+        let newest = try await directory.newest(id, tenant)
         if newest.state != .completed {
             let session = try live(newest.session, tenant)
-            try requireRoom(in: session)
-            let runner = runner(for: newest, in: session)
+            try session.requireRoom()
+            let runner = directory.runner(for: newest, in: session)
             action(runner)
             await runner.completion(within: .seconds(86_400))
         }
@@ -152,8 +157,8 @@ extension Gateway {
     public func openBody(
         of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
     ) async throws(GatewayError) -> BodyPipe {
-        let newest = try await newestTask(id, tenant)
-        guard let runner = runners[id] else {
+        let newest = try await directory.newest(id, tenant)
+        guard let runner = directory.runners[id] else {
             throw .bodyNotWanted(generation: newest.bodyGeneration)
         }
         if room.isShort { throw .diskFull }
@@ -163,14 +168,14 @@ extension Gateway {
     /// The client has left before its body was over.
     public func loseBody(_ pipe: BodyPipe, of id: TaskID) {
         pipe.abandon()
-        runners[id]?.loseBody(pipe)
+        directory.runners[id]?.loseBody(pipe)
     }
 
     /// Changes what can be changed of a task; a completed one keeps all but its description.
     public func change(
         _ id: TaskID, of tenant: TenantID, _ change: TaskChange
     ) async throws(GatewayError) -> TaskView {
-        let session = try await sessionOfTask(id, tenant)
+        let session = try await directory.session(of: id, tenant)
         guard session.record.state != .invalid else { throw .sessionInvalidated }
         return try await steer(id, tenant, evenCompleted: true) { runner in
             if let description = change.description {
@@ -196,12 +201,9 @@ extension Gateway {
         let journal = session?.journal ?? durable
         guard !journal.isStalled else { throw .diskFull }
         journal.remove(id)
-        deleting.insert(id)
+        directory.beginDeleting(id)
         let forget = { @LoopActor [self] in
-            deleting.remove(id)
-            deleted[id] = true
-            forgetting += 1
-            cache[id] = nil
+            directory.noteDeleted(id)
             session?.unnamedFiles[id] = nil
             // After the row, so that no row is without its file; a damaged one may have had one.
             if task?.content?.place != .store { discardPart(of: id) }
@@ -221,58 +223,24 @@ extension Gateway {
         _ id: TaskID, _ tenant: TenantID
     ) async throws(GatewayError) -> TaskRecord? {
         do {
-            return try await newestTask(id, tenant)
+            return try await directory.newest(id, tenant)
         } catch {
             guard case .store(.damaged) = error else { throw error }
             return nil
         }
     }
 
-    // MARK: Runners
-
-    /// The task's runner, made anew for a task at rest.
-    func runner(for record: TaskRecord, in session: LiveSession) -> TaskRunner {
-        if let runner = runners[record.id] {
-            letGoOn(runner)
-            return runner
-        }
-        let runner = TaskRunner(record, in: session, services: services)
-        runners[record.id] = runner
-        session.runners[record.id] = runner
-        cache[record.id] = nil
-        return runner
-    }
-
-    /// Lets go of a runner that has nothing to do.
-    func settle(_ runner: TaskRunner) {
-        // Who waited for long may hold a runner that has been let go, and the task may have a new
-        // one.
-        guard runners[runner.record.id] === runner,
-            runner.isAtRest || runner.record.state == .completed
-        else { return }
-        runners[runner.record.id] = nil
-        runner.session.runners[runner.record.id] = nil
-        cache[runner.record.id] = runner.record
-    }
-
-    func completed(_ runner: TaskRunner) {
-        counters.completedTasks += 1
-        if runner.record.error != nil { counters.failedTasks += 1 }
-        settle(runner)
-        endIfDrained(runner.session)
-    }
-
     private func steer(
         _ id: TaskID, _ tenant: TenantID, evenCompleted: Bool = false,
         _ action: @LoopActor (TaskRunner) -> Void
     ) async throws(GatewayError) -> TaskView {
-        let newest = try await newestTask(id, tenant)
+        let newest = try await directory.newest(id, tenant)
         if evenCompleted || newest.state != .completed {
             let session = try live(newest.session, tenant)
-            try requireRoom(in: session)
-            let runner = runner(for: newest, in: session)
+            try session.requireRoom()
+            let runner = directory.runner(for: newest, in: session)
             action(runner)
-            settle(runner)
+            directory.settle(runner)
         }
         return try await acknowledged(newest)
     }
@@ -280,12 +248,15 @@ extension Gateway {
     /// What has become of a task, once that is durable.
     private func acknowledged(_ task: TaskRecord) async throws(GatewayError) -> TaskView {
         try await acknowledged(in: task.session)
-        return try await shown(task.id, of: task.tenant)
+        return try await directory.shown(task.id, task.tenant)
+    }
+}
+
+extension Gateway: TaskOwner {
+    func completed(_ task: TaskRunner) {
+        directory.noteEnd(of: task)
+        endIfDrained(task.session)
     }
 
-    func sessionOfTask(
-        _ id: TaskID, _ tenant: TenantID
-    ) async throws(GatewayError) -> LiveSession {
-        try live(try await newestTask(id, tenant).session, tenant)
-    }
+    func rests(_ task: TaskRunner) { directory.settle(task) }
 }

@@ -8,95 +8,18 @@ public import Semantics
 /// are kept in memory only. A tenant never sees what is another's: it does not exist for it.
 @LoopActor
 public final class Gateway {
-    /// What bounds a gateway.
-    public struct Limits: Sendable {
-        /// Attempts at a time, of all sessions.
-        public var attempts = 4096
-        /// How many of `attempts` a session's first one stands for.
-        public var firstAttemptCost = 1
-        /// How long completed tasks and their contents are kept; an acknowledged one goes at once
-        /// (S-60).
-        public var taskRetention = Duration.seconds(7 * 86_400)
-        /// How long events can be replayed.
-        public var eventRetention = Duration.seconds(86_400)
-        /// How many events of one session can be replayed: beyond it the oldest are forgotten
-        ///
-        public var eventsPerSession = 100_000
-        /// How long a request with an `Idempotency-Key` is remembered.
-        public var creationRetention = Duration.seconds(86_400)
-        /// How long a suspended task keeps its connection, where it can do without (S-32).
-        public var suspensionGrace = Duration.seconds(30)
-        /// After how long a task that waits for a route tries again without having heard of one:
-        /// the first time, and at most (S-26).
-        public var routeWaits = Duration.seconds(1)...Duration.seconds(30)
-        /// How long an ephemeral session answers after its last event (S-11).
-        public var ephemeralGrace = Duration.seconds(60)
-        /// How long the part of a download that ended early is kept for resume data (S-34).
-        public var partRetention = Duration.seconds(7 * 86_400)
-        /// Bytes of memory that the tasks, events and small contents of all ephemeral sessions may
-        /// take together, about.
-        public var ephemeralBytes = 256 << 20
-        /// Bytes of all staged files of a tenant together, and so of the largest one.
-        public var stagedBytes: Int64 = 100 << 30
-        /// Staged files of a tenant.
-        public var stagedFiles = 10_000
-        /// How long a complete staged file is kept after it was used last; a task that sends it
-        /// uses it.
-        public var stagedRetention = Duration.seconds(7 * 86_400)
-        /// How long a staged file whose upload rests is kept.
-        public var partialRetention = Duration.seconds(86_400)
-
-        /// The bounds that Ferry promises.
-        public init() {}
-    }
-
-    /// What the gateway is made of.
-    public struct Parts {
-        let store: any Store
-        let transport: any Transport
-        let digests: any Digests
-        let sealer: any Sealer
-        let files: FileThreads
-        let folder: ContentFolder
-        let clock: any Clock
-        let publicSuffixes: any PublicSuffixes
-        /// Tells of changes of this machine's network; nil where nothing does (S-26).
-        public var connectivity: (any Connectivity)?
-        /// Room on the store's disk that is kept for the store; nil keeps none.
-        public var reserve: (any Reserve)?
-        /// The hosts that are shown the tickets of the process's Kerberos cache without asking
-        /// (S-63).
-        public var ticketHosts: Set<String> = []
-
-        /// The parts; the gateway closes none of them.
-        public init(
-            store: any Store, transport: any Transport, digests: any Digests, sealer: any Sealer,
-            publicSuffixes: any PublicSuffixes, files: FileThreads, folder: ContentFolder,
-            clock: any Clock = SystemClock()
-        ) {
-            self.publicSuffixes = publicSuffixes
-            self.store = store
-            self.transport = transport
-            self.digests = digests
-            self.sealer = sealer
-            self.files = files
-            self.folder = folder
-            self.clock = clock
-        }
-    }
-
     /// Figures of all tenants together; see `figures`.
     public struct Figures: Sendable {
         /// Sessions that are known now; invalid ones count until they are forgotten.
-        public internal(set) var sessions = 0
+        public fileprivate(set) var sessions = 0
         /// Tasks that are not at rest now: running, or suspended with a connection (S-32).
-        public internal(set) var liveTasks = 0
+        public fileprivate(set) var liveTasks = 0
         /// Tasks that were created since the start.
-        public internal(set) var createdTasks = 0
+        public fileprivate(set) var createdTasks = 0
         /// Tasks that ended since the start, however they ended.
-        public internal(set) var completedTasks = 0
+        public fileprivate(set) var completedTasks = 0
         /// Those of `completedTasks` that ended with an error; cancelled ones count too.
-        public internal(set) var failedTasks = 0
+        public fileprivate(set) var failedTasks = 0
     }
 
     /// Where events are heard and replayed.
@@ -105,27 +28,19 @@ public final class Gateway {
     ///
     public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
 
-    let limits: Limits
-    let parts: Parts
+    let limits: GatewayLimits
+    let parts: GatewayParts
     let keptClock: KeptClock
     /// Of the disk that the store and the contents are on.
     let room: DiskRoom
-    let durable: Journal
-    let volatile: Journal
-    private let memoryStore: MemoryStore
+    let journals: Journals
     let services: TaskServices
     let budget: AttemptBudget
     /// The limit of the whole gateway; those of sessions and tasks are within it.
     let bandwidth: Bandwidth
-    var identifiers: IdentifierSource
-    var sessions = SessionTable()
-    var sharedSessions: [TenantID: SessionID] = [:]
-    /// The tasks that are not at rest, of all sessions.
-    var runners: [TaskID: TaskRunner] = [:]
-    /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
-    var cache = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
-    /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
-    let damagedSessions: [SessionID: TenantID]
+    let identifiers: IdentifierSource
+    let sessions: SessionDirectory
+    let directory: TaskDirectory
     /// As the store has them; those of `newFiles` it has not got yet.
     var stagedFiles: [FileID: StagedFile]
     /// Staged files whose creation is on its way to the store: they are shown to nobody.
@@ -138,69 +53,55 @@ public final class Gateway {
     /// Staged files whose removal is on its way to the store: nothing is begun with them.
     var deletingFiles: Set<FileID> = []
     let creationLocks = CreationLocks()
-    /// Tasks that waited when the last process ended, and that `start()` has not come to.
-    var startingTasks: Set<TaskID> = []
     /// The tasks that were under way when the last process ended, in the order of their creation,
     /// until `start()`.
     var recalledRunners: [TaskRunner] = []
     /// What waited when the gateway stopped; taken up by `start()`.
     var recalledDecisions: [DecisionRecord] = []
     var housekeeping: LoopTimer?
-    /// Whether the process is about to end: nobody waits for a task any more.
-    var isStopping = false
-    var counters = Figures()
     /// What the journals had got to at the last round of housekeeping.
     var generationsAtRound: [Int64] = []
     /// When the content folder was last looked through; nil before the first time.
     var sweptFilesAt: Duration?
-    /// Tasks whose removal is on its way to the store: nothing is done with them.
-    var deleting: Set<TaskID> = []
-    /// Tasks that were deleted lately: a look-up in the store that began before may still find
-    /// them.
-    var deleted = RecentCache<TaskID, Bool>(limit: 2048)
     let log = Log("engine")
 
     /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
-    public init(_ parts: Parts, contents: StoreContents, limits: Limits = Limits()) {
+    public init(
+        _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
+    ) {
         self.parts = parts
         self.limits = limits
         room = DiskRoom(reserve: parts.reserve)
         keptClock = KeptClock(parts.clock, since: contents.clockMark)
-        durable = Journal(store: parts.store, clock: keptClock, room: room)
-        memoryStore = MemoryStore(byteLimit: limits.ephemeralBytes)
-        volatile = Journal(store: memoryStore, clock: keptClock)
+        journals = Journals(
+            store: parts.store, memoryLimit: limits.ephemeralBytes, clock: keptClock, room: room)
         hub = EventHub(
-            clock: parts.clock, durable: durable, tenantSequences: contents.tenantSequences)
+            clock: parts.clock, durable: journals.durable,
+            tenantSequences: contents.tenantSequences)
+        identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         services = TaskServices(
             clock: parts.clock, keptClock: keptClock, files: parts.files, room: room,
             folder: parts.folder, digests: parts.digests, sealer: parts.sealer,
-            transport: parts.transport, hub: hub,
+            transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
+        sessions = SessionDirectory(damaged: contents.damagedSessions)
+        directory = TaskDirectory(sessions: sessions, journals: journals, services: services)
         bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
         budget = AttemptBudget(limit: limits.attempts, firstCost: limits.firstAttemptCost)
         stagedFiles = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
-        damagedSessions = contents.damagedSessions
         damagedFiles = contents.damagedFiles
         fileQuota = FileQuota(
             contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
-        identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             journal.onCommit = { [weak hub] in hub?.release() }
             journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }
         }
         // What ends while the disk is full takes room of the reserve, or stays in memory: nothing
         // is added to it.
         room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
-        services.onCompletion = { [weak self] in self?.completed($0) }
-        services.onRest = { [weak self] in self?.settle($0) }
-        services.sourceOpener = { [weak self] (body, tenant) throws(TransferError) in
-            guard let self else { throw .cancelled }
-            return try await openSource(body, of: tenant)
-        }
-        services.downloadMaker = { [weak self] in self?.makeDownload(of: $0) }
-        services.decisionNamer = { [unowned self] in identifiers.next() }
+        services.connect(to: self, opening: self)
         recall(contents)
     }
 
@@ -210,7 +111,7 @@ public final class Gateway {
     public func createSession(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
-        try refuseWhenFull(isPersistent: spec.type != .ephemeral)
+        try journals.refuseWhenFull(isPersistent: spec.type != .ephemeral)
         let session = makeSession(spec, tenant)
         ticket?.record([session.record.id.rawValue], in: session.journal)
         try await session.journal.acknowledged()
@@ -219,16 +120,15 @@ public final class Gateway {
 
     /// The tenant's shared session, made at its first use (S-4).
     public func sharedSession(of tenant: TenantID) async throws(GatewayError) -> SessionID {
-        if let id = sharedSessions[tenant] {
+        if let id = sessions.shared(of: tenant) {
             // Another request may have made it just now.
             if sessions[id]?.shown == nil { try await durable.acknowledged() }
             return id
         }
-        try refuseWhenFull(isPersistent: true)
+        try journals.refuseWhenFull(isPersistent: true)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
         let session = makeSession(spec, tenant)
-        sharedSessions[tenant] = session.record.id
         try await session.journal.acknowledged()
         return session.record.id
     }
@@ -271,7 +171,7 @@ public final class Gateway {
     ) async throws(GatewayError) -> SessionView {
         let session = try live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        try requireRoom(in: session)
+        try session.requireRoom()
         session.change { record in
             if let description { record.description = description }
             if let limit { record.maximumBytesPerSecond = limit }
@@ -302,64 +202,39 @@ public final class Gateway {
 
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
     /// wrong.
-    public internal(set) var forgetting = 0
+    public var forgetting: Int { directory.forgetting }
 
     /// Whether new work is taken: not while the disk is full.
     public var takesWork: Bool { !room.isShort }
 
     /// Figures for who watches the gateway; the counters begin at the start.
     public var figures: Figures {
-        var figures = counters
+        var figures = Figures()
         figures.sessions = sessions.count
-        figures.liveTasks = runners.count
+        figures.liveTasks = directory.runners.count
+        figures.createdTasks = directory.counts.created
+        figures.completedTasks = directory.counts.completed
+        figures.failedTasks = directory.counts.failed
         return figures
     }
 
     // MARK: Parts of the house
 
+    var durable: Journal { journals.durable }
+
     func live(_ id: SessionID, _ tenant: TenantID) throws(GatewayError) -> LiveSession {
-        guard let session = sessions[id], session.record.tenant == tenant else {
-            throw damagedSessions[id] == tenant ? .damaged : .noSuchSession
-        }
-        return session
-    }
-
-    func journal(of record: SessionRecord) -> Journal {
-        record.isPersistent ? durable : volatile
-    }
-
-    /// New work is refused while the disk is full, and for ephemeral sessions when they have
-    /// all their memory.
-    func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
-        if room.isShort { throw .diskFull }
-        if !isPersistent, memoryStore.isFull { throw .memoryFull }
-    }
-
-    /// What the store has no room to note is not done: for each call that changes something, before
-    /// it does.
-    func requireRoom(in session: LiveSession) throws(GatewayError) {
-        if session.journal.isStalled { throw .diskFull }
-    }
-
-    func reading<T>(
-        _ read: @LoopActor () async throws(StoreError) -> T
-    ) async throws(GatewayError) -> T {
-        do {
-            return try await read()
-        } catch {
-            log.write(.error, "the store cannot be read", ["error": .words("\(error)")])
-            throw .store(error)
-        }
+        try sessions.live(id, tenant)
     }
 
     /// Takes a session in, with what it remembers: what the store has of it, or nothing for a new
     /// one.
     func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil) -> LiveSession {
         let session = LiveSession(
-            record, journal: journal(of: record), transport: parts.transport, budget: budget,
+            record, journal: journals.journal(of: record), transport: parts.transport,
+            budget: budget,
             bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
             memory: memory(of: record, recalling: contents))
-        session.credentials?.onChange = { [unowned self, unowned session] in
+        session.credentials?.onChange = { [hub, unowned session] in
             hub.publish(.didChangeCredentialStorage, of: nil, in: session)
         }
         sessions.insert(session)
@@ -388,7 +263,7 @@ public final class Gateway {
     /// has not heard of.
     private func views(_ sessions: [LiveSession]) async throws(GatewayError) -> [SessionView] {
         var counts: [SessionID: [TaskState: Int]] = [:]
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             let ids = sessions.filter { $0.journal === journal }.map(\.record.id)
             guard !ids.isEmpty else { continue }
             await journal.caughtUp()
@@ -402,15 +277,5 @@ public final class Gateway {
                 SessionView(record: $0, taskCounts: counts[session.record.id] ?? [:])
             }
         }
-    }
-}
-
-extension TaskRecord {
-    /// The bytes that strangers decide about: the request's headers and body, the response's
-    /// headers.
-    var bulk: Int {
-        let request = originalRequest
-        return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
-            + (response?.headers.byteCount ?? 0)
     }
 }

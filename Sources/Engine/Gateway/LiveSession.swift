@@ -58,6 +58,12 @@ final class LiveSession {
 
     var store: any Store { journal.store }
 
+    /// What the store has no room to note is not done: for each call that changes something, before
+    /// it does.
+    func requireRoom() throws(GatewayError) {
+        if journal.isStalled { throw .diskFull }
+    }
+
     /// The session as the store has it; nil where it has not heard of it.
     var shown: SessionRecord? { journal.acknowledged(record) }
 

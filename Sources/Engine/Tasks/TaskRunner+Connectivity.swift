@@ -14,7 +14,7 @@ extension TaskRunner {
         }
         noteBody(of: record.currentRequest)
         send(.cutOff)
-        if isAtRest { services.onRest?(self) }
+        if isAtRest { services.rests(self) }
         return true
     }
 

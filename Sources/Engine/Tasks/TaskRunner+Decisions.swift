@@ -100,7 +100,7 @@ extension TaskRunner {
             fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
         default: break
         }
-        if isAtRest { services.onRest?(self) }
+        if isAtRest { services.rests(self) }
     }
 
     private func check(_ answer: DecisionAnswer, of question: EventBody) throws(GatewayError) {
@@ -131,7 +131,7 @@ extension TaskRunner {
         guard machine.isSuspended else { return act(on: decided) }
         setAsksForDecision(false)
         save()
-        if isAtRest { services.onRest?(self) }
+        if isAtRest { services.rests(self) }
     }
 
     /// Carries an answer out.

@@ -232,7 +232,7 @@ extension TaskRunner {
             await checkpointAll()
             guard machine.phase == .suspended else { return }
             save()
-            if isAtRest { services.onRest?(self) }
+            if isAtRest { services.rests(self) }
         }
     }
 

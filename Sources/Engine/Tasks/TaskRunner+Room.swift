@@ -31,7 +31,7 @@ extension TaskRunner {
             send(.retry)
         default: save()
         }
-        if isAtRest { services.onRest?(self) }
+        if isAtRest { services.rests(self) }
         return true
     }
 

@@ -21,7 +21,7 @@ extension House {
     func asked(_ task: TaskID, after last: DecisionID? = nil) async throws -> DecisionRecord {
         var found: DecisionRecord?
         try await eventually("a decision") {
-            found = gateway.runners[task]?.decision?.record
+            found = gateway.directory.runners[task]?.decision?.record
             return found != nil && found?.id != last
         }
         let record = try #require(found)

@@ -58,13 +58,13 @@ extension House {
     }
 
     /// What `kill -9` leaves, opened and started: the store, and a copy of the files.
-    func survivor(limits: Gateway.Limits = Gateway.Limits()) async throws -> House {
+    func survivor(limits: GatewayLimits = GatewayLimits()) async throws -> House {
         store.refuse(with: .failed("the process is dead"))
         return try await survivorOfCopy(limits: limits)
     }
 
     /// What `kill -9` would leave now; this house lives on, and commits nothing meanwhile.
-    func survivorOfCopy(limits: Gateway.Limits = Gateway.Limits()) async throws -> House {
+    func survivorOfCopy(limits: GatewayLimits = GatewayLimits()) async throws -> House {
         let copy = try TemporaryDirectory()
         for name in try directory.contents() where name.contains("/") {
             let parent = copy.file(String(name.prefix { $0 != "/" }))

@@ -24,7 +24,7 @@ final class House {
 
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
-        directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits(),
+        directory: TemporaryDirectory? = nil, limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
@@ -37,7 +37,7 @@ final class House {
         let folder = ContentFolder(path: directory.path, sync: disk.sync)
         try folder.prepare()
         let contents = try await store.load()
-        var parts = Gateway.Parts(
+        var parts = GatewayParts(
             store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: House.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
@@ -57,7 +57,7 @@ final class House {
         store.releaseReads()
         store.release()
         if store.hasFailed {
-            for runner in gateway.runners.values { runner.abandon() }
+            for runner in gateway.directory.runners.values { runner.abandon() }
         } else {
             await gateway.stop()
             await quiet()
@@ -66,7 +66,7 @@ final class House {
 
     /// A house whose gateway is at work.
     static func open(
-        store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits(),
+        store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> House {
@@ -81,7 +81,7 @@ final class House {
     /// The process dies; what the disk has is opened again, and not started yet.
     func crash() async throws -> House {
         store.refuse(with: .failed("the process is dead"))
-        for runner in gateway.runners.values { runner.abandon() }
+        for runner in gateway.directory.runners.values { runner.abandon() }
         return try await House(
             store: ScriptedStore(disk: store.disk), clock: clock, directory: directory)
     }
@@ -143,8 +143,8 @@ final class House {
     /// by then, does not.
     func quiet() async {
         for _ in 0..<4 {
-            await gateway.durable.durable()
-            await gateway.volatile.durable()
+            await gateway.journals.durable.durable()
+            await gateway.journals.volatile.durable()
             for _ in 0..<4 { await turn() }
         }
     }
