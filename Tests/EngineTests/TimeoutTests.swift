@@ -94,10 +94,10 @@ struct TimeoutTests {
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         house.clock.advance(by: .milliseconds(15))
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await pass(.seconds(1000), in: house, noticedBy: session)
         #expect(try await house.state(task) == .suspended && !attempt.isOver)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         house.clock.advance(by: .milliseconds(4))
         attempt.move()  // 1 ms was left of the silence
         for _ in 0..<3 {
@@ -121,17 +121,17 @@ struct TimeoutTests {
                 $0.earliestBeginDate = Timestamp(milliseconds: house.clock.now.milliseconds + 5_000)
             }, in: session)
         house.clock.advance(by: .milliseconds(40))
-        _ = try await house.gateway.suspend(task, of: house.tenant)
-        #expect(house.gateway.directory.runners[task] == nil)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        #expect(house.gateway.tasks.directory.runners[task] == nil)
         try await pass(.seconds(10), in: house, noticedBy: other)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(1)
         house.clock.advance(by: .milliseconds(9))
         attempt.move()
         #expect(try await house.state(task) == .running)
         house.clock.advance(by: .milliseconds(1))
         #expect(try await house.recorder.end(of: task)?.code == -1001)
-        #expect(house.gateway.sessions[session]?.resourceTimeLeft.isEmpty == true)
+        #expect(house.gateway.sessions.directory[session]?.resourceTimeLeft.isEmpty == true)
     }
 
     @Test @LoopActor
@@ -153,10 +153,11 @@ struct TimeoutTests {
                     milliseconds: house.clock.now.milliseconds + 60_000)
             }, in: session)
         try await pass(.seconds(50), in: house, noticedBy: session)
-        #expect(try await house.gateway.task(waiting, of: house.tenant).waitingFor == .slot)
-        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        #expect(try await house.gateway.tasks.read(waiting, of: house.tenant).waitingFor == .slot)
+        #expect(
+            try await house.gateway.tasks.read(later, of: house.tenant).waitingFor == .beginDate)
         for task in [waiting, later] {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         }
         try await house.network.attempt(0).answer()
         #expect(try await house.recorder.end(of: first) == nil)
@@ -192,7 +193,8 @@ struct TimeoutTests {
                 $0.timeoutIntervalForRequest = 0.01
             })
         #expect(!attempt.isOver)
-        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        #expect(
+            try await house.gateway.tasks.read(later, of: house.tenant).waitingFor == .beginDate)
         house.clock.jump(by: .seconds(-2 * 86_400))
         house.clock.advance(by: .milliseconds(1))
         #expect(try await house.recorder.end(of: task)?.code == -1001)
@@ -208,11 +210,11 @@ struct TimeoutTests {
         let specs = try (0..<2).map { number in
             try house.spec(.data, "http://origin.test/\(number)") { $0.earliestBeginDate = date }
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
         #expect(tasks.allSatisfy { $0.waitingFor == .beginDate && $0.record.state == .running })
         var change = TaskChange()
         change.earliestBeginDate = .some(nil)
-        _ = try await house.gateway.change(tasks[1].record.id, of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(tasks[1].record.id, of: house.tenant, change)
         #expect(try await house.network.attempt(0).request.url.path == "/1")
         #expect(house.network.attempts.count == 1)
         house.clock.advance(by: .milliseconds(20))

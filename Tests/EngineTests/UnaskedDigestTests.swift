@@ -148,7 +148,7 @@ struct UnaskedDigestTests {
         }
         if isAsked {
             try await eventually("the second question") {
-                house.gateway.directory.runners[task]?.decision != nil
+                house.gateway.tasks.directory.runners[task]?.decision != nil
             }
             let decision = try await house.asked(task)
             #expect(decision.challenge?.previousFailureCount == 1)

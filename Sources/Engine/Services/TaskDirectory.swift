@@ -28,7 +28,7 @@ final class TaskDirectory {
 
     private let sessions: SessionDirectory
     private let journals: Journals
-    private let services: TaskServices
+    let services: TaskServices
 
     init(sessions: SessionDirectory, journals: Journals, services: TaskServices) {
         self.sessions = sessions

@@ -72,7 +72,10 @@ final class SessionDirectory {
 
     func remove(_ id: SessionID) {
         guard let tenant = byID.removeValue(forKey: id)?.record.tenant else { return }
-        guard let ids = ofTenant[tenant], ids.count > 1 else { return ofTenant[tenant] = nil }
+        guard let ids = ofTenant[tenant], ids.count > 1 else {
+            ofTenant[tenant] = nil
+            return
+        }
         ofTenant[tenant]?.remove(at: SessionDirectory.place(of: id, in: ids))
     }
 

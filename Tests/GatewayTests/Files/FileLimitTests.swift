@@ -149,7 +149,7 @@ private struct FileGateway: Sendable {
 
     func client(_ token: AccessToken) -> TestClient { TestClient(endpoint, token: token.text) }
 
-    func keepHouse() async { await engine.keepHouse() }
+    func keepHouse() async { await engine.housekeeper.makeRound() }
 
     @LoopActor
     private static func start(

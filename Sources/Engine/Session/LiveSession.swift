@@ -33,8 +33,8 @@ final class LiveSession {
     private let clock: any Clock
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
-    /// Ends an ephemeral session for good.
-    var farewell: LoopTimer?
+    /// Forgets an ephemeral session once it has been invalid for long enough.
+    var expiry: LoopTimer?
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
@@ -171,7 +171,7 @@ final class LiveSession {
     func dropContents() {
         unnamedFiles = [:]
         keptParts = []
-        farewell = nil
+        expiry = nil
     }
 
     /// What is started from now on has sockets of its own; what is on its way keeps those that it
@@ -179,5 +179,28 @@ final class LiveSession {
     func closeConnections() {
         connections?.close()
         connections = nil
+    }
+
+    // MARK: What it remembers
+
+    /// Empties what the session remembers.
+    func forgetEverything() async {
+        cookies?.removeAll()
+        credentials?.removeAll()
+        accepted.removeAll()
+        await cache?.removeAll()
+    }
+
+    /// Brings to the store what was noted in passing.
+    func tidy(at now: Timestamp) {
+        cookies?.tidy(at: now)
+        cache?.tidy()
+    }
+
+    /// Whether the session can remember a credential for so long (S-67).
+    func check(_ persistence: CredentialPersistence) throws(GatewayError) {
+        guard persistence != .permanent || record.isPersistent else {
+            throw .credentialNotUsable("An ephemeral session keeps no credential permanently.")
+        }
     }
 }
