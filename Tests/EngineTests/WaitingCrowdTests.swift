@@ -60,12 +60,15 @@ struct WaitingCrowdTests {
         let last = try #require(house.gateway.tasks.directory.runners.values.map(\.record.id).max())
         let next = try await house.crash()
         let start = LoopActor.start { await next.gateway.start() }
-        // Turn by turn, to be there between two slices.
-        for _ in 0..<1_000_000 where next.gateway.tasks.directory.starting.isEmpty {
-            await LoopActor.nextTurn()
-        }
-        #expect(next.gateway.tasks.directory.starting.contains(last))
-        let view = try await next.gateway.tasks.suspend(last, of: next.tenant)
+        // Turn by turn, to be there between two slices, and on the loop's executor, as the start.
+        let (isBefore, view) = try await LoopActor.start {
+            for _ in 0..<1_000_000 where next.gateway.tasks.directory.starting.isEmpty {
+                await LoopActor.nextTurn()
+            }
+            let isBefore = next.gateway.tasks.directory.starting.contains(last)
+            return (isBefore, try await next.gateway.tasks.suspend(last, of: next.tenant))
+        }.value
+        #expect(isBefore)
         #expect(view.record.state == .suspended && view.record.suspendCount == 1)
         await start.value
         #expect(next.gateway.tasks.directory.starting.isEmpty)
