@@ -73,7 +73,7 @@ struct InvalidationTests {
         for task in tasks { #expect(try await house.recorder.end(of: task)?.code == -999) }
         #expect(house.network.attempts.count == 2 && house.network.running.isEmpty)
         #expect(house.gateway.tasks.directory.runners.isEmpty)
-        #expect(house.gateway.sessions.directory[session]?.runners.isEmpty == true)
+        #expect(!house.gateway.tasks.directory.hasRunners(in: session))
         let counts = try await house.gateway.sessions.read(session, of: house.tenant).taskCounts
         #expect(counts == [.completed: 608])
     }

@@ -189,7 +189,7 @@ public final class SessionService {
 
     private func flush(_ session: LiveSession) async throws(GatewayError) {
         session.closeConnections()
-        let flushing = session.runners.values.map { runner in
+        let flushing = tasks.runners(in: session.record.id).map { runner in
             LoopActor.start { await runner.flush() }
         }
         var failure: FileError?
@@ -223,7 +223,7 @@ public final class SessionService {
 
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
         // Those first that wait: the slots of the others would go to them.
-        let runners = session.runners.values
+        let runners = tasks.runners(in: session.record.id)
         for runner in runners where !runner.machine.hasLiveAttempt { runner.cancel() }
         for runner in runners { runner.cancel() }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)

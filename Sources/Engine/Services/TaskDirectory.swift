@@ -10,6 +10,8 @@ internal import Semantics
 final class TaskDirectory {
     /// The tasks that are not at rest, of all sessions.
     private(set) var runners: [TaskID: TaskRunner] = [:]
+    /// Those of `runners` that each session has.
+    private var ofSession: [SessionID: [TaskID: TaskRunner]] = [:]
     private(set) var counts = TaskCounts()
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
     /// wrong.
@@ -168,7 +170,7 @@ final class TaskDirectory {
         }
         let runner = TaskRunner(record, in: session, services: services)
         runners[record.id] = runner
-        session.runners[record.id] = runner
+        ofSession[session.record.id, default: [:]][record.id] = runner
         records[record.id] = nil
         return runner
     }
@@ -180,10 +182,20 @@ final class TaskDirectory {
         guard runners[runner.record.id] === runner,
             runner.isAtRest || runner.record.state == .completed
         else { return }
-        runners[runner.record.id] = nil
-        runner.session.runners[runner.record.id] = nil
-        records[runner.record.id] = runner.record
+        let (id, session) = (runner.record.id, runner.record.session)
+        runners[id] = nil
+        ofSession[session]?[id] = nil
+        if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
+        records[id] = runner.record
     }
+
+    /// What drives the tasks of a session.
+    func runners(in session: SessionID) -> [TaskRunner] {
+        ofSession[session].map { Array($0.values) } ?? []
+    }
+
+    /// Whether one of a session's tasks is not at rest.
+    func hasRunners(in session: SessionID) -> Bool { ofSession[session] != nil }
 
     /// A task has ended.
     func noteEnd(of runner: TaskRunner) {

@@ -1,14 +1,12 @@
 internal import Loop
 internal import Semantics
 
-/// A session in memory: its record, its live tasks, its queue and its connections.
+/// A session in memory: its record, what it remembers, its queue and its connections.
 @LoopActor
 final class LiveSession {
     private(set) var record: SessionRecord
     let journal: Journal
     let queue: SlotQueue
-    /// The tasks that are neither at rest nor completed, and those that somebody holds.
-    var runners: [TaskID: TaskRunner] = [:]
     /// Contents of an ephemeral session that are too large for memory: parts of a file without a
     /// name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
@@ -21,20 +19,13 @@ final class LiveSession {
     /// What tasks that were resumed once, and are suspended now, have left of their whole time
     /// (S-17, S-18).
     var resourceTimeLeft: [TaskID: Duration] = [:]
-    /// Nil where the session has none (S-25).
-    let cookies: CookieStorage?
-    /// Nil where the session has none (S-25).
-    let credentials: CredentialStorage?
-    /// Where which of them go unasked.
+    /// Where which of its credentials go unasked.
     let accepted = AcceptedCredentials()
     let nonces: DigestNonces
-    /// Nil where the session has none (S-24).
-    let cache: ResponseCache?
+    private let memory: SessionMemory
     private let clock: any Clock
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
-    /// Forgets an ephemeral session once it has been invalid for long enough.
-    var expiry: LoopTimer?
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
@@ -44,9 +35,7 @@ final class LiveSession {
     ) {
         self.clock = clock
         nonces = DigestNonces(digests)
-        cookies = memory.cookies
-        credentials = memory.credentials
-        cache = memory.cache
+        self.memory = memory
         self.record = record
         self.journal = journal
         self.transport = transport
@@ -57,6 +46,15 @@ final class LiveSession {
     }
 
     var store: any Store { journal.store }
+
+    /// Nil where the session has none (S-25).
+    var cookies: CookieStorage? { memory.cookies }
+
+    /// Nil where the session has none (S-25).
+    var credentials: CredentialStorage? { memory.credentials }
+
+    /// Nil where the session has none (S-24).
+    var cache: ResponseCache? { memory.cache }
 
     /// What the store has no room to note is not done: for each call that changes something, before
     /// it does.
@@ -171,7 +169,6 @@ final class LiveSession {
     func dropContents() {
         unnamedFiles = [:]
         keptParts = []
-        expiry = nil
     }
 
     /// What is started from now on has sockets of its own; what is on its way keeps those that it

@@ -10,6 +10,8 @@ final class SessionEnding {
     private let clock: KeptClock
     /// How long an ephemeral session answers after its last event.
     private let grace: Duration
+    /// Of ephemeral sessions that have ended, and still answer.
+    private var expiries: [SessionID: LoopTimer] = [:]
 
     init(
         sessions: SessionDirectory, tasks: TaskDirectory, hub: EventHub, clock: KeptClock,
@@ -25,7 +27,9 @@ final class SessionEnding {
     /// Sends the last event of a session that is on its way out and has no outstanding task, or
     /// none but such as are damaged: those never end.
     func endIfDrained(_ session: LiveSession) {
-        guard session.record.state == .invalidating, session.runners.isEmpty else { return }
+        guard session.record.state == .invalidating, !tasks.hasRunners(in: session.record.id) else {
+            return
+        }
         Task { @LoopActor in
             await session.journal.durable()
             let outstanding = TaskQuery(
@@ -49,16 +53,19 @@ final class SessionEnding {
 
     /// S-11: from then on an ephemeral session is unknown.
     private func forget(_ session: LiveSession, after delay: Duration) {
+        let id = session.record.id
         let timer = LoopTimer { [weak self, weak session] in
+            self?.expiries[id] = nil
             if let session { self?.forget(session) }
         }
         timer.arm(after: delay)
-        session.expiry = timer
+        expiries[id] = timer
     }
 
     /// Forgets an ephemeral session and all that it has had.
     func forget(_ session: LiveSession) {
         tasks.noteForgotten()
+        expiries[session.record.id] = nil
         sessions.remove(session.record.id)
         session.dropContents()
         hub.forget(session.record.id)
