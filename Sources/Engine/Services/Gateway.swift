@@ -112,10 +112,11 @@ public final class Gateway {
                 sessions: known, tasks: directory, staged: staged, durable: journals.durable,
                 clock: clock, parts: parts, partRetention: limits.partRetention),
             room: room, clock: clock, parts: parts, limits: limits)
+        directory.connect(to: tasks)
+        services.connect(to: self.contents)
         sessions.recall(contents)
         recovery = Recovery(
             contents, sessions: known, tasks: directory, decisions: decisions, services: services)
-        services.connect(to: tasks, opening: self.contents)
         for journal in journals.each {
             journal.onCommit = { [weak hub] in hub?.release() }
             journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }

@@ -270,16 +270,41 @@ public final class SessionService {
         -> LiveSession
     {
         let journal = journals.journal(of: record)
-        let memory = SessionMemory(
-            of: record, recalling: contents, in: journal, parts: parts, identifiers: identifiers)
         let session = LiveSession(
             record, journal: journal, transport: parts.transport, budget: budget,
             bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
-            memory: memory)
+            memory: memory(of: record, recalling: contents, in: journal))
         session.credentials?.onChange = { [hub, unowned session] in
             hub.publish(.didChangeCredentialStorage, of: nil, in: session)
         }
         directory.insert(session)
         return session
+    }
+
+    /// What a session remembers when it is taken in; an invalid one remembers nothing.
+    private func memory(
+        of record: SessionRecord, recalling contents: StoreContents?, in journal: Journal
+    ) -> SessionMemory {
+        var memory = SessionMemory()
+        guard record.state != .invalid else { return memory }
+        let configuration = record.configuration
+        if configuration.hasCookieStorage {
+            memory.cookies = CookieStorage(
+                record, restoring: contents?.cookies[record.id] ?? [],
+                suffixes: parts.publicSuffixes, journal: journal, at: parts.clock.now)
+        }
+        if configuration.hasCredentialStorage {
+            memory.credentials = CredentialStorage(
+                record, restoring: contents?.credentials[record.id] ?? [:], journal: journal)
+        }
+        if !configuration.urlCache.isEmpty {
+            memory.cache = ResponseCache(
+                record, isNew: contents == nil,
+                ResponseCache.Parts(
+                    journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
+                    files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
+                    makeID: { [identifiers] in identifiers.next() }))
+        }
+        return memory
     }
 }

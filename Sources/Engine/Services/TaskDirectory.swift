@@ -31,6 +31,7 @@ final class TaskDirectory {
     private let sessions: SessionDirectory
     private let journals: Journals
     let services: TaskServices
+    private weak var owner: (any TaskOwner)?
 
     init(sessions: SessionDirectory, journals: Journals, services: TaskServices) {
         self.sessions = sessions
@@ -155,6 +156,9 @@ final class TaskDirectory {
 
     // MARK: Runners
 
+    /// Tells whom the tasks belong to from now on; it is not kept alive.
+    func connect(to owner: any TaskOwner) { self.owner = owner }
+
     /// A new task: its session's journal has it, and its first event is on its way.
     func enter(_ record: TaskRecord, in session: LiveSession) {
         session.journal.create(record)
@@ -168,7 +172,7 @@ final class TaskDirectory {
             letGoOn(runner)
             return runner
         }
-        let runner = TaskRunner(record, in: session, services: services)
+        let runner = TaskRunner(record, in: session, services: services, owner: owner)
         runners[record.id] = runner
         ofSession[session.record.id, default: [:]][record.id] = runner
         records[record.id] = nil

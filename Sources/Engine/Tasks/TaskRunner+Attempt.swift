@@ -207,7 +207,7 @@ extension TaskRunner: AttemptObserver {
     func tryAgain() {
         noteBody(of: record.currentRequest)
         send(.again)
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
     }
 
     // MARK: Head

@@ -14,7 +14,7 @@ extension TaskRunner {
         }
         noteBody(of: record.currentRequest)
         send(.cutOff)
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
         return true
     }
 

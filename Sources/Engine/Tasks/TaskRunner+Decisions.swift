@@ -100,7 +100,7 @@ extension TaskRunner {
             fail(.url(.requestBodyStreamExhausted, message: "The body was not sent in time."))
         default: break
         }
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
     }
 
     private func check(_ answer: DecisionAnswer, of question: EventBody) throws(GatewayError) {
@@ -131,7 +131,7 @@ extension TaskRunner {
         guard machine.isSuspended else { return act(on: decided) }
         setAsksForDecision(false)
         save()
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
     }
 
     /// Carries an answer out.
@@ -346,7 +346,7 @@ extension TaskRunner {
     }
 
     func makeHeir() -> TaskRunner? {
-        guard let heir = services.makeDownload(of: self) else { return nil }
+        guard let heir = owner?.makeDownload(of: self) else { return nil }
         record.dialogue.becameTask = heir.record.id
         heir.isResponseDecided = true
         heir.inherit(self)

@@ -21,7 +21,7 @@ extension TaskRunner {
         hub.publish(.didFinishCollectingMetrics(record.metrics), of: record.id, in: session)
         hub.publish(.didComplete(record.error), of: record.id, in: session)
         endWaits()
-        services.completed(self)
+        owner?.completed(self)
     }
 
     /// The task goes on as another one (S-70).
@@ -36,7 +36,7 @@ extension TaskRunner {
             services.hub.publish(.didBecomeDownloadTask(heir), of: record.id, in: session)
         }
         endWaits()
-        services.completed(self)
+        owner?.completed(self)
     }
 
     private func noteEnd() {

@@ -232,7 +232,7 @@ extension TaskRunner {
             await checkpointAll()
             guard machine.phase == .suspended else { return }
             save()
-            if isAtRest { services.rests(self) }
+            if isAtRest { owner?.rests(self) }
         }
     }
 

@@ -54,7 +54,7 @@ extension TaskRunner {
                 attempt: record.retryCount + 1, delay: delay.seconds, reason: reason),
             of: record.id, in: session)
         send(.retry)
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
     }
 
     /// How long to wait for the next try; nil where there is none: too many, not allowed for the

@@ -31,7 +31,7 @@ extension TaskRunner {
             send(.retry)
         default: save()
         }
-        if isAtRest { services.rests(self) }
+        if isAtRest { owner?.rests(self) }
         return true
     }
 

@@ -14,6 +14,8 @@ final class TaskRunner {
     private var isSaved = false
     let session: LiveSession
     let services: TaskServices
+    /// Hears what becomes of the task; nil once the gateway is gone.
+    private(set) weak var owner: (any TaskOwner)?
     private(set) var machine: TaskMachine
     /// What has come while the orders of another input were being performed.
     private var inputs: [TaskMachine.Input] = []
@@ -124,8 +126,12 @@ final class TaskRunner {
     var routeTries = 0
 
     /// A runner for a task as the journal has been given it: as it was created, or recalled.
-    init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
+    init(
+        _ record: TaskRecord, in session: LiveSession, services: TaskServices,
+        owner: (any TaskOwner)?
+    ) {
         self.record = record
+        self.owner = owner
         self.session = session
         self.services = services
         self.machine = TaskMachine(
@@ -363,6 +369,8 @@ final class TaskRunner {
         machine.asksForBody = request.body?.isStream == true && !onlyConnects
     }
 }
+
+extension TaskRunner: TickedTask {}
 
 extension TaskRunner: SlotHolder {
     var destination: WebURL.Origin { record.currentRequest.url.origin }

@@ -26,7 +26,6 @@ final class TaskServices {
     let suspensionGrace: Duration
     let log = Log("engine.task")
     private let identifiers: IdentifierSource
-    private weak var owner: (any TaskOwner)?
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
@@ -52,20 +51,8 @@ final class TaskServices {
         self.suspensionGrace = suspensionGrace
     }
 
-    // MARK: The owner
-
-    /// Tells the tasks whom they belong to, and who opens their bodies. Neither is kept alive.
-    func connect(to owner: any TaskOwner, opening bodyOpener: any BodyOpener) {
-        self.owner = owner
-        self.bodyOpener = bodyOpener
-    }
-
-    func completed(_ runner: TaskRunner) { owner?.completed(runner) }
-
-    func rests(_ runner: TaskRunner) { owner?.rests(runner) }
-
-    /// Nil where the gateway is gone.
-    func makeDownload(of runner: TaskRunner) -> TaskRunner? { owner?.makeDownload(of: runner) }
+    /// Tells who opens the bodies of tasks; it is not kept alive.
+    func connect(to bodyOpener: any BodyOpener) { self.bodyOpener = bodyOpener }
 
     func openSource(
         _ body: BodyRecord, _ tenant: TenantID
@@ -99,29 +86,38 @@ enum BodyContent {
     case file(ContentFile)
 }
 
+/// A task, as those see it who ask all tasks at times.
+@LoopActor
+protocol TickedTask: AnyObject {
+    /// Tells the task's figures to whoever listens.
+    func showProgress()
+    /// Notes what is on disk for good.
+    func checkpoint() async
+}
+
 /// Lets running downloads note what is on disk for good, about once a second.
 @LoopActor
 final class CheckpointTicker {
     private static let interval = Duration.seconds(1)
 
-    private var moved: [ObjectIdentifier: TaskRunner] = [:]
+    private var moved: [ObjectIdentifier: any TickedTask] = [:]
     private lazy var timer = LoopTimer { [weak self] in self?.tick() }
 
     /// The task will be asked for a checkpoint at the next tick, once.
-    func note(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = runner
+    func note(_ task: any TickedTask) {
+        moved[ObjectIdentifier(task)] = task
         if !timer.isArmed { timer.arm(after: CheckpointTicker.interval) }
     }
 
-    func forget(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = nil
+    func forget(_ task: any TickedTask) {
+        moved[ObjectIdentifier(task)] = nil
     }
 
     private func tick() {
-        let runners = moved.values
+        let tasks = moved.values
         moved = [:]
-        for runner in runners {
-            LoopActor.start { await runner.checkpoint() }
+        for task in tasks {
+            LoopActor.start { await task.checkpoint() }
         }
     }
 }
@@ -133,22 +129,22 @@ final class ProgressTicker {
     /// turn, so it may be early by as long as that takes.
     private static let interval = Duration.milliseconds(280)
 
-    private var moved: [ObjectIdentifier: TaskRunner] = [:]
+    private var moved: [ObjectIdentifier: any TickedTask] = [:]
     private lazy var timer = LoopTimer { [weak self] in self?.tick() }
 
     /// The task will be asked for its figures at the next tick, once.
-    func note(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = runner
+    func note(_ task: any TickedTask) {
+        moved[ObjectIdentifier(task)] = task
         if !timer.isArmed { timer.arm(after: ProgressTicker.interval) }
     }
 
-    func forget(_ runner: TaskRunner) {
-        moved[ObjectIdentifier(runner)] = nil
+    func forget(_ task: any TickedTask) {
+        moved[ObjectIdentifier(task)] = nil
     }
 
     private func tick() {
-        let runners = moved.values
+        let tasks = moved.values
         moved = [:]
-        for runner in runners { runner.showProgress() }
+        for task in tasks { task.showProgress() }
     }
 }
