@@ -1,3 +1,4 @@
+internal import Loop
 internal import Semantics
 
 /// Gives every session and task a number of its own, for ever.
@@ -5,7 +6,8 @@ internal import Semantics
 /// A number is the microsecond of its creation, or the one after the last number where that is
 /// taken. So numbers grow, and a number that an ephemeral session had, which no store remembers, is
 /// not given again after a restart.
-struct IdentifierSource {
+@LoopActor
+final class IdentifierSource {
     private let clock: any Clock
     private var last: Int64
 
@@ -14,7 +16,7 @@ struct IdentifierSource {
         self.last = last
     }
 
-    mutating func next<ID: Identifier>(_: ID.Type = ID.self) -> ID {
+    func next<ID: Identifier>(_: ID.Type = ID.self) -> ID {
         last = max(last + 1, clock.now.milliseconds * 1000)
         return ID(rawValue: last)
     }

@@ -50,7 +50,7 @@ private final class EventChannel: EventListener {
     }
 
     func hear(_ event: Event) {
-        let data = event.data(sharedSession: gateway.isShared(event.session))
+        let data = event.data(sharedSession: gateway.sessions.isShared(event.session))
         if event.body.isProgress {
             log.append(
                 id: nil, position: nil, name: event.body.name, data: data,
@@ -95,12 +95,14 @@ private final class ReplayedEvents: EventHistory {
     ) async throws -> [EncodedEvent] {
         var page: [EncodedEvent] = []
         var byteCount = 0
-        let events = try await gateway.events(of: stream, after: position, limit: min(limit, 128))
+        let events = try await gateway.events.page(
+            of: stream, after: position, limit: min(limit, 128))
         for event in events {
             let position = stream.position(of: event)
             guard position <= through ?? .max, byteCount < ReplayedEvents.byteLimit else { break }
             let data = event.data(
-                sharedSession: gateway.isShared(event.session), bytes: await bytes(of: event))
+                sharedSession: gateway.sessions.isShared(event.session),
+                bytes: await bytes(of: event))
             byteCount += data.count
             page.append(
                 EncodedEvent(
@@ -114,7 +116,7 @@ private final class ReplayedEvents: EventHistory {
         guard case .didReceiveData(let offset, let length, true, nil) = event.body,
             let task = event.task
         else { return nil }
-        return await gateway.bytes(of: task, of: tenant, from: offset, count: length)
+        return await gateway.contents.bytes(of: task, of: tenant, from: offset, count: length)
     }
 }
 

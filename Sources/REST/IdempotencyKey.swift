@@ -43,7 +43,7 @@ extension Call {
     /// - Parameters:
     ///   - body: what beside method, path and query makes it the same request.
     ///   - gateway: keeps the keys.
-    ///   - create: see `Gateway.createOnce`.
+    ///   - create: see `CreationLedger.once`.
     /// - Returns: what was created now, or what an earlier request has created.
     /// - Throws: 422 for a field that is wrong, or a key of another request; what `create` throws.
     func createOnce<Created>(
@@ -53,10 +53,10 @@ extension Call {
         guard let key = try idempotencyKey() else {
             return .new(try await create(nil))
         }
-        let fingerprint = gateway.fingerprint(
+        let fingerprint = gateway.creations.fingerprint(
             of: Array(request.method.utf8), Array(request.path.utf8),
             Array((request.rawQuery ?? "").utf8), body)
-        return try await gateway.createOnce(
+        return try await gateway.creations.once(
             CreationRequest(key: key, fingerprint: fingerprint), of: tenant, create)
     }
 

@@ -104,11 +104,11 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let view = try await house.gateway.task(task, of: house.tenant)
+        let view = try await house.gateway.tasks.read(task, of: house.tenant)
         #expect(view.waitingFor == .bodyStream && view.record.bodyGeneration == 1)
         #expect(house.recorder.has("task.needNewBodyStream", task))
         #expect(house.network.attempts.isEmpty)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         let puller = try Puller(try await house.network.attempt(0))
         let bytes = Pattern.bytes(count: 3_000_000)
@@ -133,7 +133,7 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         var written = 0
         let writer = Task { @LoopActor in
@@ -163,7 +163,7 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         var refusals: [BodyRefusal] = []
         pipe.onRefusal = { refusals.append($0) }
@@ -181,7 +181,8 @@ struct BodyTests {
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
         #expect(try await house.finished(task).error?.code == -1021)
         await #expect(throws: GatewayError.bodyNotWanted(generation: 1)) {
-            try await house.gateway.openBody(of: task, of: house.tenant, generation: 1, length: nil)
+            try await house.gateway.tasks.openBody(
+                of: task, of: house.tenant, generation: 1, length: nil)
         }
     }
 
@@ -193,7 +194,7 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         try await pipe.write([1, 2, 3])
         try await house.network.attempt(0).answer(status, ["Location": "/elsewhere"])
@@ -202,12 +203,14 @@ struct BodyTests {
         }
         await #expect(throws: BodyRefusal.attemptEnded) { try await pipe.write([4]) }
         await #expect(throws: GatewayError.bodyNotWanted(generation: 2)) {
-            try await house.gateway.openBody(of: task, of: house.tenant, generation: 1, length: nil)
+            try await house.gateway.tasks.openBody(
+                of: task, of: house.tenant, generation: 1, length: nil)
         }
-        let second = try await house.gateway.openBody(
+        let second = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 2, length: 3)
         await #expect(throws: GatewayError.bodyNotWanted(generation: 2)) {
-            try await house.gateway.openBody(of: task, of: house.tenant, generation: 2, length: nil)
+            try await house.gateway.tasks.openBody(
+                of: task, of: house.tenant, generation: 2, length: nil)
         }
         let attempt = try await house.network.attempt(1)
         #expect(attempt.request.url.string == "http://origin.test/elsewhere")
@@ -231,7 +234,7 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: .stream(length: unknownSize)), in: session)
-        _ = try await house.gateway.openBody(
+        _ = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: 4)
         let first = try await house.network.attempt(0)
         #expect(first.bodyLength == 4)
@@ -242,7 +245,7 @@ struct BodyTests {
             try await house.task(task).bodyGeneration == 2
         }
         #expect(try await house.task(task).countOfBytesExpectedToSend == unknownSize)
-        _ = try await house.gateway.openBody(
+        _ = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 2, length: next)
         let second = try await house.network.attempt(1)
         #expect(second.bodyLength == next)
@@ -257,9 +260,10 @@ struct BodyTests {
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: .stream(length: 10)), in: session)
         await #expect(throws: GatewayError.wrongBodyLength(expected: 10)) {
-            try await house.gateway.openBody(of: task, of: house.tenant, generation: 1, length: 11)
+            try await house.gateway.tasks.openBody(
+                of: task, of: house.tenant, generation: 1, length: 11)
         }
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: 10)
         pipe.abandon()
         let puller = try Puller(try await house.network.attempt(0))
@@ -277,10 +281,10 @@ struct BodyTests {
         _ = try await house.create(try house.spec(), in: session)
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .slot)
-        house.gateway.loseBody(pipe, of: task)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .slot)
+        house.gateway.tasks.loseBody(pipe, of: task)
         #expect(try await house.finished(task).error?.code == -1021)
     }
 
@@ -290,18 +294,18 @@ struct BodyTests {
         let session = try await house.session(delegate: Self.streaming())
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         let puller = try Puller(try await house.network.attempt(0))
         try await pipe.write([1, 2, 3])
         #expect(puller.bytes == [])
         puller.pull()
         #expect(puller.bytes == [1, 2, 3])
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await pipe.write([4])
         puller.pull()
         #expect(puller.bytes == [1, 2, 3])
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(puller.bytes == [1, 2, 3, 4])
     }
 
@@ -314,19 +318,19 @@ struct BodyTests {
         let task = try await house.create(
             try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
         house.store.hold()  // what is not safe to repeat waits for the store
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         let suspension = Task { @LoopActor in
-            try await house.gateway.suspend(task, of: house.tenant)
+            try await house.gateway.tasks.suspend(task, of: house.tenant)
         }
         try await eventually("the suspension") {
-            house.gateway.runners[task]?.machine.phase == .held
+            house.gateway.tasks.directory.runners[task]?.machine.phase == .held
         }
         house.store.release()
         _ = try await suspension.value
         await house.quiet()
         #expect(house.network.attempts.isEmpty)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let puller = try Puller(try await house.network.attempt(0))
         let writer = Task { @LoopActor in
             try await pipe.write([1, 2])
@@ -346,10 +350,10 @@ struct BodyTests {
         await house.quiet()
         let next = try await house.crash()
         await next.gateway.start()
-        let view = try await next.gateway.task(task, of: next.tenant)
+        let view = try await next.gateway.tasks.read(task, of: next.tenant)
         #expect(view.waitingFor == .bodyStream && view.record.bodyGeneration == 1)
         #expect(!next.recorder.has("task.needNewBodyStream", task))
-        let pipe = try await next.gateway.openBody(
+        let pipe = try await next.gateway.tasks.openBody(
             of: task, of: next.tenant, generation: 1, length: 0)
         let puller = try Puller(try await next.network.attempt(0))
         let writer = Task { @LoopActor in try await pipe.finish() }
@@ -399,13 +403,13 @@ struct BodyTests {
         #expect(attempt.isPaused && attempt.deliveredCount == 10_000)  // the burst of 100 ms
         var change = TaskChange()
         change.maximumBytesPerSecond = .some(nil)
-        _ = try await house.gateway.change(
+        _ = try await house.gateway.sessions.change(
             session, of: house.tenant, description: nil, limit: .some(1))
-        _ = try await house.gateway.change(task, of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
         await house.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount < 11_000)
         try await house.gateway.setLimit(2)
-        _ = try await house.gateway.change(
+        _ = try await house.gateway.sessions.change(
             session, of: house.tenant, description: nil, limit: .some(nil))
         await house.quiet()
         #expect(attempt.isPaused && house.gateway.limit == 2)

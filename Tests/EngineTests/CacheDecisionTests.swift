@@ -24,10 +24,12 @@ struct CacheDecisionTests {
         let house = try await House.open()
         let (session, task, decision) = try await ask(house)
         #expect(decision.kind == .cache)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
         try await house.answer(decision, .cache(.refuse))
         #expect(try await house.finished(task).error == nil)
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
     }
 
     @Test @LoopActor
@@ -40,9 +42,9 @@ struct CacheDecisionTests {
             decision,
             .cache(.store(storagePolicy: .allowedInMemoryOnly, userInfo: ["mark": "7"])))
         _ = try await house.finished(task)
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.entryCount == 1 && usage.diskUsage == 0)
-        let entries = try await house.gateway.cachedResponses(
+        let entries = try await house.gateway.memory.cachedResponses(
             to: try house.network.parse("http://origin.test/a"), in: session, of: house.tenant)
         #expect(entries.map(\.userInfo) == [["mark": "7"]])
         await house.quiet()
@@ -61,7 +63,7 @@ struct CacheDecisionTests {
             301, ["Location": "/b", "Cache-Control": "max-age=100"])
         try await house.network.attempt(1).answer(200, ["Cache-Control": "no-store"])
         _ = try await house.finished(task)
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.entryCount == (decides ? 0 : 1))
     }
 
@@ -74,7 +76,9 @@ struct CacheDecisionTests {
         let first = try await house.fetch(
             try house.spec(.download), in: session, answering: Self.fresh)
         #expect(first.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200")
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
         let data = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(1).answer(200, Self.fresh, Array("content".utf8))
         try await house.answer(data, .cache(.store(storagePolicy: nil, userInfo: nil)))
@@ -97,12 +101,14 @@ struct CacheDecisionTests {
     func `a task that is cancelled while it asks stores nothing`() async throws {
         let house = try await House.open()
         let (session, task, decision) = try await ask(house)
-        _ = try await house.gateway.cancel(task, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         let record = try await house.finished(task)
         #expect(record.error?.kind == .url(.cancelled) && record.content == nil)
         #expect(try await house.store.content(of: task) == nil)
         #expect(try await house.decisionState(decision.id) == .withdrawn)
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
     }
 
     @Test(arguments: [ResponseDisposition.allow, .cancel, .becomeDownload]) @LoopActor
@@ -139,10 +145,10 @@ struct CacheDecisionTests {
             try house.spec(), in: session, answering: Self.fresh, body)
         // It waits for its reader.
         let task = try await house.create(try house.spec { $0.delivery = .stream }, in: session)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(try await house.read(task) == body)
         #expect(try await house.finished(task).error == nil)
         #expect(house.network.attempts.count == 1)

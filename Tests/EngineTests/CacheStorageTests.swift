@@ -40,7 +40,7 @@ struct CacheStorageTests {
         let again = try await house.recall(try house.spec(.download), in: session)
         #expect(again.requests == 0)
         #expect(try await house.read(again.record.id) == body)
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.diskUsage == 0 && usage.memoryUsage > Int64(body.count))
         await house.quiet()
         #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
@@ -52,7 +52,7 @@ struct CacheStorageTests {
         async throws
     {
         let house = try await House.open()
-        let shared = try await house.gateway.sharedSession(of: house.tenant)
+        let shared = try await house.gateway.sessions.shared(of: house.tenant)
         let sessions = [
             shared, try await house.cachingSession(), try await house.cachingSession(),
             try await house.cachingSession(.ephemeral),
@@ -67,7 +67,7 @@ struct CacheStorageTests {
             #expect(again.requests == 0)
             #expect(try await house.read(again.record.id) == [UInt8(number)])
         }
-        try await house.gateway.emptyCache(in: sessions[1], of: house.tenant)
+        try await house.gateway.memory.emptyCache(in: sessions[1], of: house.tenant)
         #expect(try await house.recall(try house.spec(), in: sessions[2]).requests == 0)
     }
 
@@ -79,7 +79,7 @@ struct CacheStorageTests {
             let session = try await house.cachingSession { $0.urlCache.memoryCapacity = 0 }
             let first = try await house.fetch(
                 try house.spec(), in: session, answering: Self.fresh, Self.large)
-            try await house.gateway.delete(first.id, of: house.tenant)
+            try await house.gateway.tasks.delete(first.id, of: house.tenant)
             try await eventually("one file") { try house.files().count == 1 }
             let name = try #require(try house.files().first)
             if isCut {
@@ -101,10 +101,10 @@ struct CacheStorageTests {
         let session = try await house.cachingSession()
         let first = try await house.fetch(
             try house.spec(), in: session, answering: Self.fresh, Self.large)
-        try await house.gateway.delete(first.id, of: house.tenant)
+        try await house.gateway.tasks.delete(first.id, of: house.tenant)
         let second = try await house.recall(try house.spec(.download), in: session)
         #expect(second.requests == 0)
-        try await house.gateway.emptyCache(in: session, of: house.tenant)
+        try await house.gateway.memory.emptyCache(in: session, of: house.tenant)
         #expect(try await house.read(second.record.id) == Self.large)
     }
 
@@ -131,7 +131,7 @@ struct CacheStorageTests {
                     try house.spec(.data, "http://origin.test/\(number)"), in: session,
                     answering: Self.fresh, [UInt8](repeating: 1, count: 500))
             }
-            let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+            let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
             #expect((isOnDisk ? usage.diskUsage : usage.memoryUsage) <= 25_000)
             #expect(usage.entryCount < 30)
             var spec = try house.spec(.data, "http://origin.test/0")
@@ -161,7 +161,9 @@ struct CacheStorageTests {
         _ = try await house.fetch(
             try house.spec(.data, "http://origin.test/c") { $0.delivery = .stream }, in: session,
             answering: Self.fresh, [])
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
         await house.quiet()
         #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
     }
@@ -187,7 +189,9 @@ struct CacheStorageTests {
         let again = try await house.recall(try house.spec(), in: session)
         #expect(again.requests == 0)
         #expect(bodies.contains(try await house.read(again.record.id)))
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 1)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 1
+        )
     }
 
     @Test @LoopActor
@@ -225,7 +229,7 @@ struct CacheCookieTests {
         let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
         let cookie = Cookie(
             name: "id", value: "old", domain: "origin.test", creationTime: house.clock.now)
-        try await house.gateway.setCookie(cookie, in: session, of: house.tenant)
+        try await house.gateway.memory.setCookie(cookie, in: session, of: house.tenant)
         _ = try await house.create(try house.spec(), in: session)
         _ = try await house.create(try house.spec(.data, "http://origin.test/b"), in: session)
         let first = try await house.network.attempt(0)

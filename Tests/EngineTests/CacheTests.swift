@@ -51,7 +51,7 @@ struct CacheTests {
             #expect(
                 response.headers.first("Cache-Status") == "Ferry; fwd=uri-miss; fwd-status=200")
         }
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.entryCount == 0)
     }
 
@@ -98,7 +98,9 @@ struct CacheTests {
         let third = try await house.recall(try house.spec(), in: session)
         #expect(third.requests == 0)
         #expect(try await house.read(third.record.id) == Array("other".utf8))
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 1)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 1
+        )
     }
 
     @Test @LoopActor
@@ -259,10 +261,14 @@ struct CacheTests {
         _ = try await house.fetch(
             try house.spec(method: "POST", body: .bytes([1])), in: session,
             answering: ["Location": "/b"], status: 201)
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
         slowAttempt.answer(200, Self.fresh, Array("before".utf8))
         _ = try await house.finished(slow)
-        #expect(try await house.gateway.cacheUsage(in: session, of: house.tenant).entryCount == 0)
+        #expect(
+            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+        )
     }
 
     @Test @LoopActor
@@ -277,10 +283,11 @@ struct CacheTests {
         try await house.network.attempt(1).answer(
             200, ["Cache-Control": "max-age=60", "Set-Cookie": "c=d"])
         _ = try await house.finished(task)
-        _ = try await house.gateway.deleteCookies(in: session, of: house.tenant) { _ in true }
+        _ = try await house.gateway.memory.deleteCookies(in: session, of: house.tenant) { _ in true
+        }
         let again = try await house.recall(try house.spec(), in: session)
         #expect(again.requests == 0 && again.record.metrics.redirectCount == 1)
         #expect(again.record.currentRequest.url.path == "/b")
-        #expect(try await house.gateway.cookies(in: session, of: house.tenant).isEmpty)
+        #expect(try await house.gateway.memory.cookies(in: session, of: house.tenant).isEmpty)
     }
 }

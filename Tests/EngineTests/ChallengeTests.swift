@@ -31,7 +31,7 @@ struct ChallengeTests {
                     method: .basic))
         #expect(challenge.previousFailureCount == 0 && challenge.proposedCredential == nil)
         #expect(challenge.failureResponse?.status == 401)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
         // No attempt, no slot, and no credential of another kind.
         #expect(house.network.running.isEmpty)
 
@@ -323,7 +323,7 @@ struct ChallengeTests {
             try house.spec(.upload, method: "PUT", body: .stream(length: unknownSize)), in: session)
         let body = try await house.asked(task)
         #expect(body.kind == .bodyStream)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         #expect(try await house.decisionState(body.id) == .answered)
         try await house.network.attempt(0).answer(401, ChallengeTests.basic)
@@ -335,7 +335,7 @@ struct ChallengeTests {
             Issue.record("\(again.question)")
             return
         }
-        _ = try await house.gateway.openBody(
+        _ = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 2, length: nil)
         try await house.network.attempt(1).answer()
         _ = try await house.finished(task)

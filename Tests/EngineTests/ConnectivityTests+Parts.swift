@@ -22,7 +22,7 @@ extension WaitingRequestTests {
             try house.spec(.download) { $0.retry = policy }, in: session)
         try await house.network.attempt(1).end(.url(.notConnectedToInternet))
         try await eventually("a wait for connectivity") {
-            try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity
+            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .connectivity
         }
         await house.quiet()
         return (house, session, task, server)
@@ -51,7 +51,8 @@ extension WaitingRequestTests {
         try await house.call(call, session)
         let stored = try await house.store.disk.task(task, of: house.tenant)
         #expect(stored?.checkpoint?.point.received == [0..<Int64(Self.received)])
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity)
+        #expect(
+            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .connectivity)
         server.held = []
         house.routes.change()
         #expect(try await house.finished(task).error == nil)

@@ -44,10 +44,10 @@ struct WaitingRequestTests {
             try house.spec(.upload, method: "PUT", body: .stream(length: unknownSize)),
             in: session)
         for generation in 1...2 {
-            let view = try await house.gateway.task(task, of: house.tenant)
+            let view = try await house.gateway.tasks.read(task, of: house.tenant)
             #expect(view.waitingFor == .bodyStream)
             #expect(view.record.bodyGeneration == generation)
-            let pipe = try await house.gateway.openBody(
+            let pipe = try await house.gateway.tasks.openBody(
                 of: task, of: house.tenant, generation: generation, length: nil)
             let attempt = try await house.network.attempt(generation - 1)
             if generation == 1 {
@@ -55,7 +55,8 @@ struct WaitingRequestTests {
                 try await house.waits(task)
                 house.routes.change()
                 try await eventually("the next body to be asked for") {
-                    try await house.gateway.task(task, of: house.tenant).waitingFor == .bodyStream
+                    try await house.gateway.tasks.read(task, of: house.tenant).waitingFor
+                        == .bodyStream
                 }
             } else {
                 try await pipe.finish()
@@ -107,7 +108,7 @@ struct WaitingRequestTests {
             try house.spec(.download) { $0.retry = policy }, in: session)
         try await house.network.attempt(1).end(.url(.notConnectedToInternet))
         try await eventually("a wait for connectivity") {
-            try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity
+            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .connectivity
         }
         house.routes.change()
         #expect(try await house.finished(task).error == nil)
@@ -137,7 +138,7 @@ struct WaitingRequestTests {
         for attempt in others { attempt.end(.url(.notConnectedToInternet)) }
         first.end(.url(.notConnectedToInternet))
         try await eventually("a wait for connectivity") {
-            try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity
+            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .connectivity
         }
         #expect(house.network.running.isEmpty)
         house.routes.change()

@@ -88,7 +88,7 @@ struct ConnectivityTests {
         #expect(other.request.url.path == "/b")
         house.routes.change()
         await house.quiet()
-        #expect(try await house.gateway.task(first, of: house.tenant).waitingFor == .slot)
+        #expect(try await house.gateway.tasks.read(first, of: house.tenant).waitingFor == .slot)
         #expect(house.network.attempts.count == 2)
         other.answer()
         try await house.network.attempt(2).answer()
@@ -138,13 +138,13 @@ struct ConnectivityTests {
         for number in 0..<4 {
             try await house.network.attempt(number).end(.url(.notConnectedToInternet))
             try await house.waits(task)
-            #expect(house.gateway.runners[task]?.route.tries == number + 1)
+            #expect(house.gateway.tasks.directory.runners[task]?.route.tries == number + 1)
             house.routes.change()
         }
         try await house.network.attempt(4).answer(302, ["Location": "http://other.test/"])
         try await house.network.attempt(5).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        #expect(house.gateway.runners[task]?.route.tries == 1)
+        #expect(house.gateway.tasks.directory.runners[task]?.route.tries == 1)
         house.routes.change()
         let last = try await house.network.attempt(6)
         #expect(last.request.url.host == "other.test")
@@ -171,7 +171,8 @@ struct ConnectivityTests {
         _ = try await house.network.attempt(1)
         house.clock.advance(by: .seconds(49))
         #expect(try await house.finished(silent).error?.code == -1001)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .connectivity)
+        #expect(
+            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .connectivity)
         house.routes.change()
         let attempt = try await house.network.attempt(2)
         house.clock.advance(by: .milliseconds(19))
@@ -205,12 +206,13 @@ struct ConnectivityTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
-        #expect(house.gateway.runners[task] == nil)  // at rest it is a row, not a runner
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        // At rest it is a row, not a runner.
+        #expect(house.gateway.tasks.directory.runners[task] == nil)
         house.routes.change()
         await house.quiet()
         #expect(try await house.state(task) == .suspended && house.network.attempts.count == 1)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         try await house.network.attempt(1).end(.url(.notConnectedToInternet))
         try await house.waits(task)
         house.routes.change()
@@ -227,13 +229,13 @@ struct ConnectivityTests {
         let task = try await house.create(try house.spec(), in: session)
         let next = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         attempt.resume()
         attempt.end(.url(.notConnectedToInternet))
         try await house.network.attempt(1).answer()  // the slot is free
         _ = try await house.finished(next)
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         try await house.network.attempt(2).answer()
         #expect(try await house.finished(task).error == nil)
     }
@@ -247,9 +249,9 @@ struct ConnectivityTests {
         try await house.network.attempt(0).end(.url(.notConnectedToInternet))
         try await house.waits(task)
         if isAlone {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         } else {
-            try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
+            try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
             try await house.recorder.end(of: session)
         }
         #expect(try await house.finished(task).error?.code == -999)
@@ -264,7 +266,7 @@ struct ConnectivityTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
         await house.quiet()
         #expect(!house.recorder.hasEnded(session))
         house.routes.change()
@@ -305,7 +307,7 @@ struct ConnectivityTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         let next = try await house.restarted()
         next.routes.change()
         await next.quiet()
@@ -317,7 +319,7 @@ extension House {
     /// Returns when a task waits for a route, and that has been told.
     func waits(_ task: TaskID, isTold: Bool = true) async throws {
         try await eventually("a wait for connectivity") {
-            try await gateway.task(task, of: tenant).waitingFor == .connectivity
+            try await gateway.tasks.read(task, of: tenant).waitingFor == .connectivity
                 && recorder.has("task.isWaitingForConnectivity", task) == isTold
         }
     }

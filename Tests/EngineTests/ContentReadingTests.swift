@@ -18,7 +18,7 @@ struct ContentReadingTests {
         let bytes = Pattern.bytes(count: 1_000_000)
         attempt.head(200)
         attempt.body(Array(bytes[..<10_000]))
-        let access = try await house.gateway.content(of: task, of: house.tenant)
+        let access = try await house.gateway.contents.access(to: task, of: house.tenant)
         #expect(access.length == nil)
         await #expect(throws: GatewayError.notComplete) { try await access.open(0..<10) }
         let late = Task { @LoopActor in try await house.read(task) }
@@ -40,7 +40,7 @@ struct ContentReadingTests {
         let attempt = try await house.network.attempt(0)
         attempt.head(200)
         attempt.body(Pattern.bytes(count: count))
-        let access = try await house.gateway.content(of: task, of: house.tenant)
+        let access = try await house.gateway.contents.access(to: task, of: house.tenant)
         let stream = try await access.open(nil)
         var read: [UInt8] = []
         while read.count < count { read += try await stream.next() ?? [] }
@@ -93,7 +93,7 @@ struct ContentReadingTests {
         let (task, attempt) = try await stream(5_000_000, in: house)
         attempt.end()
         #expect(attempt.isPaused && attempt.deliveredCount <= 1 << 20)
-        let access = try await house.gateway.content(of: task, of: house.tenant)
+        let access = try await house.gateway.contents.access(to: task, of: house.tenant)
         let reader = try await access.open(nil)
         var read: [UInt8] = []
         var resumes = 0
@@ -115,8 +115,8 @@ struct ContentReadingTests {
     func `a streamed content has one reader (S-41)`() async throws {
         let house = try await House.open()
         let (task, attempt) = try await stream(10, in: house)
-        let first = try await house.gateway.content(of: task, of: house.tenant)
-        let second = try await house.gateway.content(of: task, of: house.tenant)
+        let first = try await house.gateway.contents.access(to: task, of: house.tenant)
+        let second = try await house.gateway.contents.access(to: task, of: house.tenant)
         let reader = try await first.open(nil)
         await #expect(throws: GatewayError.alreadyRead) { try await second.open(nil) }
         await #expect(throws: GatewayError.alreadyRead) { try await house.read(task) }
@@ -131,7 +131,7 @@ struct ContentReadingTests {
         let house = try await House.open()
         let (task, attempt) = try await stream(100_000, in: house)
         if hasEnded { attempt.end() }
-        let reader = try await house.gateway.content(of: task, of: house.tenant).open(nil)
+        let reader = try await house.gateway.contents.access(to: task, of: house.tenant).open(nil)
         _ = try await reader.next()
         reader.cancel()
         #expect(try await house.recorder.end(of: task)?.code == -999)
@@ -143,7 +143,7 @@ struct ContentReadingTests {
     func `a reader that waits for bytes hears of the task's failure (S-41)`() async throws {
         let house = try await House.open()
         let (task, attempt) = try await stream(10, in: house)
-        let reader = try await house.gateway.content(of: task, of: house.tenant).open(nil)
+        let reader = try await house.gateway.contents.access(to: task, of: house.tenant).open(nil)
         #expect(try await reader.next()?.count == 10)
         let rest = Task { @LoopActor in try await reader.next() }
         await house.quiet()
@@ -170,7 +170,7 @@ struct ContentReadingTests {
         let house = try await House.open()
         let (task, attempt) = try await stream(count, in: house, timeout: 0.02)
         attempt.end()
-        let access = try await house.gateway.content(of: task, of: house.tenant)
+        let access = try await house.gateway.contents.access(to: task, of: house.tenant)
         await house.quiet()
         let reader = try await access.open(nil)
         let session = try await house.session { $0.timeoutIntervalForRequest = 0.02 }

@@ -18,7 +18,7 @@ extension House {
     }
 
     func store(_ text: String, in session: SessionID) async throws {
-        try await gateway.setCookie(cookie(text), in: session, of: tenant)
+        try await gateway.memory.setCookie(cookie(text), in: session, of: tenant)
     }
 
     /// What the disk has of a session's cookies, `name=value` each, by their numbers.
@@ -30,7 +30,7 @@ extension House {
     /// Deletes the cookies of these names.
     @discardableResult
     func deleteCookies(_ names: String..., in session: SessionID) async throws -> Int {
-        try await gateway.deleteCookies(in: session, of: tenant) { names.contains($0.name) }
+        try await gateway.memory.deleteCookies(in: session, of: tenant) { names.contains($0.name) }
     }
 
     /// The process dies, and another one is at work.
@@ -54,7 +54,7 @@ extension CookieStorageTests {
         house.store.hold()
         let storing = Task { @LoopActor in try await house.store("b=2", in: session) }
         try await eventually("the cookie") {
-            house.gateway.sessions[session]?.cookies?.all(at: house.clock.now).count == 2
+            house.gateway.sessions.directory[session]?.cookies?.all(at: house.clock.now).count == 2
         }
         await house.turn()
         #expect(try await house.storedCookies(session) == ["a=1"])
@@ -75,9 +75,9 @@ extension CookieStorageTests {
         #expect(try await house.jar(session) == ["a=3", "b=2"])
         #expect(try await house.storedCookies(session) == ["a=3", "b=2"])
         let kept = try #require(
-            try await house.gateway.cookies(in: session, of: house.tenant).first)
+            try await house.gateway.memory.cookies(in: session, of: house.tenant).first)
         #expect(kept.creationTime == created && !kept.isHTTPOnly)
-        try await house.gateway.setCookie(
+        try await house.gateway.memory.setCookie(
             house.cookie("a=0", expires: house.clock.now), in: session, of: house.tenant)
         #expect(try await house.jar(session) == ["b=2"])
         #expect(try await house.storedCookies(session) == ["b=2"])
@@ -95,7 +95,7 @@ extension CookieStorageTests {
         ]
         for (cookie, reason) in refused {
             await #expect(throws: GatewayError.cookieRefused(reason)) {
-                try await house.gateway.setCookie(cookie, in: session, of: house.tenant)
+                try await house.gateway.memory.setCookie(cookie, in: session, of: house.tenant)
             }
         }
         #expect(try await house.jar(session) == [])
@@ -128,7 +128,7 @@ extension CookieStorageTests {
             origin.test\tFALSE\t/\tmaybe\t0\tc\t3
             """
         let file = NetscapeCookieFile(parsing: text, at: house.clock.now)
-        let (stored, faults) = try await house.gateway.importCookies(
+        let (stored, faults) = try await house.gateway.memory.importCookies(
             file, in: session, of: house.tenant)
         #expect(stored == 3)  // one of them deletes
         #expect(faults.map(\.line) == [3, 4, 7])
@@ -146,7 +146,7 @@ extension CookieStorageTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(try house.spec(), in: session)
-        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
         await #expect(throws: GatewayError.sessionInvalidated) {
             try await house.store("a=1", in: session)
         }
@@ -154,7 +154,7 @@ extension CookieStorageTests {
             try await house.deleteCookies("a", in: session)
         }
         await #expect(throws: GatewayError.sessionInvalidated) {
-            _ = try await house.gateway.importCookies(
+            _ = try await house.gateway.memory.importCookies(
                 NetscapeCookieFile(parsing: "", at: house.clock.now), in: session,
                 of: house.tenant)
         }
@@ -179,15 +179,15 @@ extension CookieStorageTests {
         let house = try await House.open()
         let session =
             type == .shared
-            ? try await house.gateway.sharedSession(of: house.tenant) : try await house.session()
+            ? try await house.gateway.sessions.shared(of: house.tenant) : try await house.session()
         try await house.visit(
             in: session, setting: "end=1; Max-Age=60", "none=2", "long=3; Path=/a; HttpOnly",
             "wide=4; Domain=origin.test; SameSite=Strict")
         try await house.store("own=5", in: session)
-        let before = try await house.gateway.cookies(in: session, of: house.tenant)
+        let before = try await house.gateway.memory.cookies(in: session, of: house.tenant)
         #expect(before.count == 5)
         let next = try await house.restarted()
-        #expect(try await next.gateway.cookies(in: session, of: next.tenant) == before)
+        #expect(try await next.gateway.memory.cookies(in: session, of: next.tenant) == before)
         #expect(
             try await next.visit("http://origin.test/a", in: session)
                 == "long=3; end=1; none=2; wide=4; own=5")
@@ -203,9 +203,9 @@ extension CookieStorageTests {
         try await house.store("c=3", in: session)
         #expect(try await house.visit(in: session) == "a=1; b=2; c=3")
         try await house.deleteCookies("b", in: session)
-        try await house.gateway.flush(session, of: house.tenant)
-        await house.gateway.keepHouse()
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.flush(session, of: house.tenant)
+        await house.gateway.housekeeper.makeRound()
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         await house.quiet()
         #expect(try await house.jar(session) == [])
         #expect(house.store.batches.allSatisfy { $0.cookies.isEmpty })
@@ -228,14 +228,14 @@ extension CookieStorageTests {
         }
         await house.quiet()
         #expect(writes().count == count)
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         await house.quiet()
         let changes = writes().dropFirst(count)
         #expect(changes.count == 1)
         let stored = try #require(changes.first?.stored.values)
         #expect(stored.map(\.name) == ["a"])
         #expect(stored.first?.lastAccessTime == house.clock.now)
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         await house.quiet()
         #expect(writes().count == count + 1)
     }
@@ -263,7 +263,7 @@ extension CookieStorageTests {
         #expect(try await house.jar(session) == ["long=2"])
         #expect(try await house.visit(in: session) == "long=2")
         #expect(try await house.storedCookies(session).count == 2)
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         await house.quiet()
         #expect(try await house.storedCookies(session) == ["long=2"])
     }
@@ -281,16 +281,16 @@ extension CookieStorageTests {
         }
         let file = NetscapeCookieFile(
             parsing: lines.joined(separator: "\n"), at: house.clock.now)
-        let (stored, faults) = try await house.gateway.importCookies(
+        let (stored, faults) = try await house.gateway.memory.importCookies(
             file, in: session, of: house.tenant)
         #expect(stored == lines.count && faults.isEmpty)
-        let all = try await house.gateway.cookies(in: session, of: house.tenant)
+        let all = try await house.gateway.memory.cookies(in: session, of: house.tenant)
         #expect(all.count == 3000)
         // What came first is given up first: one for its domain, and 44 for the whole.
         #expect(all.first?.name == "n45")
         #expect(try await house.storedCookies(session).count == 3000)
         try await house.visit("http://h16.test/", in: session, setting: "new=1", "newer=1")
-        #expect(try await house.gateway.cookies(in: session, of: house.tenant).count == 3000)
+        #expect(try await house.gateway.memory.cookies(in: session, of: house.tenant).count == 3000)
         await house.quiet()
         #expect(try await house.storedCookies(session).count == 3000)
     }

@@ -33,7 +33,7 @@ extension CookieStorageTests {
         house.clock.advance(by: .seconds(10))
         let next = try await house.restarted()
         #expect(try await next.jar(session) == ["long=2"])
-        await next.gateway.keepHouse()
+        await next.gateway.housekeeper.makeRound()
         await next.quiet()
         #expect(try await next.storedCookies(session) == ["long=2"])
     }
@@ -57,7 +57,7 @@ extension CookieStorageTests {
                     numbers.next(3) == 0
                     ? Timestamp(milliseconds: now.milliseconds + Int64(numbers.next(4)) * 5000)
                     : nil
-                try await house.gateway.setCookie(
+                try await house.gateway.memory.setCookie(
                     house.cookie("\(name)=\(step)", expires: end), in: session,
                     of: house.tenant)
                 if let end, end <= now {
@@ -71,9 +71,9 @@ extension CookieStorageTests {
                 try await house.deleteCookies(name, in: session)
                 model.removeAll { $0.name == name }
             case 6: house.clock.advance(by: .seconds(5))
-            case 7: await house.gateway.keepHouse()
+            case 7: await house.gateway.housekeeper.makeRound()
             case 8:
-                try await house.gateway.reset(session, of: house.tenant)
+                try await house.gateway.sessions.reset(session, of: house.tenant)
                 model = []
             default: house = try await house.restarted()
             }

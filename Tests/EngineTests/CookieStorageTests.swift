@@ -8,7 +8,7 @@ import Testing
 extension House {
     /// The cookies of a session as clients are shown them, `name=value` each.
     func jar(_ session: SessionID, of tenant: TenantID? = nil) async throws -> [String] {
-        try await gateway.cookies(in: session, of: tenant ?? self.tenant).map {
+        try await gateway.memory.cookies(in: session, of: tenant ?? self.tenant).map {
             "\($0.name)=\($0.value)"
         }
     }
@@ -185,7 +185,8 @@ struct CookieStorageTests {
         _ = try await house.fetch(
             try house.spec(), in: session,
             answering: ["Cache-Control": "max-age=60", "Set-Cookie": "a=1"])
-        _ = try await house.gateway.deleteCookies(in: session, of: house.tenant) { _ in true }
+        _ = try await house.gateway.memory.deleteCookies(in: session, of: house.tenant) { _ in true
+        }
         #expect(try await house.recall(try house.spec(), in: session).requests == 0)
         #expect(try await house.jar(session) == [])
     }
@@ -266,14 +267,16 @@ struct CookieStorageTests {
             try await house.store("a=1", in: session)
         }
         await #expect(throws: GatewayError.noStorage) {
-            _ = try await house.gateway.deleteCookies(in: session, of: house.tenant) { _ in true }
+            _ = try await house.gateway.memory.deleteCookies(in: session, of: house.tenant) { _ in
+                true
+            }
         }
         await #expect(throws: GatewayError.noStorage) {
-            _ = try await house.gateway.importCookies(
+            _ = try await house.gateway.memory.importCookies(
                 NetscapeCookieFile(parsing: "", at: house.clock.now), in: session,
                 of: house.tenant)
         }
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         #expect(house.store.batches.allSatisfy { $0.cookies.isEmpty })
     }
 
@@ -352,9 +355,9 @@ struct CookieStorageTests {
         let sessions = [
             try await house.session(), try await house.session(),
             try await house.session(.ephemeral), try await house.session(.ephemeral),
-            try await house.gateway.sharedSession(of: house.tenant),
+            try await house.gateway.sessions.shared(of: house.tenant),
         ]
-        let foreign = try await house.gateway.sharedSession(of: stranger)
+        let foreign = try await house.gateway.sessions.shared(of: stranger)
         for (number, session) in sessions.enumerated() {
             #expect(try await house.visit(in: session, setting: "number=\(number)") == nil)
         }

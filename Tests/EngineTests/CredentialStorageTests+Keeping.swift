@@ -12,7 +12,10 @@ extension CredentialStorageTests {
         let house = try await House.open()
         let session = try await house.session()
         let steps: [(String, Int, @LoopActor () async throws -> Void)] = [
-            ("nothing to empty", 0, { try await house.gateway.reset(session, of: house.tenant) }),
+            (
+                "nothing to empty", 0,
+                { try await house.gateway.sessions.reset(session, of: house.tenant) }
+            ),
             ("new", 1, { try await house.remember("alice", "1", in: session) }),
             ("the same", 0, { try await house.remember("alice", "1", in: session) }),
             ("another password", 1, { try await house.remember("alice", "2", in: session) }),
@@ -30,8 +33,8 @@ extension CredentialStorageTests {
             ("two at once", 1, { try await house.forget("alice", "bob", in: session) }),
             ("gone", 0, { try await house.forget("alice", "bob", in: session) }),
             ("back", 1, { try await house.remember("alice", "1", in: session) }),
-            ("flushed", 0, { try await house.gateway.flush(session, of: house.tenant) }),
-            ("emptied", 1, { try await house.gateway.reset(session, of: house.tenant) }),
+            ("flushed", 0, { try await house.gateway.sessions.flush(session, of: house.tenant) }),
+            ("emptied", 1, { try await house.gateway.sessions.reset(session, of: house.tenant) }),
         ]
         var expected = 0
         for (name, change, step) in steps {
@@ -51,7 +54,7 @@ extension CredentialStorageTests {
             try await house.remember("alice", "1", .permanent, in: session)
         }
         try await eventually("the credential") {
-            house.gateway.sessions[session]?.credentials?.all.isEmpty == false
+            house.gateway.sessions.directory[session]?.credentials?.all.isEmpty == false
         }
         await house.turn()
         #expect(try await house.storedCredentials(session) == [])
@@ -82,7 +85,7 @@ extension CredentialStorageTests {
         #expect(try await house.remembered(session) == ["carol:5", "dave:4", "erin:6"])
         house = try await house.restarted()
         #expect(try await house.remembered(session) == ["carol:5", "erin:6"])
-        let all = try await house.gateway.credentials(in: session, of: house.tenant)
+        let all = try await house.gateway.memory.credentials(in: session, of: house.tenant)
         #expect(all.map(\.isDefault) == [true, false])
         #expect(all.map(\.space) == [.basic(), .basic()])
         let task = try await house.create(try house.spec(), in: session)
@@ -152,7 +155,7 @@ extension CredentialStorageTests {
         ]
         for (credential, space) in refused {
             let refusal = await house.refusal {
-                try await house.gateway.putCredential(
+                try await house.gateway.memory.putCredential(
                     credential, for: space, asDefault: true, in: session, of: house.tenant)
             }
             guard case .credentialNotUsable? = refusal else {
@@ -201,7 +204,7 @@ extension CredentialStorageTests {
         let session = try await house.session()
         try await house.remember("alice", "1", .permanent, in: session)
         let task = try await house.create(try house.spec(), in: session)
-        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
         await #expect(throws: GatewayError.sessionInvalidated) {
             try await house.remember("bob", "2", in: session)
         }
@@ -237,7 +240,7 @@ extension CredentialStorageTests {
         var house = try await House.open()
         let session = try await house.session()
         let origin = try house.network.parse("https://origin.test/").origin
-        try await house.gateway.putCredential(
+        try await house.gateway.memory.putCredential(
             Credential(
                 .identity(.pkcs12(bytes: Array("leaf".utf8), passphrase: "key")),
                 persistence: .permanent),
@@ -269,7 +272,7 @@ extension CredentialStorageTests {
         let session = try await house.session(delegate: .deciding(.taskChallenge))
         let origin = try house.network.parse("https://origin.test/").origin
         let identity = ClientIdentity.pem(certificate: "leaf", key: "key")
-        try await house.gateway.putCredential(
+        try await house.gateway.memory.putCredential(
             Credential(.identity(identity), persistence: .forSession),
             for: ProtectionSpace(origin, method: .clientCertificate), asDefault: true,
             in: session, of: house.tenant)
@@ -293,7 +296,7 @@ extension CredentialStorageTests {
 extension House {
     @discardableResult
     func forget(_ users: String..., in session: SessionID) async throws -> Int {
-        try await gateway.deleteCredentials(in: session, of: tenant) {
+        try await gateway.memory.deleteCredentials(in: session, of: tenant) {
             users.contains($0.user ?? "")
         }
     }

@@ -48,9 +48,9 @@ extension CredentialStorageTests {
                 try await house.forget(user, in: session)
                 model.removeAll { $0.user == user }
             case 7 where numbers.next(3) == 0:
-                try await house.gateway.reset(session, of: house.tenant)
+                try await house.gateway.sessions.reset(session, of: house.tenant)
                 model = []
-            case 7: try await house.gateway.flush(session, of: house.tenant)
+            case 7: try await house.gateway.sessions.flush(session, of: house.tenant)
             default:
                 house = try await house.restarted()
                 model.removeAll { $0.persistence != .permanent }
@@ -59,7 +59,7 @@ extension CredentialStorageTests {
             #expect(
                 await house.credentialChanges(of: session) == told + (model == before ? 0 : 1),
                 "seed \(seed), step \(step)")
-            let found = try await house.gateway.credentials(in: session, of: house.tenant)
+            let found = try await house.gateway.memory.credentials(in: session, of: house.tenant)
             #expect(found.compactMap(Entry.init) == model, "seed \(seed), step \(step)")
             let kept = try await house.store.disk.load().credentials[session, default: [:]]
             #expect(
@@ -79,7 +79,7 @@ extension CredentialStorageTests {
         try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
         let decision = try await house.asked(task)
         #expect(decision.challenge?.proposedCredential?.user == "alice")
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         try await house.answer(decision, .challenge(.performDefaultHandling))
         #expect(try await house.finished(task).response?.status == 401)
         #expect(house.network.attempts.count == 1)
@@ -93,7 +93,7 @@ extension CredentialStorageTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
         let second = try await house.network.attempt(1)
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         second.answer(302, ["Location": "/b"])
         let third = try await house.network.attempt(2)
         #expect(third.request.credential?.user == "alice")

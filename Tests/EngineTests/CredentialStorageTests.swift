@@ -20,14 +20,14 @@ extension House {
         _ user: String, _ password: String, _ persistence: CredentialPersistence = .forSession,
         for space: ProtectionSpace = .basic(), asDefault: Bool = true, in session: SessionID
     ) async throws {
-        try await gateway.putCredential(
+        try await gateway.memory.putCredential(
             Credential(.password(user: user, password: password), persistence: persistence),
             for: space, asDefault: asDefault, in: session, of: tenant)
     }
 
     /// The passwords that a session remembers, `user:password` each, in their order.
     func remembered(_ session: SessionID) async throws -> [String] {
-        try await gateway.credentials(in: session, of: tenant).map(\.text)
+        try await gateway.memory.credentials(in: session, of: tenant).map(\.text)
     }
 
     /// The passwords that the disk has for a session.
@@ -292,10 +292,10 @@ struct CredentialStorageTests {
         #expect(try await proposal() == "alice")
         try await house.remember("bob", "2", in: session)
         #expect(try await proposal() == "bob")
-        let all = try await house.gateway.credentials(in: session, of: house.tenant)
+        let all = try await house.gateway.memory.credentials(in: session, of: house.tenant)
         #expect(all.map(\.isDefault) == [false, true, false])
         #expect(try await house.remembered(session) == ["alice:1", "bob:2", "carol:3"])
-        _ = try await house.gateway.deleteCredentials(in: session, of: house.tenant) {
+        _ = try await house.gateway.memory.deleteCredentials(in: session, of: house.tenant) {
             $0.user == "bob"
         }
         #expect(try await proposal() == "carol")
@@ -307,7 +307,7 @@ struct CredentialStorageTests {
         let owner = try await house.session()
         let others = [
             try await house.session(), try await house.session(.ephemeral),
-            try await house.gateway.sharedSession(of: house.tenant),
+            try await house.gateway.sessions.shared(of: house.tenant),
         ]
         try await house.remember("alice", "secret", .permanent, in: owner)
         for other in others {
@@ -319,10 +319,10 @@ struct CredentialStorageTests {
         }
         let stranger = TenantID(rawValue: 2)
         await #expect(throws: GatewayError.noSuchSession) {
-            _ = try await house.gateway.credentials(in: owner, of: stranger)
+            _ = try await house.gateway.memory.credentials(in: owner, of: stranger)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.deleteCredentials(in: owner, of: stranger) { _ in true }
+            try await house.gateway.memory.deleteCredentials(in: owner, of: stranger) { _ in true }
         }
     }
 }

@@ -73,7 +73,7 @@ struct DecisionTests {
         attempt.end()
         let decision = try await house.asked(task)
         #expect(attempt.isPaused)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
         try await house.answer(decision, .redirect(isFollowed ? .follow(nil) : .stop))
         if isFollowed {
             try await house.network.attempt(1).answer(200, [:], Array("there".utf8))
@@ -129,7 +129,7 @@ struct DecisionTests {
         let decision = try await house.asked(task)
         #expect(attempt.isPaused && attempt.request.mayPause)
         #expect(try await house.task(task).hasLiveAttempt)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
         try await house.answer(decision, .response(.allow))
         let record = try await house.finished(task)
         #expect(record.response?.status == 200)
@@ -273,7 +273,7 @@ struct DecisionTests {
         try await house.network.attempt(0).answer(302, ["Location": "/x"])
         let decision = try await house.asked(task)
         #expect(
-            try await house.gateway.decisions(of: session, of: house.tenant).map(\.id) == [
+            try await house.gateway.decisions.pending(in: session, of: house.tenant).map(\.id) == [
                 decision.id
             ])
         async let first = house.refusal(of: decision.id, .redirect(.follow(nil)))
@@ -281,7 +281,7 @@ struct DecisionTests {
         let refusals = await [first, second]
         #expect(refusals.count { $0 == nil } == 1)
         #expect(refusals.count { $0 == .decisionAnswered } == 1)
-        #expect(try await house.gateway.decisions(of: session, of: house.tenant).isEmpty)
+        #expect(try await house.gateway.decisions.pending(in: session, of: house.tenant).isEmpty)
         #expect(try await house.decisionState(decision.id) == .answered)
     }
 
@@ -296,11 +296,11 @@ struct DecisionTests {
         #expect(
             await house.refusal(of: decision.id, .redirect(.stop), tenant: stranger)
                 == .noSuchDecision)
-        _ = try await house.gateway.cancel(task, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         #expect(try await house.decisionState(decision.id) == .withdrawn)
         #expect(
             await house.refusal(of: decision.id, .redirect(.stop)) == .decisionOver(.withdrawn))
-        try await house.gateway.delete(task, of: house.tenant)
+        try await house.gateway.tasks.delete(task, of: house.tenant)
         #expect(await house.refusal(of: decision.id, .redirect(.stop)) == .noSuchDecision)
     }
 
@@ -313,13 +313,13 @@ struct DecisionTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(302, ["Location": "/x"], Array("moved".utf8))
         let decision = try await house.asked(task)
-        if isSuspended { _ = try await house.gateway.suspend(task, of: house.tenant) }
+        if isSuspended { _ = try await house.gateway.tasks.suspend(task, of: house.tenant) }
         await house.quiet()
 
         let next = try await house.crash()
         next.clock.advance(by: .seconds(3600))
         await next.gateway.start()
-        let waiting = try await next.gateway.decisions(of: session, of: next.tenant)
+        let waiting = try await next.gateway.decisions.pending(in: session, of: next.tenant)
         #expect(waiting.map(\.id) == [decision.id])
         // The whole time counts from the new start.
         #expect(
@@ -328,7 +328,7 @@ struct DecisionTests {
         if isSuspended {
             await next.quiet()
             #expect(try await next.state(task) == .suspended)
-            _ = try await next.gateway.resume(task, of: next.tenant)
+            _ = try await next.gateway.tasks.resume(task, of: next.tenant)
         }
         let record = try await next.finished(task)
         #expect(record.response?.status == 302)
@@ -349,7 +349,7 @@ struct DecisionTests {
         _ = try await house.create(try house.spec(), in: session)
         _ = try await house.network.attempt(1)
         try await house.answer(decision, .password("alice", "secret"))
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .slot)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .slot)
 
         let next = try await house.crash()
         await next.gateway.start()
@@ -380,12 +380,12 @@ struct DecisionTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(302, ["Location": "/x"])
         let decision = try await house.asked(task)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await house.answer(decision, .redirect(.follow(nil)))
         await house.quiet()
         #expect(house.network.attempts.count == 1)
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(1)
         #expect(attempt.request.url.path == "/x")
         attempt.answer()

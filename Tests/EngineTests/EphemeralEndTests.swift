@@ -17,14 +17,14 @@ struct EphemeralEndTests {
         let session = try await house.cachingSession(.ephemeral) {
             $0.httpMaximumConnectionsPerHost = 2
         }
-        weak let live = house.gateway.sessions[session]
+        weak let live = house.gateway.sessions.directory[session]
         weak var file: ContentFile?
         let specs = try (0..<6).map { number in
             try house.spec(way == 8 ? .download : .data, "http://a.test/\(number)") {
                 if way == 1 { $0.delivery = .stream }
             }
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         let first = try await house.network.attempt(0)
         let fresh: HeaderList = [
@@ -34,7 +34,7 @@ struct EphemeralEndTests {
         case 0:
             first.answer(200, [:], Pattern.bytes(count: 32_769))
             try await house.recorder.end(of: tasks[0])
-            file = house.gateway.sessions[session]?.unnamedFiles[tasks[0]]
+            file = house.gateway.sessions.directory[session]?.unnamedFiles[tasks[0]]
             #expect(file != nil)
         case 1:
             first.head(200)
@@ -58,21 +58,21 @@ struct EphemeralEndTests {
             first.end(.url(.networkConnectionLost))
         case 6:
             first.answer(200, fresh, Pattern.bytes(count: 32_769))
-            try await house.gateway.reset(session, of: house.tenant)
+            try await house.gateway.sessions.reset(session, of: house.tenant)
         case 7:
             first.head(200, fresh)
             first.body(Pattern.bytes(count: 32_769))
-            _ = try await house.gateway.suspend(tasks[0], of: house.tenant)
+            _ = try await house.gateway.tasks.suspend(tasks[0], of: house.tenant)
             first.end()
         default:
             first.head(200, fresh)
             first.body(Pattern.bytes(count: 40_000))
         }
-        try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
         try await house.recorder.end(of: session)
         await house.quiet()
         #expect(live != nil)
-        if let session = live { house.gateway.forget(session) }
+        if let session = live { house.gateway.sessions.ending.forget(session) }
         try await eventually("the session to leave memory") { live == nil }
         try await eventually("the file to be closed") { file == nil }
     }
@@ -116,9 +116,9 @@ struct EphemeralBoundTests {
         #expect(
             try await house.read(tasks[0], 1_048_000..<2_097_200)
                 == Array(Pattern.bytes(count: 3_000_001)[1_048_000..<2_097_200]))
-        let unnamed = house.gateway.services.unnamed
+        let unnamed = house.gateway.tasks.directory.services.unnamed
         #expect(unnamed.diskUsage > 60 * 32_768)
-        for task in tasks { try await house.gateway.delete(task, of: house.tenant) }
+        for task in tasks { try await house.gateway.tasks.delete(task, of: house.tenant) }
         try await eventually("the room to come back") { unnamed.diskUsage == 0 }
         // What comes afterwards has the places of what was there before.
         let task = try await house.create(try house.spec(), in: session)
@@ -131,7 +131,7 @@ struct EphemeralBoundTests {
     func `all ephemeral sessions together have so much memory, and then take no new work`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.ephemeralBytes = 1 << 20
         let house = try await House.open(limits: limits)
         let (first, second) = (
@@ -143,7 +143,7 @@ struct EphemeralBoundTests {
         var refusal: GatewayError?
         while refusal == nil, tasks.count < 1000 {
             do throws(GatewayError) {
-                tasks += try await house.gateway.createTasks([spec], in: first, of: house.tenant)
+                tasks += try await house.gateway.tasks.create([spec], in: first, of: house.tenant)
                     .map(\.record.id)
             } catch {
                 refusal = error
@@ -159,12 +159,14 @@ struct EphemeralBoundTests {
         #expect(try await house.state(other) == .suspended)
         // What ends makes room.
         for task in tasks {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
             try await house.recorder.end(of: task)
-            try await house.gateway.delete(task, of: house.tenant)
+            try await house.gateway.tasks.delete(task, of: house.tenant)
         }
         await house.quiet()
-        if let session = house.gateway.sessions[first] { house.gateway.forget(session) }
+        if let session = house.gateway.sessions.directory[first] {
+            house.gateway.sessions.ending.forget(session)
+        }
         await house.quiet()
         _ = try await house.create(try house.spec(resume: false), in: second)
     }

@@ -17,7 +17,7 @@ struct EventReplayTests {
         var events: [Event] = []
         var position = position
         while position < end {
-            let more = try await house.gateway.events(of: stream, after: position, limit: page)
+            let more = try await house.gateway.events.page(of: stream, after: position, limit: page)
             #expect(more.count <= page)
             guard let last = more.last else { break }
             events += more
@@ -34,7 +34,7 @@ struct EventReplayTests {
             for type in [SessionType.default, .ephemeral] {
                 let session: SessionID
                 if let known = tasks.first(where: {
-                    house.gateway.sessions[$0.0]?.record.type == type
+                    house.gateway.sessions.directory[$0.0]?.record.type == type
                 }) {
                     session = known.0
                 } else {
@@ -70,10 +70,11 @@ struct EventReplayTests {
             }
             let newest = house.gateway.hub.newestPosition(of: stream)
             #expect(all.allSatisfy { stream.position(of: $0) <= newest })
-            #expect(try await house.gateway.firstPosition(of: stream) == 0)
+            #expect(try await house.gateway.events.firstPosition(of: stream) == 0)
             for position in 0...newest {
                 #expect(
-                    try await house.gateway.start(of: stream, after: position) == .after(position))
+                    try await house.gateway.events.start(of: stream, after: position)
+                        == .after(position))
                 let rest = try await replay(
                     stream, after: position, through: newest, page: page, in: house)
                 #expect(rest == all.filter { stream.position(of: $0) > position })
@@ -103,7 +104,7 @@ struct EventReplayTests {
                 stream, after: 0, through: joined, page: 7, in: house)
             readers.append((joined, replayed, listener))
         }
-        try await eventually("all to end") { house.gateway.runners.isEmpty }
+        try await eventually("all to end") { house.gateway.tasks.directory.runners.isEmpty }
         await house.quiet()
         let all = house.recorder.events.filter { !$0.body.isProgress }
         for reader in readers {
@@ -124,12 +125,12 @@ struct EventReplayTests {
             let newest = house.gateway.hub.newestPosition(of: stream)
             for position in [newest + 1, -1] {
                 #expect(
-                    try await house.gateway.start(of: stream, after: position)
+                    try await house.gateway.events.start(of: stream, after: position)
                         == .reset(newest: newest, expired: false))
             }
         }
         let empty = try await house.session()
-        #expect(try await house.gateway.start(of: .session(empty), after: 0) == .after(0))
+        #expect(try await house.gateway.events.start(of: .session(empty), after: 0) == .after(0))
     }
 
     @Test @LoopActor
@@ -143,31 +144,33 @@ struct EventReplayTests {
         house.clock.advance(by: .seconds(86_400 + 60))
         let late = try await house.create(try house.spec(resume: false), in: old.0)
         await house.quiet()
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         let newest = house.gateway.hub.newestPosition(of: stream)
         for position in 0..<before {
             #expect(
-                try await house.gateway.start(of: stream, after: position)
+                try await house.gateway.events.start(of: stream, after: position)
                     == .reset(newest: newest, expired: true))
         }
-        #expect(try await house.gateway.start(of: stream, after: before) == .after(before))
+        #expect(try await house.gateway.events.start(of: stream, after: before) == .after(before))
         #expect(
-            try await house.gateway.events(of: stream, after: before, limit: 9).map(\.task) == [
-                late
-            ])
+            try await house.gateway.events.page(of: stream, after: before, limit: 9).map(\.task)
+                == [
+                    late
+                ])
         // The tenant's stream has both stores' events, and is whole only where both are.
         let tenant = EventStreamKey.tenant(house.tenant)
         let tenantNewest = house.gateway.hub.newestPosition(of: tenant)
         for position in 0..<tenantBefore {
             #expect(
-                try await house.gateway.start(of: tenant, after: position)
+                try await house.gateway.events.start(of: tenant, after: position)
                     == .reset(newest: tenantNewest, expired: true))
         }
         #expect(
-            try await house.gateway.start(of: tenant, after: tenantBefore) == .after(tenantBefore))
+            try await house.gateway.events.start(of: tenant, after: tenantBefore)
+                == .after(tenantBefore))
         // The stream of a task whose events have gone does not pretend to be whole.
         #expect(
-            try await house.gateway.start(of: .task(old.1, session: old.0), after: 1)
+            try await house.gateway.events.start(of: .task(old.1, session: old.0), after: 1)
                 == .reset(newest: newest, expired: true))
     }
 
@@ -175,7 +178,7 @@ struct EventReplayTests {
     func `events of an ephemeral session that is gone are a reset for its tenant's readers (R-8)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.ephemeralGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session(.ephemeral)
@@ -183,20 +186,20 @@ struct EventReplayTests {
         _ = try await house.create(try house.spec(resume: false), in: kept)
         let task = try await house.create(try house.spec(resume: false), in: session)
         await house.quiet()
-        try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
         try await house.recorder.end(of: session)
         try await house.recorder.end(of: task)
-        try await eventually("it to be gone") { house.gateway.sessions[session] == nil }
+        try await eventually("it to be gone") { house.gateway.sessions.directory[session] == nil }
         await house.quiet()
         let stream = EventStreamKey.tenant(house.tenant)
         let newest = house.gateway.hub.newestPosition(of: stream)
         #expect(
-            try await house.gateway.start(of: stream, after: 1)
+            try await house.gateway.events.start(of: stream, after: 1)
                 == .reset(newest: newest, expired: true))
-        #expect(try await house.gateway.start(of: stream, after: newest) == .after(newest))
+        #expect(try await house.gateway.events.start(of: stream, after: newest) == .after(newest))
         // Who asks for all there is gets all there is.
-        let first = try await house.gateway.firstPosition(of: stream)
-        #expect(try await house.gateway.events(of: stream, after: first, limit: 9).count == 1)
+        let first = try await house.gateway.events.firstPosition(of: stream)
+        #expect(try await house.gateway.events.page(of: stream, after: first, limit: 9).count == 1)
     }
 
     @Test @LoopActor
@@ -207,7 +210,7 @@ struct EventReplayTests {
             house.recorder.events.last { !$0.body.isProgress }?.tenantSequence)
         let next = try await house.crash()
         await next.gateway.start()
-        let session = try #require(next.gateway.sessions.values.first).record.id
+        let session = try #require(next.gateway.sessions.directory.values.first).record.id
         _ = try await next.create(try next.spec(resume: false), in: session)
         await next.quiet()
         #expect(try #require(next.recorder.events.first).tenantSequence > newest)
@@ -221,9 +224,10 @@ struct EventReplayTests {
         house.gateway.hub.setListener(listener, for: .tenant(stranger))
         let tasks = try await play(house, rounds: 1)
         #expect(listener.events.isEmpty)
-        #expect(try await house.gateway.events(of: .tenant(stranger), after: 0, limit: 9).isEmpty)
+        #expect(
+            try await house.gateway.events.page(of: .tenant(stranger), after: 0, limit: 9).isEmpty)
         await #expect(throws: GatewayError.noSuchTask) {
-            try await house.gateway.stream(of: tasks[0].1, of: stranger)
+            try await house.gateway.events.stream(of: tasks[0].1, of: stranger)
         }
     }
 }

@@ -36,38 +36,38 @@ struct FullDiskTests {
         let refused: [@LoopActor @Sendable () async throws -> Void] = [
             { _ = try await house.session() },
             { _ = try await house.session(.ephemeral) },
-            { _ = try await house.gateway.sharedSession(of: house.tenant) },
+            { _ = try await house.gateway.sessions.shared(of: house.tenant) },
             { _ = try await house.create(try house.spec(), in: session) },
             { _ = try await house.file() },
-            { _ = try await house.gateway.resume(waiting, of: house.tenant) },
+            { _ = try await house.gateway.tasks.resume(waiting, of: house.tenant) },
         ]
-        let sessions = house.gateway.sessions.count
+        let sessions = house.gateway.sessions.directory.count
         for call in refused {
             await #expect(throws: GatewayError.diskFull) { try await call() }
         }
         #expect(await outcome { try await house.append([3], to: file) }.refusal == .diskFull)
 
         let done: [@LoopActor @Sendable () async throws -> Void] = [
-            { try await house.gateway.delete(finished, of: house.tenant) },
-            { try await house.gateway.deleteFile(file, of: house.tenant) },
-            { _ = try await house.gateway.cancel(doomed, of: house.tenant) },
-            { _ = try await house.gateway.suspend(running, of: house.tenant) },
+            { try await house.gateway.tasks.delete(finished, of: house.tenant) },
+            { try await house.gateway.files.delete(file, of: house.tenant) },
+            { _ = try await house.gateway.tasks.cancel(doomed, of: house.tenant) },
+            { _ = try await house.gateway.tasks.suspend(running, of: house.tenant) },
             { try await house.gateway.setLimit(1000) },
             { try await house.gateway.setLimit(nil) },
             { try await house.store("a=1", in: session) },
             { try await house.remember("alice", "1", .permanent, in: session) },
-            { try await house.gateway.emptyCache(in: session, of: house.tenant) },
-            { try await house.gateway.reset(session, of: house.tenant) },
-            { try await house.gateway.flush(session, of: house.tenant) },
-            { try await house.gateway.invalidate(other, of: house.tenant, .cancelTasks) },
+            { try await house.gateway.memory.emptyCache(in: session, of: house.tenant) },
+            { try await house.gateway.sessions.reset(session, of: house.tenant) },
+            { try await house.gateway.sessions.flush(session, of: house.tenant) },
+            { try await house.gateway.sessions.invalidate(other, of: house.tenant, .cancelTasks) },
             {
-                _ = try await house.gateway.change(
+                _ = try await house.gateway.sessions.change(
                     session, of: house.tenant, description: "new", limit: nil)
             },
             {
                 var change = TaskChange()
                 change.description = .some("new")
-                _ = try await house.gateway.change(running, of: house.tenant, change)
+                _ = try await house.gateway.tasks.change(running, of: house.tenant, change)
             },
         ]
         for (number, call) in done.enumerated() {
@@ -84,10 +84,10 @@ struct FullDiskTests {
         try await eventually("room") { house.gateway.takesWork }
         #expect(reserve.count == 4)
         // Nothing of what was refused is there.
-        #expect(house.gateway.sessions.count == sessions)
+        #expect(house.gateway.sessions.directory.count == sessions)
         #expect(try await house.state(waiting) == .suspended)
-        #expect(house.gateway.stagedFiles.isEmpty)
-        _ = try await house.gateway.resume(waiting, of: house.tenant)
+        #expect(house.gateway.files.staged.records.isEmpty)
+        _ = try await house.gateway.tasks.resume(waiting, of: house.tenant)
         try await house.network.attempt(3).answer()
         #expect(try await house.finished(waiting).error == nil)
     }
@@ -115,7 +115,7 @@ struct FullDiskTests {
         reserve.isDiskFull = false
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == Pattern.bytes(count: 300_000))
-        _ = try await house.gateway.cancel(queued, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(queued, of: house.tenant)
         try await house.recorder.end(of: queued)
     }
 
@@ -133,11 +133,11 @@ struct FullDiskTests {
         house.store.refuse(with: .full)
         // The reserve is used up, and nothing more can be promised.
         await #expect(throws: GatewayError.diskFull) {
-            _ = try await house.gateway.suspend(task, of: house.tenant)
+            _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         }
         #expect(!house.gateway.takesWork)
         await #expect(throws: GatewayError.diskFull) {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         }
         // A look on the way there may have filled it once more.
         try await eventually("the reserve to be used up") { reserve.count == 0 }
@@ -146,15 +146,15 @@ struct FullDiskTests {
         #expect(reserve.refillCount == looks)
         reserve.isDiskFull = true
         house.store.refuse(with: nil)
-        try await eventually("the store to have room") { !house.gateway.durable.isStalled }
+        try await eventually("the store to have room") { !house.gateway.journals.durable.isStalled }
         try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.
-        #expect(!house.gateway.takesWork && house.gateway.room.isShort)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        #expect(!house.gateway.takesWork)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         reserve.isDiskFull = false
         try await eventually("room") { house.gateway.takesWork }
         #expect(reserve.count == 2)
-        for _ in 0..<2 { _ = try await house.gateway.resume(task, of: house.tenant) }
+        for _ in 0..<2 { _ = try await house.gateway.tasks.resume(task, of: house.tenant) }
         attempt.end()
         #expect(try await house.finished(task).error == nil)
     }
@@ -170,7 +170,7 @@ struct FullDiskTests {
         #expect(!house.gateway.takesWork)
         await #expect(throws: GatewayError.diskFull) { try await house.session() }
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.cancel(task, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         reserve.isDiskFull = false
         try await eventually("room") { house.gateway.takesWork }
         _ = try await house.session()
@@ -214,13 +214,14 @@ struct FullDiskTests {
         var next: House
         let checkpoint: DownloadCheckpoint
         if isCancelled {
-            let view = try await house.gateway.cancelProducingResumeData(task, of: house.tenant)
+            let view = try await house.gateway.tasks.cancelProducingResumeData(
+                task, of: house.tenant)
             guard case .string(let data)? = view.record.error?.userInfo[TransferError.resumeDataKey]
             else {
                 Issue.record("no resume data: \(view.record)")
                 return
             }
-            checkpoint = try house.gateway.checkpoint(in: data, of: house.tenant).checkpoint
+            checkpoint = try house.gateway.tasks.checkpoint(in: data, of: house.tenant).checkpoint
             next = house
         } else {
             await house.gateway.stop()
@@ -293,12 +294,14 @@ extension House {
         await quiet()
         reserve.isDiskFull = true
         store.refuseAsFull(1)
-        _ = try? await gateway.change(session, of: tenant, description: "full", limit: nil)
+        _ = try? await gateway.sessions.change(session, of: tenant, description: "full", limit: nil)
         #expect(!gateway.takesWork)
     }
 
     fileprivate func spool(of task: TaskID) -> ContentSpool? {
-        guard case .spool(let spool)? = gateway.runners[task]?.sink else { return nil }
+        guard case .spool(let spool)? = gateway.tasks.directory.runners[task]?.sink else {
+            return nil
+        }
         return spool
     }
 }

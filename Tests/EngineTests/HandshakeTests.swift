@@ -88,7 +88,7 @@ struct HandshakeTests {
             house.recorder.has("task.needNewBodyStream", task)
         }
         #expect(try await house.task(task).bodyGeneration == 1)
-        let pipe = try await house.gateway.openBody(
+        let pipe = try await house.gateway.tasks.openBody(
             of: task, of: house.tenant, generation: 1, length: nil)
         let third = try await house.network.attempt(2)
         #expect(!third.request.onlyConnects && third.request.body != nil)
@@ -141,7 +141,7 @@ struct HandshakeTests {
             #expect(try await house.finished(task).error?.code == -1203)
         }
         // The leaf is known, and must verify each time.
-        let known = try house.gateway.sessionRecord(session, of: house.tenant).knownLeaves
+        let known = try house.gateway.sessions.record(session, of: house.tenant).knownLeaves
         #expect(known.map(\.mustVerify) == [true])
     }
 
@@ -171,19 +171,19 @@ struct HandshakeTests {
             try await house.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.runners[tasks[number]]?.waitReason == .decision
+                house.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
+        let waiting = try await house.gateway.decisions.pending(in: session, of: house.tenant)
         #expect(waiting.map(\.task) == [tasks[0]])
         // The one that has asked leaves: another one of them asks.
-        _ = try await house.gateway.cancel(tasks[0], of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(tasks[0], of: house.tenant)
         for number in 4..<7 {
             try await house.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
         }
         await house.quiet()
-        let again = try await house.gateway.decisions(of: session, of: house.tenant)
+        let again = try await house.gateway.decisions.pending(in: session, of: house.tenant)
         #expect(again.count == 1)
         try await house.answer(try #require(again.first), HandshakeTests.accept(1))
         for number in 7..<10 { try await house.network.attempt(number).answer() }
@@ -204,10 +204,10 @@ struct HandshakeTests {
             try await house.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(UInt8(leaf), verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.runners[tasks[number]]?.waitReason == .decision
+                house.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try await house.gateway.decisions(of: session, of: house.tenant)
+        let waiting = try await house.gateway.decisions.pending(in: session, of: house.tenant)
         #expect(waiting.map(\.task) == [tasks[0], tasks[2]])
         for (decision, leaf) in zip(waiting, [UInt8(1), 2]) {
             try await house.answer(decision, HandshakeTests.accept(leaf))
@@ -234,7 +234,7 @@ struct HandshakeTests {
         try await next.network.attempt(0).ask(
             .serverTrust(HandshakeTests.trust(1, verifies: false)))
         try await eventually("the other's wait") {
-            next.gateway.runners[other]?.waitReason == .decision
+            next.gateway.tasks.directory.runners[other]?.waitReason == .decision
         }
         try await next.answer(decision, HandshakeTests.accept(1))
         try await next.network.attempt(1).answer()
@@ -242,7 +242,7 @@ struct HandshakeTests {
         _ = try await next.finished(task)
         _ = try await next.finished(other)
         let last = try await next.crash()
-        let known = try last.gateway.sessionRecord(session, of: last.tenant).knownLeaves
+        let known = try last.gateway.sessions.record(session, of: last.tenant).knownLeaves
         #expect(known.count == 1 && known.first?.mustVerify == false)
     }
 

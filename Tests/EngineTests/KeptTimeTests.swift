@@ -39,22 +39,22 @@ struct KeptTimeTests {
             broken = try await house.create(try house.spec(.download), in: session)
             try await house.recorder.end(of: broken)
             ended = try await house.session()
-            try await house.gateway.invalidate(ended, of: house.tenant, .finishTasks)
+            try await house.gateway.sessions.invalidate(ended, of: house.tenant, .finishTasks)
             try await house.recorder.end(of: ended)
             partial = try await house.file()
             whole = try await house.file([1])
             _ = try await create()
-            await house.gateway.keepHouse()
+            await house.gateway.housekeeper.makeRound()
         }
 
         /// Whether the request with the key was done just now, and not before.
         @discardableResult
         private func create() async throws -> Bool {
-            let creation = try await house.gateway.createOnce(
+            let creation = try await house.gateway.creations.once(
                 CreationRequest(key: "key", fingerprint: [1]), of: house.tenant
             ) { ticket in
-                ticket?.record([1], in: house.gateway.durable)
-                try await house.gateway.durable.acknowledged()
+                ticket?.record([1], in: house.gateway.journals.durable)
+                try await house.gateway.journals.durable.acknowledged()
             }
             if case .new = creation { return true }
             return false
@@ -62,27 +62,31 @@ struct KeptTimeTests {
 
         /// What of it is still there.
         func found() async throws -> Set<String> {
-            await house.gateway.keepHouse()
+            await house.gateway.housekeeper.makeRound()
             house.clock.advance(by: .seconds(3600))  // the folder is looked through once an hour
-            await house.gateway.keepHouse()
+            await house.gateway.housekeeper.makeRound()
             await house.quiet()
             var found: Set<String> = []
             let (gateway, tenant) = (house.gateway, house.tenant)
             func look(_ name: String, _ isThere: Bool) { if isThere { found.insert(name) } }
-            look("task", (try? await gateway.task(task, of: tenant)) != nil)
-            look("session", gateway.sessions[ended] != nil)
+            look("task", (try? await gateway.tasks.read(task, of: tenant)) != nil)
+            look("session", gateway.sessions.directory[ended] != nil)
             let events = EventQuery(stream: .session(session), after: 0, limit: 1)
-            look("events", try await !gateway.durable.store.events(events).isEmpty)
+            look("events", try await !gateway.journals.durable.store.events(events).isEmpty)
             if !hasRestarted {
-                look("memory", (try? await gateway.task(memory, of: tenant)) != nil)
+                look("memory", (try? await gateway.tasks.read(memory, of: tenant)) != nil)
                 let events = EventQuery(stream: .session(ephemeral), after: 0, limit: 1)
-                look("memory's events", try await !gateway.volatile.store.events(events).isEmpty)
+                look(
+                    "memory's events",
+                    try await !gateway.journals.volatile.store.events(events).isEmpty)
             }
             let path = ContentFolder(path: house.directory.path).keptPath(of: broken)
             look("part", FileManager.default.fileExists(atPath: path))
-            look("upload", gateway.stagedFiles[partial] != nil)
-            look("file", gateway.stagedFiles[whole] != nil)
-            look("key", try await gateway.durable.store.creation(of: "key", of: tenant) != nil)
+            look("upload", gateway.files.staged.records[partial] != nil)
+            look("file", gateway.files.staged.records[whole] != nil)
+            look(
+                "key",
+                try await gateway.journals.durable.store.creation(of: "key", of: tenant) != nil)
             return found
         }
 
@@ -151,17 +155,17 @@ struct KeptTimeTests {
     func `a crash after a jump has the clock of before (R-14)`() async throws {
         let house = try await House.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
-        _ = try await house.gateway.createOnce(key, of: house.tenant) { ticket in
-            ticket?.record([1], in: house.gateway.durable)
+        _ = try await house.gateway.creations.once(key, of: house.tenant) { ticket in
+            ticket?.record([1], in: house.gateway.journals.durable)
         }
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         house.clock.jump(by: Self.day * 2)
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         await house.quiet()
         house.clock.restartMachine()
         let next = try await house.crash()
         await next.gateway.start()
-        await next.gateway.keepHouse()
+        await next.gateway.housekeeper.makeRound()
         #expect(try await next.store.creation(of: "key", of: next.tenant) != nil)
     }
 
@@ -169,12 +173,12 @@ struct KeptTimeTests {
     func `what people read is the wall clock's, also of when a file will go (R-14)`() async throws {
         let house = try await House.open()
         house.clock.jump(by: Self.day)
-        let file = try house.gateway.fileRecord(try await house.file(), of: house.tenant)
+        let file = try house.gateway.files.record(try await house.file(), of: house.tenant)
         #expect(file.createdAt == house.clock.now)
         let end = file.createdAt.milliseconds + 86_400_000
-        #expect(house.gateway.expiry(of: file).milliseconds == end)
+        #expect(house.gateway.files.expiry(of: file).milliseconds == end)
         house.clock.jump(by: .zero - Self.day)
-        #expect(house.gateway.expiry(of: file).milliseconds == end - 86_400_000)
-        #expect(house.gateway.timeToLive(of: file) == Self.day)
+        #expect(house.gateway.files.expiry(of: file).milliseconds == end - 86_400_000)
+        #expect(house.gateway.files.timeToLive(of: file) == Self.day)
     }
 }

@@ -117,12 +117,12 @@ struct LateRoomTests {
         try await scene.checkpoint(of: 65_536)
         scene.house.disk.fail(with: ENOSPC)
         scene.first.body(Array(Self.bytes[65_536..<2_000_000]))
-        _ = try await scene.house.gateway.suspend(scene.task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.suspend(scene.task, of: scene.house.tenant)
         try await eventually("the attempt to end") { scene.first.isCancelled }
         await scene.house.quiet()
         #expect(try await scene.house.state(scene.task) == .suspended)
         scene.house.disk.fail(with: nil)
-        _ = try await scene.house.gateway.resume(scene.task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.resume(scene.task, of: scene.house.tenant)
         try await scene.expectWhole()
         #expect(scene.server.ranges == ["bytes=65536-"])
     }
@@ -149,7 +149,7 @@ struct LateRoomTests {
         server.answer(attempt, 0)
         let failures = next.disk.failureCount
         try await eventually("a look for room") { next.disk.failureCount > failures + 1 }
-        _ = try await next.gateway.cancel(scene.task, of: next.tenant)
+        _ = try await next.gateway.tasks.cancel(scene.task, of: next.tenant)
         #expect(try await next.recorder.end(of: scene.task)?.code == -999)
     }
 

@@ -207,13 +207,13 @@ struct ProgressTests {
         _ task: TaskID, _ session: SessionID, _ house: House
     ) async throws -> [UInt8] {
         var bytes: [UInt8] = []
-        let events = try await house.gateway.events(
+        let events = try await house.gateway.events.page(
             of: .task(task, session: session), after: 0, limit: 1000)
         for event in events {
             guard case .didReceiveData(let offset, let length, true, nil) = event.body else {
                 continue
             }
-            let piece = await house.gateway.bytes(
+            let piece = await house.gateway.contents.bytes(
                 of: task, of: house.tenant, from: offset, count: length)
             bytes += try #require(piece)
         }
@@ -237,7 +237,7 @@ struct ProgressTests {
         attempt.head(200, ["Content-Length": "1000000"])
         attempt.body(bytes)
         if end.isCancelled {
-            let view = try await house.gateway.cancel(task, of: house.tenant)
+            let view = try await house.gateway.tasks.cancel(task, of: house.tenant)
             #expect(view.record.state == .completed)
         } else {
             attempt.end(.url(.networkConnectionLost))
@@ -248,7 +248,7 @@ struct ProgressTests {
         #expect(record.content?.lengthVerified == false)
         #expect(try await replay(task, session, house) == bytes)
         #expect(try await house.read(task) == bytes)
-        try await house.gateway.delete(task, of: house.tenant)
+        try await house.gateway.tasks.delete(task, of: house.tenant)
         try await eventually("the part to go") { try house.files().isEmpty }
     }
 
@@ -259,9 +259,10 @@ struct ProgressTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 1000))
         _ = try await house.finished(task)
-        try await house.gateway.delete(task, of: house.tenant)
+        try await house.gateway.tasks.delete(task, of: house.tenant)
         #expect(
-            await house.gateway.bytes(of: task, of: house.tenant, from: 0, count: 1000) == nil)
+            await house.gateway.contents.bytes(of: task, of: house.tenant, from: 0, count: 1000)
+                == nil)
     }
 
     @Test @LoopActor
@@ -293,7 +294,9 @@ struct ProgressTests {
         house.store.hold()
         attempt.head(200)
         attempt.body(Pattern.bytes(count: 5_000_000))
-        let cancel = Task { @LoopActor in try await house.gateway.cancel(task, of: house.tenant) }
+        let cancel = Task { @LoopActor in
+            try await house.gateway.tasks.cancel(task, of: house.tenant)
+        }
         try await eventually("the attempt to end") { attempt.isCancelled }
         house.store.release()
         #expect(try await cancel.value.record.error?.code == -999)

@@ -25,7 +25,7 @@ struct RecoveryTests {
             try house.spec(.data, "http://b.test/completed"),
             try house.spec(.download, "http://c.test/held"),
         ]
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         let live = try await house.network.attempt(0)
         live.head(200)
@@ -33,7 +33,7 @@ struct RecoveryTests {
         try await house.network.attempt(1).answer(200, [:], Array("kept".utf8))
         try await house.recorder.end(of: tasks[4])
         try await house.network.attempt(2).head(200)
-        _ = try await house.gateway.suspend(tasks[5], of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(tasks[5], of: house.tenant)
         try await eventually("the part") { try !house.files().isEmpty }
         await house.quiet()
 
@@ -50,12 +50,13 @@ struct RecoveryTests {
         waiting.answer(200, [:], Array("after".utf8))
         #expect(try await next.recorder.end(of: tasks[1]) == nil)
         #expect(try await next.read(tasks[1]) == Array("after".utf8))
-        #expect(try await next.gateway.task(tasks[2], of: next.tenant).waitingFor == .beginDate)
+        #expect(
+            try await next.gateway.tasks.read(tasks[2], of: next.tenant).waitingFor == .beginDate)
         #expect(try await next.state(tasks[3]) == .suspended)
         #expect(try await next.read(tasks[4]) == Array("kept".utf8))
         #expect(next.network.attempts.count == 1)
         for task in [tasks[2], tasks[3]] {
-            _ = try await next.gateway.cancel(task, of: next.tenant)
+            _ = try await next.gateway.tasks.cancel(task, of: next.tenant)
             try await next.recorder.end(of: task)
         }
     }
@@ -101,7 +102,7 @@ struct RecoveryTests {
         house.store.hold()
         attempt.answer(200, [:], Pattern.bytes(count: 100_000))
         try await eventually("the file") { try house.files().contains { !$0.hasSuffix(".part") } }
-        try await eventually("the end") { house.gateway.runners.isEmpty }
+        try await eventually("the end") { house.gateway.tasks.directory.runners.isEmpty }
         #expect(!house.recorder.isOver(task))
         let next = try await house.crash()
         await next.gateway.start()
@@ -114,7 +115,7 @@ struct RecoveryTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(try house.spec(), in: session)
-        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
         let next = try await house.crash()
         await next.gateway.start()
         #expect(try await next.recorder.end(of: task)?.code == -997)
@@ -146,7 +147,7 @@ struct RecoveryTests {
             }
         }
         let waiter = Task { @LoopActor in
-            try await house.gateway.task(waiting, of: house.tenant, completedWithin: .seconds(60))
+            try await house.gateway.tasks.wait(for: waiting, of: house.tenant, within: .seconds(60))
         }
         await house.quiet()
         await house.gateway.stop()
@@ -177,7 +178,7 @@ struct RecoveryTests {
         }
         let next = try await house.crash()
         await next.gateway.start()
-        await next.gateway.keepHouse()
+        await next.gateway.housekeeper.makeRound()
         try await eventually("strays to go") { try next.files().count == 1 }
         #expect(try await next.read(kept) == Pattern.bytes(count: 100_000))
     }
@@ -199,7 +200,7 @@ struct RecoveryTests {
             [.modificationDate: Date(timeIntervalSince1970: 0)],
             ofItemAtPath: folder.keptPath(of: old))
         let isThere = { FileManager.default.fileExists(atPath: folder.keptPath(of: $0)) }
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
         #expect(isThere(young))
         // An hour passes before the folder is looked through again.
@@ -207,11 +208,11 @@ struct RecoveryTests {
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 0)],
             ofItemAtPath: folder.keptPath(of: old))
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         await house.quiet()
         #expect(isThere(old))
         house.clock.advance(by: .seconds(3600))
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
     }
 }

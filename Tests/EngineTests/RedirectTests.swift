@@ -51,7 +51,7 @@ struct RedirectTests {
         attempt.head(302, ["Location": "/next", "Content-Length": "6"])
         attempt.body([1, 2, 3])
         let question = try await house.asked(task)
-        #expect(try await house.gateway.task(task, of: house.tenant).waitingFor == .decision)
+        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
         attempt.body([4])
         try await house.answer(question, .redirect(.stop))
         attempt.body([5, 6])
@@ -215,7 +215,7 @@ struct RedirectTests {
         try await house.network.attempt(1).answer(302, ["Location": "http://b.test/2"])
         #expect(try await house.network.attempt(2).request.url.string == "http://a.test/2")
         await house.quiet()
-        let view = try await house.gateway.task(moving, of: house.tenant)
+        let view = try await house.gateway.tasks.read(moving, of: house.tenant)
         #expect(view.waitingFor == .slot && house.network.attempts.count == 3)
         // S-56: nothing of it is on the wire, and a restart would go on from here.
         let stored = try #require(try await house.store.disk.task(moving, of: house.tenant))

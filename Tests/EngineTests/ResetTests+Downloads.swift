@@ -88,7 +88,7 @@ extension ResetTests {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try house.gateway.checkpoint(in: data, of: house.tenant)
+        let (request, checkpoint) = try house.gateway.tasks.checkpoint(in: data, of: house.tenant)
         scene.server.serve(house.network)
         let second = try await house.create(
             TaskSpec(
@@ -103,12 +103,12 @@ extension ResetTests {
         call: Call
     ) async throws {
         let scene = try await Scene(received: 50_000)
-        _ = try await scene.house.gateway.suspend(scene.task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.suspend(scene.task, of: scene.house.tenant)
         try await scene.house.call(call, scene.session)
         #expect(try await scene.checkpoint() == [0..<50_000])
         #expect(try await scene.house.state(scene.task) == .suspended)
         #expect(scene.attempt.isPaused && !scene.attempt.isCancelled)
-        _ = try await scene.house.gateway.resume(scene.task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.resume(scene.task, of: scene.house.tenant)
         scene.attempt.body(Array(scene.server.bytes[50_000...]))
         scene.attempt.end()
         try await scene.expectWhole(scene.task)
@@ -158,7 +158,7 @@ extension ResetTests {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try house.gateway.checkpoint(in: data, of: house.tenant)
+        let (request, checkpoint) = try house.gateway.tasks.checkpoint(in: data, of: house.tenant)
         let second = try await house.create(
             TaskSpec(
                 type: .download, request: request, options: TaskOptions(), resume: true,
@@ -186,8 +186,9 @@ extension ResetTests {
         let suspended = try await house.create(
             try house.spec(.download, resume: false), in: session)
         try await house.call(call, session)
-        #expect(try await house.gateway.task(cut, of: house.tenant).waitingFor == .connectivity)
-        #expect(try await house.gateway.task(asked, of: house.tenant).waitingFor == .decision)
+        #expect(
+            try await house.gateway.tasks.read(cut, of: house.tenant).waitingFor == .connectivity)
+        #expect(try await house.gateway.tasks.read(asked, of: house.tenant).waitingFor == .decision)
         #expect(try await house.state(suspended) == .suspended)
         #expect(house.network.attempts.count == 2)
         house.routes.change()
@@ -203,7 +204,7 @@ extension ResetTests {
         async throws
     {
         let scene = try await Scene(received: 100_000, .ephemeral)
-        try await scene.house.gateway.reset(scene.session, of: scene.house.tenant)
+        try await scene.house.gateway.sessions.reset(scene.session, of: scene.house.tenant)
         #expect(try await scene.checkpoint() == nil)
         #expect(try scene.house.files().isEmpty)
         scene.attempt.body(Array(scene.server.bytes[100_000...]))

@@ -39,13 +39,15 @@ extension ResetTests {
         while (try? Data(repeating: 0, count: 4096).append(to: rest)) != nil {}
         if isFlushed {
             await #expect(throws: GatewayError.diskFull) {
-                try await house.gateway.flush(session, of: house.tenant)
+                try await house.gateway.sessions.flush(session, of: house.tenant)
             }
         }
         // The part that could not be written fills its block, and that cannot be written either.
         attempt.body(Array(bytes[1000..<100_000]))
         try await eventually("a full disk") {
-            guard case .spool(let spool)? = house.gateway.runners[task]?.sink else { return false }
+            guard case .spool(let spool)? = house.gateway.tasks.directory.runners[task]?.sink else {
+                return false
+            }
             return spool.isWaitingForRoom
         }
         try FileManager.default.removeItem(atPath: filler)

@@ -14,7 +14,7 @@ extension ResetTests {
     ) async throws {
         let received = 40_000
         let scene = try await Scene(received: received)
-        let runner = try #require(scene.house.gateway.runners[scene.task])
+        let runner = try #require(scene.house.gateway.tasks.directory.runners[scene.task])
         guard case .spool(let spool) = runner.sink else {
             Issue.record("no spool")
             return

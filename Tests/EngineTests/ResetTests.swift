@@ -24,7 +24,7 @@ struct ResetTests {
         let other = try await house.cachingSession()
         for session in [session, other] { try await house.fill(session) }
         try await eventually("a file of the cache") { try house.cacheFiles().count == 2 }
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         #expect(try await house.memory(of: session) == House.Memory())
         #expect(try await house.storedMemory(of: session) == House.Memory())
         #expect(try house.cacheFiles().count == 1)
@@ -54,7 +54,7 @@ struct ResetTests {
         _ = try await house.fetch(
             try house.spec(.data, "http://origin.test/other"), in: session,
             answering: ["Cache-Control": "no-store"])
-        try await house.gateway.flush(session, of: house.tenant)
+        try await house.gateway.sessions.flush(session, of: house.tenant)
         #expect(try await house.memory(of: session) == House.Memory.full)
         let kept = try await house.store.disk.load().cookies[session]
         #expect(kept?.map(\.lastAccessTime) == [house.clock.now])
@@ -71,7 +71,7 @@ struct ResetTests {
         house.store.hold()
         attempt.answer(200, ["Set-Cookie": "b=2"])
         try await eventually("a cookie") {
-            house.gateway.sessions[session]?.cookies?.all(at: house.clock.now).count == 2
+            house.gateway.sessions.directory[session]?.cookies?.all(at: house.clock.now).count == 2
         }
         let done = Mark()
         let calling = Task { @LoopActor in
@@ -95,7 +95,7 @@ struct ResetTests {
         let leaf = KnownLeaf(
             host: "origin.test", port: 443, fingerprint: [UInt8](repeating: 1, count: 32),
             mustVerify: false)
-        house.gateway.sessions[session]?.know(leaf)
+        house.gateway.sessions.directory[session]?.know(leaf)
         let trust = { @LoopActor () async throws -> TrustPolicy in
             let count = house.network.attempts.count
             let task = try await house.create(
@@ -105,12 +105,12 @@ struct ResetTests {
             _ = try await house.finished(task)
             return attempt.request.trust
         }
-        try await house.gateway.flush(session, of: house.tenant)
+        try await house.gateway.sessions.flush(session, of: house.tenant)
         #expect(try await trust() == .known([leaf]))
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         #expect(try await trust() == .known([]))
         let next = try await house.restarted()
-        let record = try next.gateway.sessionRecord(session, of: next.tenant)
+        let record = try next.gateway.sessions.record(session, of: next.tenant)
         #expect(record.knownLeaves == [])
     }
 
@@ -121,14 +121,14 @@ struct ResetTests {
         let house = try await House.open()
         let session =
             type == .shared
-            ? try await house.gateway.sharedSession(of: house.tenant)
+            ? try await house.gateway.sessions.shared(of: house.tenant)
             : try await house.session(type)
         for call in Call.allCases { try await house.call(call, session) }
         try await house.visit(in: session, setting: "a=1")
         try await house.remember("alice", "1", in: session)
-        try await house.gateway.flush(session, of: house.tenant)
+        try await house.gateway.sessions.flush(session, of: house.tenant)
         #expect(try await house.jar(session) == ["a=1"])
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         #expect(try await house.jar(session) == [])
         #expect(try await house.remembered(session) == [])
         #expect(try await house.visit(in: session, setting: "b=2") == nil)
@@ -147,7 +147,7 @@ struct ResetTests {
         }
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(1)
-        try await house.gateway.invalidate(session, of: house.tenant, .finishTasks)
+        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
         await #expect(throws: GatewayError.sessionInvalidated) {
             try await house.call(call, session)
         }
@@ -170,7 +170,7 @@ struct ResetTests {
         ]
         for session in sessions { try await house.fill(session) }
         for session in sessions {
-            try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks)
+            try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
             try await house.recorder.end(of: session)
         }
         try await eventually("the files of the cache to go") { try house.cacheFiles().isEmpty }
@@ -219,13 +219,13 @@ struct ResetTests {
         let attempt = try await house.network.attempt(0)
         attempt.head(200, ["Cache-Control": "max-age=60", "Set-Cookie": "before=1"])
         attempt.body([1, 2])
-        try await house.gateway.reset(session, of: house.tenant)
+        try await house.gateway.sessions.reset(session, of: house.tenant)
         #expect(try await house.jar(session) == [])
         attempt.body([3])
         attempt.end()
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == [1, 2, 3])
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.entryCount == 0)
         _ = try await house.fetch(
             try house.spec(), in: session,
@@ -246,8 +246,8 @@ extension House {
         _ call: ResetTests.Call, _ session: SessionID, of tenant: TenantID? = nil
     ) async throws {
         switch call {
-        case .reset: try await gateway.reset(session, of: tenant ?? self.tenant)
-        case .flush: try await gateway.flush(session, of: tenant ?? self.tenant)
+        case .reset: try await gateway.sessions.reset(session, of: tenant ?? self.tenant)
+        case .flush: try await gateway.sessions.flush(session, of: tenant ?? self.tenant)
         }
     }
 
@@ -263,7 +263,7 @@ extension House {
 
     /// Has a session remember a cookie, a credential, a response in its row and one in its file.
     func fill(_ session: SessionID) async throws {
-        let isPersistent = try gateway.sessionRecord(session, of: tenant).isPersistent
+        let isPersistent = try gateway.sessions.record(session, of: tenant).isPersistent
         try await remember("alice", "1", isPersistent ? .permanent : .forSession, in: session)
         let fields: HeaderList = ["Cache-Control": "max-age=3600", "Set-Cookie": "a=1"]
         _ = try await fetch(try spec(), in: session, answering: fields)
@@ -275,9 +275,9 @@ extension House {
 
     func memory(of session: SessionID) async throws -> Memory {
         Memory(
-            cookies: try await gateway.cookies(in: session, of: tenant).count,
-            credentials: try await gateway.credentials(in: session, of: tenant).count,
-            responses: try await gateway.cacheUsage(in: session, of: tenant).entryCount)
+            cookies: try await gateway.memory.cookies(in: session, of: tenant).count,
+            credentials: try await gateway.memory.credentials(in: session, of: tenant).count,
+            responses: try await gateway.memory.cacheUsage(in: session, of: tenant).entryCount)
     }
 
     /// The same of the disk.

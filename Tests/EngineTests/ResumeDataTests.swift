@@ -42,7 +42,8 @@ struct ResumeDataTests {
         func resume(
             _ data: String, _ change: (inout TaskOptions) -> Void = { _ in }
         ) async throws -> TaskID {
-            let (request, checkpoint) = try house.gateway.checkpoint(in: data, of: house.tenant)
+            let (request, checkpoint) = try house.gateway.tasks.checkpoint(
+                in: data, of: house.tenant)
             var options = TaskOptions()
             change(&options)
             return try await house.create(
@@ -152,12 +153,12 @@ struct ResumeDataTests {
         let data = try await scene.resumeData(of: try await scene.download())
         let stranger = TenantID(rawValue: 77)
         #expect(throws: GatewayError.badResumeData) {
-            try scene.house.gateway.checkpoint(in: data, of: stranger)
+            try scene.house.gateway.tasks.checkpoint(in: data, of: stranger)
         }
         for blob in ["", "AAAA", "!", data + "A", String(data.dropLast(3)), "A" + data.dropFirst()]
         {
             #expect(throws: GatewayError.badResumeData) {
-                try scene.house.gateway.checkpoint(in: blob, of: scene.house.tenant)
+                try scene.house.gateway.tasks.checkpoint(in: blob, of: scene.house.tenant)
             }
         }
     }
@@ -202,7 +203,7 @@ struct ResumeDataTests {
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
-        let view = try await scene.house.gateway.cancelProducingResumeData(
+        let view = try await scene.house.gateway.tasks.cancelProducingResumeData(
             task, of: scene.house.tenant)
         #expect(view.record.state == .completed && view.record.error?.code == -999)
         let data = try await scene.resumeData(of: task)
@@ -221,7 +222,7 @@ struct ResumeDataTests {
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
-        _ = try await scene.house.gateway.cancel(task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.cancel(task, of: scene.house.tenant)
         #expect(try await scene.house.finished(task).error?.userInfo == [:])
         try await eventually("the file to go") { try scene.house.files().isEmpty }
     }
@@ -231,7 +232,7 @@ struct ResumeDataTests {
         `a suspended download that a crash left on disk gives its resume data when it is cancelled (S-34, S-56)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session()
@@ -241,13 +242,13 @@ struct ResumeDataTests {
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(bytes.prefix(100_001)))
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await eventually("the part to be safe") {
             try await house.store.disk.task(task, of: house.tenant)?.hasLiveAttempt == false
         }
         let next = try await house.crash()
         await next.gateway.start()
-        let view = try await next.gateway.cancelProducingResumeData(task, of: next.tenant)
+        let view = try await next.gateway.tasks.cancelProducingResumeData(task, of: next.tenant)
         #expect(view.record.error?.code == -999)
         guard case .string(let data)? = view.record.error?.userInfo[TransferError.resumeDataKey]
         else {
@@ -256,7 +257,7 @@ struct ResumeDataTests {
         }
         let server = RangeServer(bytes)
         server.serve(next.network)
-        let (request, checkpoint) = try next.gateway.checkpoint(in: data, of: next.tenant)
+        let (request, checkpoint) = try next.gateway.tasks.checkpoint(in: data, of: next.tenant)
         let second = try await next.create(
             TaskSpec(
                 type: .download, request: request, options: TaskOptions(), resume: true,
@@ -324,7 +325,7 @@ struct ResumeDataTests {
         }
         let server = RangeServer(scene.server.bytes)
         server.serve(next.network)
-        let (request, checkpoint) = try next.gateway.checkpoint(in: data, of: next.tenant)
+        let (request, checkpoint) = try next.gateway.tasks.checkpoint(in: data, of: next.tenant)
         let second = try await next.create(
             TaskSpec(
                 type: .download, request: request, options: TaskOptions(), resume: true,

@@ -85,7 +85,7 @@ struct RetryTests {
         }
         #expect(delays.count == 1 && abs(delays[0] - 7) <= 1)
         #expect(try await house.task(task).state == .running)
-        _ = try await house.gateway.cancel(task, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         #expect(try await house.finished(task).error?.code == -999)
         #expect(house.network.attempts.count == 1)
     }
@@ -132,8 +132,9 @@ struct RetryTests {
         try await house.network.attempt(0).answer(503)
         try await eventually("a retry to be told") { house.recorder.has("task.willRetry", task) }
         #expect(
-            try await house.gateway.suspend(task, of: house.tenant).record.state == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+            try await house.gateway.tasks.suspend(task, of: house.tenant).record.state == .suspended
+        )
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         try await house.network.attempt(1).answer(200, [:], [7])
         #expect(try await house.finished(task).error == nil)
     }

@@ -143,7 +143,7 @@ struct SegmentTests {
         try await eventually("three connections") { scene.house.network.attempts.count == 3 }
         await scene.house.quiet()
         #expect(scene.house.network.running.count == 3)
-        _ = try await scene.house.gateway.cancel(task, of: scene.house.tenant)
+        _ = try await scene.house.gateway.tasks.cancel(task, of: scene.house.tenant)
         await scene.house.quiet()
         #expect(scene.house.network.running.isEmpty)
         // Every slot is free again.
@@ -185,7 +185,7 @@ struct SegmentTests {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try scene.house.gateway.checkpoint(
+        let (request, checkpoint) = try scene.house.gateway.tasks.checkpoint(
             in: data, of: scene.house.tenant)
         let had = checkpoint.point.receivedCount
         #expect(had == record.countOfBytesReceived && checkpoint.point.received.count > 1)
@@ -235,7 +235,7 @@ struct SegmentTests {
     func `a long suspension gives all connections back, and resuming fills the holes (S-32)`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
         let house = try await House.open(limits: limits)
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 8 }
@@ -264,7 +264,7 @@ struct SegmentTests {
                 attempt.body(Array(server.bytes.prefix(900_001)))
             }
         }
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await eventually("the connections to be given back") {
             house.network.running.isEmpty
         }
@@ -282,7 +282,7 @@ struct SegmentTests {
         #expect(try await next.state(task) == .suspended)
         let again = RangeServer(server.bytes)
         again.serve(next.network)
-        _ = try await next.gateway.resume(task, of: next.tenant)
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
         let record = try await next.finished(task)
         #expect(record.error == nil)
         #expect(try await next.read(task) == server.bytes)

@@ -38,26 +38,26 @@ struct ShownStateTests {
     private typealias Call = @LoopActor @Sendable (House, TaskID) async throws -> TaskView
 
     private static let calls: [(name: String, call: Call)] = [
-        ("resume", { try await $0.gateway.resume($1, of: $0.tenant) }),
-        ("suspend", { try await $0.gateway.suspend($1, of: $0.tenant) }),
-        ("cancel", { try await $0.gateway.cancel($1, of: $0.tenant) }),
+        ("resume", { try await $0.gateway.tasks.resume($1, of: $0.tenant) }),
+        ("suspend", { try await $0.gateway.tasks.suspend($1, of: $0.tenant) }),
+        ("cancel", { try await $0.gateway.tasks.cancel($1, of: $0.tenant) }),
         (
             "change",
             { house, task in
                 var change = TaskChange()
                 change.description = .some("new")
-                return try await house.gateway.change(task, of: house.tenant, change)
+                return try await house.gateway.tasks.change(task, of: house.tenant, change)
             }
         ),
-        ("show", { try await $0.gateway.task($1, of: $0.tenant) }),
-        ("wait", { try await $0.gateway.task($1, of: $0.tenant, completedWithin: .seconds(60)) }),
+        ("show", { try await $0.gateway.tasks.read($1, of: $0.tenant) }),
+        ("wait", { try await $0.gateway.tasks.wait(for: $1, of: $0.tenant, within: .seconds(60)) }),
         (
             "list",
             { house, task in
                 var query = TaskQuery(tenant: house.tenant)
                 query.states = Set(TaskState.allCases)
                 return try #require(
-                    try await house.gateway.tasks(query).views.first { $0.record.id == task })
+                    try await house.gateway.tasks.list(query).views.first { $0.record.id == task })
             }
         ),
     ]
@@ -84,7 +84,9 @@ struct ShownStateTests {
         // … as the task comes to its end in memory, one commit later at the least.
         house.store.step()
         for _ in 0..<4 { await house.turn() }
-        if house.network.attempts.count == 1, house.gateway.runners[task] != nil { attempt.end() }
+        if house.network.attempts.count == 1, house.gateway.tasks.directory.runners[task] != nil {
+            attempt.end()
+        }
         for _ in 0..<20 where view == nil {
             house.store.step()
             await house.turn()
@@ -95,7 +97,7 @@ struct ShownStateTests {
         try await answer.value
         let last = try #require(view)
         #expect(last.record.id == task)
-        _ = try? await house.gateway.cancel(task, of: house.tenant)
+        _ = try? await house.gateway.tasks.cancel(task, of: house.tenant)
         try await house.recorder.end(of: task)
         for (name, call) in ShownStateTests.calls {
             try await ShownStateTests.expectDurable(
@@ -112,11 +114,13 @@ struct ShownStateTests {
         house.store.hold()
         var view: TaskView?
         let answer = Task { @LoopActor in
-            view = try await house.gateway.resume(task, of: house.tenant)
+            view = try await house.gateway.tasks.resume(task, of: house.tenant)
         }
         try await eventually("the commit of the resume") { house.store.heldCount == 1 }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end in memory") { house.gateway.runners[task] == nil }
+        try await eventually("the end in memory") {
+            house.gateway.tasks.directory.runners[task] == nil
+        }
         house.store.step()
         try await answer.value
         try await eventually("the commit of the end") { house.store.heldCount == 1 }
@@ -135,7 +139,7 @@ struct ShownStateTests {
         var found: [SessionID] = []
         let calls = (0..<2).map { _ in
             Task { @LoopActor in
-                found.append(try await house.gateway.sharedSession(of: house.tenant))
+                found.append(try await house.gateway.sessions.shared(of: house.tenant))
             }
         }
         try await eventually("the commit of the session") { house.store.heldCount == 1 }
@@ -155,11 +159,11 @@ struct ShownStateTests {
         var view: TaskView?
         let answer = Task { @LoopActor in
             let spec = try house.spec()
-            view = try await house.gateway.createTasks([spec], in: session, of: house.tenant).first
+            view = try await house.gateway.tasks.create([spec], in: session, of: house.tenant).first
         }
         try await eventually("the commit of the creation") { house.store.heldCount == 1 }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end in memory") { house.gateway.runners.isEmpty }
+        try await eventually("the end in memory") { house.gateway.tasks.directory.runners.isEmpty }
         house.store.step()
         try await answer.value
         #expect(view?.record.state == .running && view?.record.content == nil)
@@ -178,8 +182,8 @@ struct ShownStateTests {
         await house.quiet()
         var view: TaskView?
         let wait = Task { @LoopActor in
-            view = try await house.gateway.task(
-                task, of: house.tenant, completedWithin: .seconds(600))
+            view = try await house.gateway.tasks.wait(
+                for: task, of: house.tenant, within: .seconds(600))
         }
         for _ in 0..<4 { await house.turn() }
         house.store.refuse(with: .full)
@@ -208,7 +212,7 @@ struct ShownStateTests {
         await house.quiet()
         house.store.refuse(with: .full)
         await #expect(throws: GatewayError.diskFull) {
-            try await house.gateway.delete(task, of: house.tenant)
+            try await house.gateway.tasks.delete(task, of: house.tenant)
         }
         #expect(try await house.state(task) == .completed)
         house.store.refuse(with: nil)
@@ -225,14 +229,15 @@ struct ShownStateTests {
         await house.quiet()
         house.store.refuse(with: .full)
         await #expect(throws: GatewayError.diskFull) {
-            try await house.gateway.change(
+            try await house.gateway.sessions.change(
                 session, of: house.tenant, description: "new", limit: nil)
         }
         await #expect(throws: GatewayError.diskFull) { try await house.session() }
-        let views = try await house.gateway.sessions(of: house.tenant, after: nil, limit: 10)
+        let views = try await house.gateway.sessions.list(of: house.tenant, after: nil, limit: 10)
         #expect(views.map(\.record.id) == [session] && views[0].record.description == nil)
         #expect(
-            try await house.gateway.session(session, of: house.tenant).record.description == nil)
+            try await house.gateway.sessions.read(session, of: house.tenant).record.description
+                == nil)
         house.store.refuse(with: nil)
         try await eventually("room") { house.gateway.takesWork }
     }

@@ -18,7 +18,7 @@ struct SlotQueueTests {
         let specs = try (0..<12).map {
             try house.spec(.data, $0 < 8 ? "http://a.test/\($0)" : "http://b.test/\($0)")
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         await house.quiet()
         #expect(house.network.running.count == 6)
@@ -42,7 +42,7 @@ struct SlotQueueTests {
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
         let urls = ["http://a.test/0", "http://a.test:81/1", "https://A.test/2", "http://b.test/3"]
         let specs = try urls.map { try house.spec(.data, $0) }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         await house.quiet()
         #expect(house.network.running.map(\.request.url.path) == ["/0", "/3"])
@@ -61,13 +61,13 @@ struct SlotQueueTests {
         let specs = try priorities.enumerated().map { index, priority in
             try house.spec(.data, "http://a.test/\(index)") { $0.priority = priority }
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         var change = TaskChange()
         change.priority = 1  // the last of all becomes the first
-        _ = try await house.gateway.change(tasks[5], of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(tasks[5], of: house.tenant, change)
         change.priority = 0  // and the most urgent the last
-        _ = try await house.gateway.change(tasks[3], of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(tasks[3], of: house.tenant, change)
         for number in 0..<6 { try await house.network.attempt(number).answer() }
         for task in tasks { try await house.recorder.end(of: task) }
         #expect(
@@ -149,12 +149,12 @@ struct SlotQueueTests {
     func `a session with thousands of attempts leaves one to the first task of another`()
         async throws
     {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.attempts = 8
         let house = try await House.open(limits: limits)
         let (many, few) = (try await house.session(), try await house.session())
         let specs = try (0..<40).map { try house.spec(.data, "http://h\($0).test/slow") }
-        _ = try await house.gateway.createTasks(specs, in: many, of: house.tenant)
+        _ = try await house.gateway.tasks.create(specs, in: many, of: house.tenant)
         await house.quiet()
         #expect(house.network.running.count == 7)
         let task = try await house.create(
@@ -184,7 +184,7 @@ struct SlotQueueTests {
 
     @Test @LoopActor
     func `all sessions together stay within the gateway's attempts`() async throws {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.attempts = 5
         let house = try await House.open(limits: limits)
         var tasks: [TaskID] = []
@@ -193,7 +193,7 @@ struct SlotQueueTests {
             let specs = try (0..<6).map {
                 try house.spec(.data, "http://h\(number % 2).test/\($0)")
             }
-            tasks += try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            tasks += try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
                 .map(\.record.id)
         }
         await house.quiet()

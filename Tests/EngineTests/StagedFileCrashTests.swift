@@ -18,7 +18,7 @@ struct StagedFileCrashTests {
             ("create", { _ = try await house.file() }),
             ("append", { try await house.append([1], to: id) }),
             ("complete", { try await house.append([2], to: id, completes: true) }),
-            ("delete", { try await house.gateway.deleteFile(id, of: house.tenant) }),
+            ("delete", { try await house.gateway.files.delete(id, of: house.tenant) }),
         ]
         for (name, call) in calls {
             await house.quiet()
@@ -76,7 +76,7 @@ struct StagedFileCrashTests {
         feed.send([9, 9, 9])
         try await eventually("three bytes") { feed.takenCount == count + 3 }
         let survivor = try await house.survivor()
-        let file = try await survivor.gateway.file(id, of: survivor.tenant)
+        let file = try await survivor.gateway.files.read(id, of: survivor.tenant)
         #expect(file.length == Int64(count))
         try await survivor.append(Array(bytes[count...]), to: id, completes: true)
         #expect(try await survivor.bytes(of: id) == bytes)
@@ -118,7 +118,7 @@ struct StagedFileCrashTests {
         }
         try await eventually("the whole file") { try house.names(of: id) == [id.description] }
         let survivor = try await house.survivor()
-        let file = try await survivor.gateway.file(id, of: survivor.tenant)
+        let file = try await survivor.gateway.files.read(id, of: survivor.tenant)
         #expect(file.length == Int64(start) && !file.isComplete)
         try await survivor.append(Array(bytes[start...]), to: id, completes: true)
         #expect(try await survivor.bytes(of: id) == bytes)
@@ -145,14 +145,14 @@ struct StagedFileCrashTests {
         }
         let survivor = try await house.survivor()
         for id in [damaged, gone] {
-            let file = try await survivor.gateway.file(id, of: survivor.tenant)
+            let file = try await survivor.gateway.files.read(id, of: survivor.tenant)
             #expect(file.length == 0 && !file.isComplete)
             #expect(try await survivor.stored(id) == file)
             #expect(try survivor.names(of: id).isEmpty)
             try await survivor.append(bytes, to: id, completes: true)
             #expect(try await survivor.bytes(of: id) == bytes)
         }
-        #expect(try survivor.gateway.fileRecord(sound, of: survivor.tenant).length == 100_000)
+        #expect(try survivor.gateway.files.record(sound, of: survivor.tenant).length == 100_000)
     }
 
     @Test @LoopActor
@@ -166,7 +166,7 @@ struct StagedFileCrashTests {
         await house.gateway.stop()
         #expect(await append.result.refusal == .uploadSuperseded)
         let survivor = try await house.survivor()
-        #expect(try survivor.gateway.fileRecord(id, of: survivor.tenant).length == 12_345)
+        #expect(try survivor.gateway.files.record(id, of: survivor.tenant).length == 12_345)
         try await survivor.append([], to: id, completes: true)
         #expect(try await survivor.bytes(of: id) == Pattern.bytes(count: 12_345))
     }
@@ -181,7 +181,7 @@ struct StagedFileCrashTests {
             try house.directory.write("09/\(name)", [1])
         }
         let survivor = try await house.survivor()
-        await survivor.gateway.keepHouse()
+        await survivor.gateway.housekeeper.makeRound()
         try await eventually("the sweep") {
             try survivor.files().compactMap { $0.split(separator: "/").last.map(String.init) }
                 .sorted() == ["\(part).part", "\(whole)"]

@@ -11,8 +11,8 @@ import Testing
 struct StagedFileLimitTests {
     private static let stranger = TenantID(rawValue: 2)
 
-    private static func limits(_ change: (inout Gateway.Limits) -> Void) -> Gateway.Limits {
-        var limits = Gateway.Limits()
+    private static func limits(_ change: (inout GatewayLimits) -> Void) -> GatewayLimits {
+        var limits = GatewayLimits()
         change(&limits)
         return limits
     }
@@ -29,8 +29,8 @@ struct StagedFileLimitTests {
         let first = try await house.file(StagedFileSpec(announcedLength: 600))
         let second = StagedFileSpec(announcedLength: 401)
         #expect(await outcome { try await house.file(second) }.refusal == .quotaExceeded)
-        _ = try await house.gateway.createFile(second, of: Self.stranger)
-        try await house.gateway.deleteFile(first, of: house.tenant)
+        _ = try await house.gateway.files.create(second, of: Self.stranger)
+        try await house.gateway.files.delete(first, of: house.tenant)
         _ = try await house.file(second)
     }
 
@@ -47,7 +47,7 @@ struct StagedFileLimitTests {
         #expect(answer.interruption?.file?.length == 40_000)
         #expect(feed.isInterrupted == false && feed.takenCount == 50_000)
         #expect(await outcome { try await house.append([1], to: id) }.refusal == .quotaExceeded)
-        try await house.gateway.deleteFile(other, of: house.tenant)
+        try await house.gateway.files.delete(other, of: house.tenant)
         try await house.append(Pattern.bytes(from: 40_000, count: 60_000), to: id)
         #expect(
             await outcome { try await house.append([1], to: id) }.refusal
@@ -74,8 +74,8 @@ struct StagedFileLimitTests {
         let first = try await house.file()
         _ = try await house.file()
         #expect(await outcome { try await house.file() }.refusal == .quotaExceeded)
-        _ = try await house.gateway.createFile(StagedFileSpec(), of: Self.stranger)
-        try await house.gateway.deleteFile(first, of: house.tenant)
+        _ = try await house.gateway.files.create(StagedFileSpec(), of: Self.stranger)
+        try await house.gateway.files.delete(first, of: house.tenant)
         _ = try await house.file()
     }
 
@@ -92,24 +92,24 @@ struct StagedFileLimitTests {
         house.clock.advance(by: .seconds(80_000))
         try await house.append([1], to: part)
         house.clock.advance(by: .seconds(86_399))
-        await house.gateway.keepHouse()
-        #expect(house.gateway.stagedFiles.count == 3)
-        let record = try house.gateway.fileRecord(part, of: house.tenant)
-        #expect(house.gateway.timeToLive(of: record) == .seconds(1))
+        await house.gateway.housekeeper.makeRound()
+        #expect(house.gateway.files.staged.records.count == 3)
+        let record = try house.gateway.files.record(part, of: house.tenant)
+        #expect(house.gateway.files.timeToLive(of: record) == .seconds(1))
         house.clock.advance(by: .seconds(1))
-        await house.gateway.keepHouse()
+        await house.gateway.housekeeper.makeRound()
         #expect(await outcome { try await house.append([1], to: part) }.refusal == .noSuchFile)
         #expect(try await house.stored(part) == nil)
         #expect(try house.names(of: part).isEmpty)
 
         #expect(try await house.bytes(of: read) == [3])
         house.clock.advance(by: .seconds(6 * 86_400))
-        await house.gateway.keepHouse()
-        #expect(house.gateway.stagedFiles.keys.map { $0 } == [read])
+        await house.gateway.housekeeper.makeRound()
+        #expect(house.gateway.files.staged.records.keys.map { $0 } == [read])
         #expect(try house.names(of: whole).isEmpty)
         // The use is remembered over a restart.
         let survivor = try await house.survivor()
-        await survivor.gateway.keepHouse()
+        await survivor.gateway.housekeeper.makeRound()
         #expect(try await survivor.bytes(of: read) == [3])
     }
 
@@ -125,15 +125,15 @@ struct StagedFileLimitTests {
         let feed = ScriptedFeed()
         let append = try house.begin(feed, to: written, completes: true)
         house.clock.advance(by: .seconds(8 * 86_400))
-        await house.gateway.keepHouse()
-        #expect(Set(house.gateway.stagedFiles.keys) == [sent, written])
+        await house.gateway.housekeeper.makeRound()
+        #expect(Set(house.gateway.files.staged.records.keys) == [sent, written])
         feed.send([7])
         feed.finish()
         #expect(try await append.value.length == 1)
         attempt.answer(201)
         #expect(try await house.finished(task).error == nil)
-        await house.gateway.keepHouse()
-        #expect(Set(house.gateway.stagedFiles.keys) == [written])
+        await house.gateway.housekeeper.makeRound()
+        #expect(Set(house.gateway.files.staged.records.keys) == [written])
     }
 
     // MARK: A full disk
@@ -206,21 +206,21 @@ struct StagedFileLimitTests {
         #expect(answer.refusal == .diskFull)
         // The last offset that the store has.
         #expect(answer.interruption?.file?.length == 2)
-        #expect(try await house.gateway.file(id, of: house.tenant).length == 2)
+        #expect(try await house.gateway.files.read(id, of: house.tenant).length == 2)
         #expect(await outcome { try await house.append([9], to: id) }.refusal == .diskFull)
         #expect(await outcome { try await house.file() }.refusal == .diskFull)
         #expect(try await house.bytes(of: doomed) == [1])
         let deletion = await outcome {
-            try await house.gateway.deleteFile(doomed, of: house.tenant)
+            try await house.gateway.files.delete(doomed, of: house.tenant)
         }
         #expect(deletion.refusal == .diskFull)
         #expect(try await house.bytes(of: doomed) == [1])
         house.store.refuse(with: nil)
         try await eventually("room") {
-            try await house.gateway.file(id, of: house.tenant).isComplete
+            try await house.gateway.files.read(id, of: house.tenant).isComplete
         }
         #expect(try await house.bytes(of: id) == [1, 2, 3])
-        try await house.gateway.deleteFile(doomed, of: house.tenant)
+        try await house.gateway.files.delete(doomed, of: house.tenant)
         #expect(try await house.stored(doomed) == nil)
         #expect(try house.names(of: doomed).isEmpty)
     }
@@ -236,28 +236,28 @@ struct StagedFileLimitTests {
         house.store.refuse(with: .full)
         for id in [doomed, part] {
             let deletion = await outcome {
-                try await house.gateway.deleteFile(id, of: house.tenant)
+                try await house.gateway.files.delete(id, of: house.tenant)
             }
             #expect(deletion.refusal == .diskFull)
         }
         // The first one has found out that the disk is full, and goes when there is room.
         #expect(try await house.bytes(of: doomed) == [1, 2])
-        #expect(try await house.gateway.file(doomed, of: house.tenant).length == 2)
+        #expect(try await house.gateway.files.read(doomed, of: house.tenant).length == 2)
         #expect(try await house.survivorOfCopy().bytes(of: doomed) == [1, 2])
         house.store.refuse(with: nil)
-        try await eventually("the removal") { house.gateway.stagedFiles[doomed] == nil }
+        try await eventually("the removal") { house.gateway.files.staged.records[doomed] == nil }
         try await eventually("its bytes to go") { try house.names(of: doomed).isEmpty }
         #expect(try await house.stored(doomed) == nil)
         // The second one has not begun.
-        #expect(try await house.gateway.file(part, of: house.tenant).length == 1)
+        #expect(try await house.gateway.files.read(part, of: house.tenant).length == 1)
         // Whoever comes while the removal is on its way waits for it.
         await house.quiet()
         house.store.hold()
         let deletion = Task { @LoopActor in
-            try await house.gateway.deleteFile(part, of: house.tenant)
+            try await house.gateway.files.delete(part, of: house.tenant)
         }
         try await eventually("the commit") { house.store.heldCount == 1 }
-        #expect(try await house.gateway.file(part, of: house.tenant).length == 1)
+        #expect(try await house.gateway.files.read(part, of: house.tenant).length == 1)
         let append = Task { @LoopActor in
             await outcome { try await house.append([4], to: part) }
         }
@@ -265,7 +265,7 @@ struct StagedFileLimitTests {
         house.store.release()
         try await deletion.value
         #expect(await append.value.refusal == .noSuchFile)
-        let look = await outcome { try await house.gateway.file(part, of: house.tenant) }
+        let look = await outcome { try await house.gateway.files.read(part, of: house.tenant) }
         #expect(look.refusal == .noSuchFile)
     }
 

@@ -95,7 +95,7 @@ struct StagedFileTests {
         #expect(
             await outcome { try await house.append([1], to: id, announcing: 12) }.refusal == refusal
         )
-        #expect(try house.gateway.fileRecord(id, of: house.tenant).length == 0)
+        #expect(try house.gateway.files.record(id, of: house.tenant).length == 0)
         #expect(try house.names(of: id).isEmpty)
         try await house.append(Array(eleven[..<10]), to: id, completes: true)
         #expect(try await house.bytes(of: id) == Array(eleven[..<10]))
@@ -136,7 +136,8 @@ struct StagedFileTests {
         let feed = ScriptedFeed()
         let order = FileAppend(offset: 0, length: 5, completes: true)
         let append = LoopActor.start {
-            try await house.gateway.append(order, to: other, of: house.tenant, from: feed.feed)
+            try await house.gateway.files.append(
+                order, to: other, of: house.tenant, from: feed.feed)
         }
         feed.send([1, 2])
         feed.finish(ScriptedFeed.Cut())
@@ -202,23 +203,23 @@ struct StagedFileTests {
         let stranger = Self.stranger
         let order = FileAppend(offset: 0, length: 1, completes: true)
         let calls: [@LoopActor () async throws -> Void] = [
-            { _ = try await house.gateway.file(id, of: stranger) },
-            { _ = try house.gateway.fileRecord(id, of: stranger) },
-            { _ = try house.gateway.openFile(id, of: stranger) },
-            { try await house.gateway.deleteFile(id, of: stranger) },
-            { _ = try await house.gateway.openStaged(id, length: 1, of: stranger) },
+            { _ = try await house.gateway.files.read(id, of: stranger) },
+            { _ = try house.gateway.files.record(id, of: stranger) },
+            { _ = try house.gateway.files.open(id, of: stranger) },
+            { try await house.gateway.files.delete(id, of: stranger) },
+            { _ = try await house.gateway.files.staged.open(id, length: 1, of: stranger) },
             {
-                _ = try await house.gateway.append(
+                _ = try await house.gateway.files.append(
                     order, to: id, of: stranger, from: ScriptedFeed.of([9]))
             },
         ]
         for call in calls { #expect(await outcome(of: call).refusal == .noSuchFile) }
         let answer = await outcome {
-            try await house.gateway.append(
+            try await house.gateway.files.append(
                 order, to: id, of: stranger, from: ScriptedFeed.of([9]))
         }
         #expect(answer.interruption?.file == nil)
-        #expect(await house.gateway.files(of: stranger, after: nil, limit: 10).isEmpty)
+        #expect(await house.gateway.files.list(of: stranger, after: nil, limit: 10).isEmpty)
         feed.send([2])
         feed.finish()
         #expect(try await append.value.length == 2)
@@ -229,13 +230,13 @@ struct StagedFileTests {
         let house = try await House.open()
         var ids: [FileID] = []
         for _ in 0..<5 { ids.append(try await house.file()) }
-        _ = try await house.gateway.createFile(StagedFileSpec(), of: Self.stranger)
+        _ = try await house.gateway.files.create(StagedFileSpec(), of: Self.stranger)
         try await house.append([1, 2, 3], to: ids[1])
-        let all = await house.gateway.files(of: house.tenant, after: nil, limit: 100)
+        let all = await house.gateway.files.list(of: house.tenant, after: nil, limit: 100)
         #expect(all.map(\.id) == ids && all.map(\.length) == [0, 3, 0, 0, 0])
-        let page = await house.gateway.files(of: house.tenant, after: ids[1], limit: 2)
+        let page = await house.gateway.files.list(of: house.tenant, after: ids[1], limit: 2)
         #expect(page.map(\.id) == Array(ids[2...3]))
-        #expect(await house.gateway.files(of: house.tenant, after: ids[4], limit: 2).isEmpty)
+        #expect(await house.gateway.files.list(of: house.tenant, after: ids[4], limit: 2).isEmpty)
     }
 
     // MARK: One request at a time
@@ -267,7 +268,7 @@ struct StagedFileTests {
             let append = try house.begin(feed, to: id)
             feed.send(Pattern.bytes(from: (round - 1) * 999, count: 999))
             try await eventually("the bytes") { feed.takenCount == 999 }
-            let file = try await house.gateway.file(id, of: house.tenant)
+            let file = try await house.gateway.files.read(id, of: house.tenant)
             #expect(file.length == Int64(round * 999))
             #expect(await append.result.refusal == .uploadSuperseded)
         }
@@ -296,7 +297,7 @@ struct StagedFileTests {
                         || refusal == .wrongOffset(expected: 40_000, provided: 0))
             }
         }
-        let file = try await house.gateway.file(id, of: house.tenant)
+        let file = try await house.gateway.files.read(id, of: house.tenant)
         #expect(served <= 1 && file.length <= 40_000)
         try await house.append(Array(bytes[Int(file.length)...]), to: id, completes: true)
         #expect(try await house.bytes(of: id) == bytes)
@@ -312,7 +313,7 @@ struct StagedFileTests {
             try house.names(of: id) == [id.description]
         }
         let second = LoopActor.start { try await house.append([9], to: id, at: 0) }
-        let look = LoopActor.start { try await house.gateway.file(id, of: house.tenant) }
+        let look = LoopActor.start { try await house.gateway.files.read(id, of: house.tenant) }
         for _ in 0..<20 { await house.turn() }
         house.store.release()
         #expect(try await last.value.isComplete)
@@ -328,11 +329,11 @@ struct StagedFileTests {
         let append = try house.begin(feed, to: id)
         feed.send(Pattern.bytes(count: 200_000))
         try await eventually("the bytes") { feed.takenCount == 200_000 }
-        try await house.gateway.deleteFile(id, of: house.tenant)
+        try await house.gateway.files.delete(id, of: house.tenant)
         #expect(await append.result.refusal == .uploadSuperseded)
         #expect(try await house.stored(id) == nil)
         #expect(try house.names(of: id).isEmpty)
-        let look = await outcome { try await house.gateway.file(id, of: house.tenant) }
+        let look = await outcome { try await house.gateway.files.read(id, of: house.tenant) }
         #expect(look.refusal == .noSuchFile)
     }
 }

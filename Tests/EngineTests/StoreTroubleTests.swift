@@ -16,17 +16,17 @@ struct StoreTroubleTests {
         let task = try await house.create(try house.spec(resume: false), in: session)
         let calls: [(String, @LoopActor @Sendable () async throws -> Void)] = [
             ("create", { _ = try await house.create(try house.spec(resume: false), in: session) }),
-            ("resume", { _ = try await house.gateway.resume(task, of: house.tenant) }),
-            ("suspend", { _ = try await house.gateway.suspend(task, of: house.tenant) }),
+            ("resume", { _ = try await house.gateway.tasks.resume(task, of: house.tenant) }),
+            ("suspend", { _ = try await house.gateway.tasks.suspend(task, of: house.tenant) }),
             (
                 "describe",
                 {
-                    _ = try await house.gateway.change(
+                    _ = try await house.gateway.sessions.change(
                         session, of: house.tenant, description: "new", limit: nil)
                 }
             ),
-            ("cancel", { _ = try await house.gateway.cancel(task, of: house.tenant) }),
-            ("delete", { try await house.gateway.delete(task, of: house.tenant) }),
+            ("cancel", { _ = try await house.gateway.tasks.cancel(task, of: house.tenant) }),
+            ("delete", { try await house.gateway.tasks.delete(task, of: house.tenant) }),
             ("session", { _ = try await house.session() }),
         ]
         for (name, call) in calls {
@@ -55,7 +55,7 @@ struct StoreTroubleTests {
         await house.quiet()
         house.store.hold()
         attempt.answer(200, [:], [1])
-        try await eventually("the end") { house.gateway.runners.isEmpty }
+        try await eventually("the end") { house.gateway.tasks.directory.runners.isEmpty }
         var shown: TaskRecord?
         let look = Task { @LoopActor in shown = try await house.task(task) }
         for _ in 0..<20 { await Task.yield() }
@@ -79,7 +79,7 @@ struct StoreTroubleTests {
         try await eventually("a commit") { house.store.attemptCount > 1 }
         let create = Task { @LoopActor in try await house.create(try house.spec(), in: session) }
         try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end") { house.gateway.counters.completedTasks == 1 }
+        try await eventually("the end") { house.gateway.figures.completedTasks == 1 }
         house.store.release()
         _ = try await other.value
         let task = try await create.value
@@ -111,32 +111,35 @@ struct StoreTroubleTests {
         }
         // Reading goes on …
         #expect(try await house.state(running) == .running)
-        #expect(try await house.gateway.session(session, of: house.tenant).record.id == session)
         #expect(
-            try await house.gateway.tasks(TaskQuery(tenant: house.tenant, session: session))
+            try await house.gateway.sessions.read(session, of: house.tenant).record.id == session)
+        #expect(
+            try await house.gateway.tasks.list(TaskQuery(tenant: house.tenant, session: session))
                 .views.count == 1)
         #expect(try await house.read(finished) == Pattern.bytes(count: 100_000))
         // … and what the store cannot note is not done, so that no row is ever without its file.
         let calls: [@LoopActor @Sendable () async throws -> Void] = [
-            { try await house.gateway.delete(finished, of: house.tenant) },
-            { _ = try await house.gateway.cancel(running, of: house.tenant) },
-            { _ = try await house.gateway.suspend(running, of: house.tenant) },
-            { _ = try await house.gateway.resume(running, of: house.tenant) },
+            { try await house.gateway.tasks.delete(finished, of: house.tenant) },
+            { _ = try await house.gateway.tasks.cancel(running, of: house.tenant) },
+            { _ = try await house.gateway.tasks.suspend(running, of: house.tenant) },
+            { _ = try await house.gateway.tasks.resume(running, of: house.tenant) },
             { try await house.gateway.setLimit(1000) },
-            { try await house.gateway.reset(session, of: house.tenant) },
-            { try await house.gateway.flush(session, of: house.tenant) },
-            { try await house.gateway.emptyCache(in: session, of: house.tenant) },
-            { try await house.gateway.invalidate(session, of: house.tenant, .cancelTasks) },
+            { try await house.gateway.sessions.reset(session, of: house.tenant) },
+            { try await house.gateway.sessions.flush(session, of: house.tenant) },
+            { try await house.gateway.memory.emptyCache(in: session, of: house.tenant) },
+            {
+                try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
+            },
             { try await house.store("a=1", in: session) },
             { try await house.remember("alice", "1", .permanent, in: session) },
             {
-                _ = try await house.gateway.change(
+                _ = try await house.gateway.sessions.change(
                     session, of: house.tenant, description: "new", limit: nil)
             },
             {
                 var change = TaskChange()
                 change.description = .some("new")
-                _ = try await house.gateway.change(finished, of: house.tenant, change)
+                _ = try await house.gateway.tasks.change(finished, of: house.tenant, change)
             },
         ]
         for call in calls {
@@ -151,7 +154,7 @@ struct StoreTroubleTests {
         try await eventually("room") { house.gateway.takesWork }
         #expect(try await house.recorder.end(of: running) == nil)
         #expect(try await house.jar(session) == [] && house.gateway.limit == nil)
-        try await house.gateway.delete(finished, of: house.tenant)
+        try await house.gateway.tasks.delete(finished, of: house.tenant)
         await #expect(throws: GatewayError.noSuchTask) { try await house.task(finished) }
         try await eventually("the file to go") { try house.files().count == 1 }
         let later = try await house.create(try house.spec(), in: session)
@@ -166,14 +169,14 @@ struct StoreTroubleTests {
         let house = try await House.open()
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
         let specs = try (0..<3).map { _ in try house.spec() }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         let attempt = try await house.network.attempt(0)
         house.store.refuse(with: .full)
         attempt.head(200)
         try await eventually("the stall") { !house.gateway.takesWork }
         attempt.end()
-        try await eventually("the first's end") { house.gateway.counters.completedTasks == 1 }
+        try await eventually("the first's end") { house.gateway.figures.completedTasks == 1 }
         for _ in 0..<20 { await Task.yield() }
         #expect(house.network.attempts.count == 1)
         house.store.refuse(with: nil)
@@ -207,12 +210,13 @@ struct StoreTroubleTests {
         try await house.network.attempt(0).answer(200, [:], [1])
         try await house.recorder.end(of: task)
         await house.quiet()
-        house.gateway.cache[task] = nil
+        house.gateway.tasks.directory.dropRecords { $0.id == task }
         house.store.holdReads()
         let look = Task { @LoopActor in try await house.task(task) }
         try await eventually("the look-up") { house.store.heldReadCount == 1 }
-        house.gateway.cache[task] = try await house.store.disk.task(task, of: house.tenant)
-        try await house.gateway.delete(task, of: house.tenant)
+        let stored = try await house.store.disk.task(task, of: house.tenant)
+        house.gateway.tasks.directory.keep(try #require(stored))
+        try await house.gateway.tasks.delete(task, of: house.tenant)
         house.store.releaseReads()
         await #expect(throws: GatewayError.noSuchTask) { try await look.value }
         await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }

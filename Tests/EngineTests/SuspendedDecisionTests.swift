@@ -20,7 +20,7 @@ struct SuspendedDecisionTests {
             play(try await house.network.attempt(number))
         }
         let decision = try await house.asked(task)
-        let view = try await house.gateway.suspend(task, of: house.tenant)
+        let view = try await house.gateway.tasks.suspend(task, of: house.tenant)
         #expect(view.record.state == .suspended && view.waitingFor == nil)
         return (task, decision)
     }
@@ -59,8 +59,8 @@ struct SuspendedDecisionTests {
         }
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
-        #expect(try await house.gateway.decisions(of: session, of: house.tenant).isEmpty)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        #expect(try await house.gateway.decisions.pending(in: session, of: house.tenant).isEmpty)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let record = try await house.finished(task)
         #expect(record.response?.status == end.status && record.error?.code == end.code)
         #expect(record.dialogue.keptAnswer == nil)
@@ -84,7 +84,7 @@ struct SuspendedDecisionTests {
         }
         await house.quiet()
         #expect(house.network.attempts.count == (crashes ? 0 : before))
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(crashes ? 0 : before)
         #expect(attempt.request.credential?.password == "secret")
         attempt.answer()
@@ -114,21 +114,21 @@ struct SuspendedDecisionTests {
         }
         let decision = try await house.asked(task)
         func left() async throws -> Int64 {
-            let shown = try await house.gateway.decision(decision.id, of: house.tenant)
+            let shown = try await house.gateway.decisions.read(decision.id, of: house.tenant)
             #expect(shown.state == .pending)
             return shown.deadline.milliseconds - house.clock.now.milliseconds
         }
         #expect(try await left() == 60_000)
         house.clock.advance(by: .seconds(20))
         #expect(try await left() == 40_000)
-        let view = try await house.gateway.suspend(task, of: house.tenant)
+        let view = try await house.gateway.tasks.suspend(task, of: house.tenant)
         #expect(view.record.state == .suspended && view.waitingFor == nil)
         house.clock.advance(by: .seconds(3600))
         #expect(try await left() == 40_000)
         #expect(
-            try await house.gateway.decisions(of: session, of: house.tenant).first?.deadline
+            try await house.gateway.decisions.pending(in: session, of: house.tenant).first?.deadline
                 .milliseconds == house.clock.now.milliseconds + 40_000)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         house.clock.advance(by: .seconds(10))
         #expect(try await left() == 30_000)
         // The store has it, too.
@@ -150,7 +150,7 @@ struct SuspendedDecisionTests {
         }
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         attempt.resume()  // the answer was here in the moment of the call
         play(attempt)
         let decision = try await house.asked(task)
@@ -164,7 +164,7 @@ struct SuspendedDecisionTests {
         await house.quiet()
         #expect(try await house.decisionState(decision.id) == .pending)
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         try await eventually("the deadline") {
             try await house.decisionState(decision.id) == .expired
         }
@@ -184,7 +184,7 @@ struct SuspendedDecisionTests {
         let attempt = try await house.network.attempt(0)
         #expect(try await house.state(task) == .suspended)
         #expect(attempt.isPaused && attempt.deliveredCount == 0 && !attempt.isCancelled)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let record = try await house.finished(task)
         switch disposition {
         case .allow: #expect(try await house.read(task) == Array("hello".utf8))
@@ -211,9 +211,9 @@ struct SuspendedDecisionTests {
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
         #expect(!house.recorder.has("task.didComplete", task))
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(try await house.finished(task).error == nil)
-        let usage = try await house.gateway.cacheUsage(in: session, of: house.tenant)
+        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
         #expect(usage.entryCount == (disposition == .refuse ? 0 : 1))
     }
 
@@ -226,8 +226,8 @@ struct SuspendedDecisionTests {
         let house = try await House.open()
         let session = try await house.session(delegate: .deciding(.sessionChallenge))
         let (tasks, decision) = try await askTogether(house, in: session)
-        _ = try await house.gateway.suspend(tasks[0], of: house.tenant)
-        _ = try await house.gateway.suspend(tasks[2], of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(tasks[0], of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(tasks[2], of: house.tenant)
         await house.quiet()
         try await house.answer(
             decision,
@@ -238,7 +238,7 @@ struct SuspendedDecisionTests {
         for task in [tasks[0], tasks[2]] {
             #expect(try await house.state(task) == .suspended)
             let number = house.network.attempts.count
-            _ = try await house.gateway.resume(task, of: house.tenant)
+            _ = try await house.gateway.tasks.resume(task, of: house.tenant)
             if isAccepted { try await house.network.attempt(number).answer() }
             #expect(try await house.finished(task).error?.code == (isAccepted ? nil : -1203))
         }
@@ -263,12 +263,12 @@ struct SuspendedDecisionTests {
         #expect(try await house.finished(witness).error?.code == -1203)
         await house.quiet()
         #expect(try await house.decisionState(decision.id) == .pending)
-        _ = try await house.gateway.resume(tasks[1], of: house.tenant)
+        _ = try await house.gateway.tasks.resume(tasks[1], of: house.tenant)
         #expect(try await house.finished(tasks[1]).error?.code == -1203)
         #expect(try await house.decisionState(decision.id) == .expired)
         for task in [tasks[0], tasks[2]] {
             #expect(try await house.state(task) == .suspended)
-            _ = try await house.gateway.resume(task, of: house.tenant)
+            _ = try await house.gateway.tasks.resume(task, of: house.tenant)
             #expect(try await house.finished(task).error?.code == -1203)
         }
     }
@@ -288,7 +288,7 @@ struct SuspendedDecisionTests {
         for number in 0..<3 {
             let attempt = try await house.network.attempt(number)
             if areSuspended {
-                _ = try await house.gateway.suspend(tasks[number], of: house.tenant)
+                _ = try await house.gateway.tasks.suspend(tasks[number], of: house.tenant)
                 attempt.resume()
             }
             attempt.ask(
@@ -297,7 +297,7 @@ struct SuspendedDecisionTests {
         let decision = try await house.asked(tasks[0])
         try await eventually("all three to wait") {
             tasks.allSatisfy {
-                house.gateway.runners[$0]?.machine.phase
+                house.gateway.tasks.directory.runners[$0]?.machine.phase
                     == (areSuspended ? .suspended(nil) : .waitingForDecision)
             }
         }

@@ -20,20 +20,22 @@ struct SuspensionTests {
         let bytes = Pattern.bytes(count: 300_000)
         attempt.head(200, ["Content-Length": "300000"])
         attempt.body(Array(bytes[..<100_000]))
-        #expect(try await house.gateway.suspend(task, of: house.tenant).record.state == .suspended)
+        #expect(
+            try await house.gateway.tasks.suspend(task, of: house.tenant).record.state == .suspended
+        )
         attempt.body(Array(bytes[100_000...]))
         attempt.end()
         await house.quiet()
         #expect(attempt.isPaused && attempt.pauseCount == 1 && attempt.deliveredCount == 100_000)
         #expect(try await house.state(task) == .suspended)
         // Calls nest: the first of two resumes only undoes the second suspend (S-31).
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         #expect(attempt.pauseCount == 1)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         await house.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount == 100_000)
         #expect(try await house.task(task).suspendCount == 1)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == bytes)
         #expect(house.network.attempts.count == 1)
@@ -45,13 +47,15 @@ struct SuspensionTests {
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
         let first = try await house.create(try house.spec(), in: session)
         let waiting = try await house.create(try house.spec(), in: session)
-        _ = try await house.gateway.suspend(waiting, of: house.tenant)
-        #expect(house.gateway.runners[waiting] == nil)  // at rest it is a row, not a runner
+        _ = try await house.gateway.tasks.suspend(waiting, of: house.tenant)
+        // At rest it is a row, not a runner.
+        // At rest it is a row, not a runner.
+        #expect(house.gateway.tasks.directory.runners[waiting] == nil)
         try await house.network.attempt(0).answer()
         try await house.recorder.end(of: first)
         await house.quiet()
         #expect(house.network.attempts.count == 1)
-        _ = try await house.gateway.resume(waiting, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(waiting, of: house.tenant)
         try await house.network.attempt(1).answer()
         #expect(try await house.recorder.end(of: waiting) == nil)
     }
@@ -65,17 +69,19 @@ struct SuspensionTests {
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         attempt.head(302, ["Location": "/b"])
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         // The connection ends, whoever is paused.
         attempt.resume()
         attempt.end()
-        try await eventually("the runner to be let go") { house.gateway.runners[task] == nil }
+        try await eventually("the runner to be let go") {
+            house.gateway.tasks.directory.runners[task] == nil
+        }
         await house.quiet()
         #expect(house.network.attempts.count == 1)
         let stored = try #require(try await house.store.disk.task(task, of: house.tenant))
         #expect(stored.state == .suspended && !stored.hasLiveAttempt)
         #expect(stored.currentRequest.url.string == "http://origin.test/b")
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let second = try await house.network.attempt(1)
         #expect(!second.isPaused)
         second.answer(200, [:], Array("b".utf8))
@@ -94,14 +100,14 @@ struct SuspensionTests {
             in: session)
         let next = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         attempt.resume()
         attempt.end(.url(.networkConnectionLost))
         try await house.network.attempt(1).answer()  // the slot is free
         try await house.recorder.end(of: next)
         await house.quiet()
         #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         if canBeginAgain { try await house.network.attempt(2).answer() }
         #expect(try await house.recorder.end(of: task)?.code == (canBeginAgain ? nil : -1005))
     }
@@ -115,14 +121,14 @@ struct SuspensionTests {
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         attempt.head(200)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         attempt.resume()  // it was whole in the moment of the call
         attempt.body([1])
         attempt.end()
         await house.quiet()
         let view = try await house.task(task)
         #expect(view.state == .suspended && view.hasLiveAttempt)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(try await house.finished(task).error == nil)
         #expect(try await house.read(task) == [1])
         #expect(house.network.attempts.count == 1)
@@ -136,10 +142,10 @@ struct SuspensionTests {
         let task = try await house.create(try house.spec(), in: session)
         let reader = Task { @LoopActor in try await house.read(task) }
         await house.quiet()
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await house.network.attempt(0).answer()
         try await house.recorder.end(of: first)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         try await house.network.attempt(1).answer(200, [:], Array("late".utf8))
         #expect(try await reader.value == Array("late".utf8))
     }
@@ -170,23 +176,23 @@ struct SuspensionTests {
             try house.spec(method: "POST", body: .bytes([1]), resume: false), in: session)
         house.store.hold()
         let resume = Task { @LoopActor in
-            try await house.gateway.resume(task, of: house.tenant)
+            try await house.gateway.tasks.resume(task, of: house.tenant)
         }
         try await eventually("the task to run") {
-            house.gateway.knownTask(task)?.state == .running
+            house.gateway.tasks.directory.known(task)?.state == .running
         }
         let suspend = Task { @LoopActor in
-            try await house.gateway.suspend(task, of: house.tenant)
+            try await house.gateway.tasks.suspend(task, of: house.tenant)
         }
         try await eventually("the task to stop") {
-            house.gateway.knownTask(task)?.state == .suspended
+            house.gateway.tasks.directory.known(task)?.state == .suspended
         }
         house.store.release()
         _ = try await resume.value
         _ = try await suspend.value
         await house.quiet()
         #expect(house.network.attempts.isEmpty)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(0)
         #expect(!attempt.isPaused)
         attempt.answer()
@@ -198,7 +204,7 @@ struct SuspensionTests {
 
     @LoopActor
     private func openShort() async throws -> (House, SessionID) {
-        var limits = Gateway.Limits()
+        var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(10)
         let house = try await House.open(limits: limits)
         return (house, try await house.session { $0.httpMaximumConnectionsPerHost = 1 })
@@ -213,13 +219,13 @@ struct SuspensionTests {
         let next = try await house.create(
             try house.spec(.data, "http://origin.test/next"), in: session)
         let attempt = try await house.network.attempt(0)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         let second = try await house.network.attempt(1)
         #expect(attempt.isCancelled && second.request.url.path == "/next")
-        #expect(house.gateway.runners[task] == nil)
+        #expect(house.gateway.tasks.directory.runners[task] == nil)
         second.answer()
         try await house.recorder.end(of: next)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let third = try await house.network.attempt(2)
         #expect(!third.isPaused && !third.request.headers.contains("Range"))
         third.answer(200, [:], [1])
@@ -238,7 +244,7 @@ struct SuspensionTests {
             200, ["ETag": "\"one\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 200_000))
         house.disk.fail(with: EIO)
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         let error = try await house.recorder.end(of: task)
         #expect(error?.code == -3003)
         await house.quiet()
@@ -256,7 +262,7 @@ struct SuspensionTests {
         attempt.body(Pattern.bytes(count: 200_000))
         house.disk.fail(with: EIO)
         await #expect(throws: GatewayError.self) {
-            try await house.gateway.flush(session, of: house.tenant)
+            try await house.gateway.sessions.flush(session, of: house.tenant)
         }
         let error = try await house.recorder.end(of: task)
         #expect(error?.code == -3003)
@@ -276,7 +282,7 @@ struct SuspensionTests {
             200, ["Content-Length": "300000", "ETag": "\"a\"", "Accept-Ranges": "bytes"])
         attempt.body(Array(bytes[..<received]))
         let follower = Task { @LoopActor in try await house.read(task) }
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await eventually("the slot") { attempt.isCancelled }
         #expect(try await house.state(task) == .suspended)
         await house.quiet()
@@ -286,7 +292,7 @@ struct SuspensionTests {
             return stored?.hasLiveAttempt == false
                 && stored?.checkpoint?.point.received == [0..<Int64(received)]
         }
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let second = try await house.network.attempt(1)
         #expect(second.request.headers.first("Range") == "bytes=\(received)-")
         #expect(second.request.headers.first("If-Range") == "\"a\"")
@@ -322,9 +328,9 @@ struct SuspensionTests {
             200, ["Content-Length": "300000", "ETag": "\"a\"", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 100_000))
         let follower = Task { @LoopActor in try await house.read(task) }
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await eventually("the slot") { attempt.isCancelled }
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         var headers = headers
         if !range.isEmpty { headers.append("Content-Range", range) }
         let changed = Array(Pattern.bytes(count: 200_000).reversed())
@@ -351,7 +357,7 @@ struct SuspensionTests {
             try house.spec(.download, "http://weak.test/"),
             try house.spec(.data, "http://post.test/", method: "POST", body: .bytes([1])),
         ]
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         for number in 0..<4 {
             let attempt = try await house.network.attempt(number)
@@ -362,15 +368,15 @@ struct SuspensionTests {
             default: break
             }
         }
-        for task in tasks { _ = try await house.gateway.suspend(task, of: house.tenant) }
+        for task in tasks { _ = try await house.gateway.tasks.suspend(task, of: house.tenant) }
         // One that can, suspended later, has given its slot up.
         let witness = try await house.create(
             try house.spec(.data, "http://witness.test/"), in: session)
         let last = try await house.network.attempt(4)
-        _ = try await house.gateway.suspend(witness, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(witness, of: house.tenant)
         try await eventually("the witness") { last.isCancelled }
         #expect(house.network.running.count == 4)
-        for task in tasks { _ = try await house.gateway.resume(task, of: house.tenant) }
+        for task in tasks { _ = try await house.gateway.tasks.resume(task, of: house.tenant) }
         for attempt in house.network.running {
             #expect(!attempt.isPaused)
             if attempt.request.url.host == "post.test" { attempt.head(200) }
@@ -378,7 +384,7 @@ struct SuspensionTests {
             attempt.end()
         }
         for task in tasks { #expect(try await house.recorder.end(of: task) == nil) }
-        _ = try await house.gateway.cancel(witness, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(witness, of: house.tenant)
         try await house.recorder.end(of: witness)
     }
 }

@@ -13,7 +13,7 @@ struct TaskListTests {
         let house = try await House.open()
         let session = try await house.session { $0.httpMaximumConnectionsPerHost = 10_000 }
         let specs = try (0..<400).map { try house.spec(.data, "http://a.test/\($0)") }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
         let batches = house.store.batches.filter { !$0.createdTasks.isEmpty }
         #expect(batches.map(\.createdTasks.count) == [400])
@@ -48,7 +48,7 @@ struct TaskListTests {
             var query = query
             var found: [TaskID] = []
             while true {
-                let page = try await house.gateway.tasks(query).views.map(\.record.id)
+                let page = try await house.gateway.tasks.list(query).views.map(\.record.id)
                 #expect(page.count <= query.limit)
                 guard let last = page.last else { break }
                 found += page
@@ -57,10 +57,10 @@ struct TaskListTests {
             #expect(found == ids)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.tasks(
+            try await house.gateway.tasks.list(
                 TaskQuery(tenant: TenantID(rawValue: 2), session: session))
         }
-        let running = try await house.gateway.tasks(
+        let running = try await house.gateway.tasks.list(
             TaskQuery(tenant: house.tenant, session: session, states: [.running]))
         #expect(running.views.map(\.waitingFor) == [nil, .slot])
     }
@@ -73,11 +73,13 @@ struct TaskListTests {
         try await house.network.attempt(0).answer(200, [:], [1])
         try await house.recorder.end(of: task)
         var query = TaskQuery(tenant: house.tenant, session: session)
-        #expect(try await house.gateway.tasks(query).views.isEmpty)
+        #expect(try await house.gateway.tasks.list(query).views.isEmpty)
         query.states = [.completed]
-        #expect(try await house.gateway.tasks(query).views.map(\.record.id) == [task])
+        #expect(try await house.gateway.tasks.list(query).views.map(\.record.id) == [task])
         #expect(
-            try await house.gateway.session(session, of: house.tenant).taskCounts == [.completed: 1]
+            try await house.gateway.sessions.read(session, of: house.tenant).taskCounts == [
+                .completed: 1
+            ]
         )
     }
 
@@ -87,19 +89,20 @@ struct TaskListTests {
         let session = try await house.session()
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
-        let late = try await house.gateway.task(
-            task, of: house.tenant, completedWithin: .milliseconds(5))
+        let late = try await house.gateway.tasks.wait(
+            for: task, of: house.tenant, within: .milliseconds(5))
         #expect(late.record.state == .running)
         let waits = (0..<3).map { _ in
             Task { @LoopActor in
-                try await house.gateway.task(task, of: house.tenant, completedWithin: .seconds(60))
+                try await house.gateway.tasks.wait(
+                    for: task, of: house.tenant, within: .seconds(60))
             }
         }
         await house.quiet()
         attempt.answer(200, [:], [1])
         for wait in waits { #expect(try await wait.value.record.state == .completed) }
-        let over = try await house.gateway.task(
-            task, of: house.tenant, completedWithin: .seconds(60))
+        let over = try await house.gateway.tasks.wait(
+            for: task, of: house.tenant, within: .seconds(60))
         #expect(over.record.content?.length == 1)
         try await house.recorder.end(of: task)
     }
@@ -111,16 +114,16 @@ struct TaskListTests {
         let house = try await House.open()
         let session = try await house.session()
         let task = try await house.create(try house.spec(resume: false), in: session)
-        #expect(house.gateway.runners.isEmpty)
-        let view = try await house.gateway.task(
-            task, of: house.tenant, completedWithin: .milliseconds(1))
-        #expect(view.record.state == .suspended && house.gateway.runners.isEmpty)
+        #expect(house.gateway.tasks.directory.runners.isEmpty)
+        let view = try await house.gateway.tasks.wait(
+            for: task, of: house.tenant, within: .milliseconds(1))
+        #expect(view.record.state == .suspended && house.gateway.tasks.directory.runners.isEmpty)
         var change = TaskChange()
         change.priority = 0.9
         change.description = "changed"
-        _ = try await house.gateway.change(task, of: house.tenant, change)
-        #expect(house.gateway.runners.isEmpty)
-        house.gateway.cache[task] = nil  // from the store, then
+        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
+        #expect(house.gateway.tasks.directory.runners.isEmpty)
+        house.gateway.tasks.directory.dropRecords { $0.id == task }  // from the store, then
         #expect(try await house.task(task).options.priority == 0.9)
         #expect(try await house.task(task).options.description == "changed")
     }
@@ -135,29 +138,32 @@ struct TaskListTests {
         await house.quiet()
         house.store.hold()
         let wait = Task { @LoopActor in
-            try await house.gateway.task(task, of: house.tenant, completedWithin: .milliseconds(1))
+            try await house.gateway.tasks.wait(
+                for: task, of: house.tenant, within: .milliseconds(1))
         }
         // Something of the session is on its way to the store, so that what follows waits for it.
         let note = Task { @LoopActor in
-            try await house.gateway.change(
+            try await house.gateway.sessions.change(
                 session, of: house.tenant, description: "note", limit: nil)
         }
         try await eventually("a commit") { house.store.attemptCount > 2 }
         // It is let go by one and taken up by another before their answers are out.
         let suspend = Task { @LoopActor in
-            try await house.gateway.suspend(task, of: house.tenant)
+            try await house.gateway.tasks.suspend(task, of: house.tenant)
         }
-        try await eventually("it to be let go") { house.gateway.runners[task] == nil }
+        try await eventually("it to be let go") {
+            house.gateway.tasks.directory.runners[task] == nil
+        }
         // Calls nest (S-31): one for the creation, and one for the suspend.
         let resume = Task { @LoopActor in
-            async let first = house.gateway.resume(task, of: house.tenant)
-            async let second = house.gateway.resume(task, of: house.tenant)
+            async let first = house.gateway.tasks.resume(task, of: house.tenant)
+            async let second = house.gateway.tasks.resume(task, of: house.tenant)
             return try await (first, second)
         }
         let attempt = try await house.network.attempt(0)
         house.store.release()
         _ = try await (wait.value, note.value, suspend.value, resume.value)
-        #expect(house.gateway.runners[task] != nil)
+        #expect(house.gateway.tasks.directory.runners[task] != nil)
         attempt.answer()
         #expect(try await house.recorder.end(of: task) == nil)
         #expect(house.network.attempts.count == 1)
@@ -174,11 +180,11 @@ struct TaskListTests {
         change.priority = 0.9
         change.description = "done"
         change.earliestBeginDate = .some(house.clock.now)
-        _ = try await house.gateway.change(task, of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
         var expected = before
         expected.options.description = "done"
         #expect(try await house.task(task) == expected)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.tasks.directory.runners.isEmpty)
         await house.quiet()
         #expect(try await house.store.disk.task(task, of: house.tenant) == expected)
     }
@@ -189,7 +195,7 @@ struct TaskListTests {
         let session = try await house.session()
         let specs = try (0..<500).map { try house.spec(.data, "http://h/\($0)", resume: false) }
         let commits = house.store.batches.count
-        let views = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let views = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
         #expect(views.map(\.record.number) == Array(1...500))
         #expect(views.map(\.record.originalRequest.url.path) == (0..<500).map { "/\($0)" })
         #expect(house.store.batches.count == commits + 1)
@@ -205,20 +211,20 @@ struct TaskListTests {
         let task = try await house.create(try house.spec(resume: false), in: session)
         let stranger = TenantID(rawValue: 2)
         let calls: [@LoopActor @Sendable () async throws -> Void] = [
-            { _ = try await house.gateway.task(task, of: stranger) },
-            { _ = try await house.gateway.resume(task, of: stranger) },
-            { _ = try await house.gateway.suspend(task, of: stranger) },
-            { _ = try await house.gateway.cancel(task, of: stranger) },
-            { _ = try await house.gateway.change(task, of: stranger, TaskChange()) },
-            { _ = try await house.gateway.content(of: task, of: stranger) },
-            { try await house.gateway.delete(task, of: stranger) },
+            { _ = try await house.gateway.tasks.read(task, of: stranger) },
+            { _ = try await house.gateway.tasks.resume(task, of: stranger) },
+            { _ = try await house.gateway.tasks.suspend(task, of: stranger) },
+            { _ = try await house.gateway.tasks.cancel(task, of: stranger) },
+            { _ = try await house.gateway.tasks.change(task, of: stranger, TaskChange()) },
+            { _ = try await house.gateway.contents.access(to: task, of: stranger) },
+            { try await house.gateway.tasks.delete(task, of: stranger) },
         ]
         for call in calls { await #expect(throws: GatewayError.noSuchTask) { try await call() } }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.createTasks([try house.spec()], in: session, of: stranger)
+            try await house.gateway.tasks.create([try house.spec()], in: session, of: stranger)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.invalidate(session, of: stranger, .cancelTasks)
+            try await house.gateway.sessions.invalidate(session, of: stranger, .cancelTasks)
         }
         #expect(try await house.state(task) == .suspended)
     }

@@ -65,7 +65,7 @@ struct TaskOutcomeTests {
         #expect(house.network.attempts.isEmpty)
         #expect(try await house.state(task) == .suspended)
         #expect(try await house.task(task).startedAt == nil)
-        let view = try await house.gateway.resume(task, of: house.tenant)
+        let view = try await house.gateway.tasks.resume(task, of: house.tenant)
         #expect(view.record.state == .running && view.record.startedAt == house.clock.now)
         try await house.network.attempt(0).answer()
         #expect(try await house.finished(task).error == nil)
@@ -79,9 +79,9 @@ struct TaskOutcomeTests {
         try await house.network.attempt(0).answer()
         let record = try await house.finished(task)
         for view in [
-            try await house.gateway.suspend(task, of: house.tenant),
-            try await house.gateway.resume(task, of: house.tenant),
-            try await house.gateway.cancel(task, of: house.tenant),
+            try await house.gateway.tasks.suspend(task, of: house.tenant),
+            try await house.gateway.tasks.resume(task, of: house.tenant),
+            try await house.gateway.tasks.cancel(task, of: house.tenant),
         ] { #expect(view.record == record) }
         await house.quiet()
         #expect(house.network.attempts.count == 1)
@@ -166,12 +166,12 @@ struct TaskOutcomeTests {
                     milliseconds: house.clock.now.milliseconds + 60_000)
             }, in: session)
         for task in [waiting, suspended, later, running] {
-            let view = try await house.gateway.cancel(task, of: house.tenant)
+            let view = try await house.gateway.tasks.cancel(task, of: house.tenant)
             #expect(view.record.error?.code == -999 && view.record.state == .completed)
             try await house.recorder.end(of: task)
         }
         #expect(attempt.isCancelled && house.network.attempts.count == 1)
-        #expect(house.gateway.runners.isEmpty)
+        #expect(house.gateway.tasks.directory.runners.isEmpty)
         try await eventually("the part to go") { try house.files().isEmpty }
     }
 
@@ -183,7 +183,7 @@ struct TaskOutcomeTests {
         let session = try await house.session()
         let task = try await house.create(try house.spec(.download), in: session)
         let attempt = try await house.network.attempt(0)
-        let runner = try #require(house.gateway.runners[task])
+        let runner = try #require(house.gateway.tasks.directory.runners[task])
         // No file is finished while every file thread is held.
         let held = DispatchSemaphore(value: 0)
         for _ in 0..<4 { House.files.submit { held.wait() } }
@@ -191,7 +191,7 @@ struct TaskOutcomeTests {
         while runner.machine.phase == .attempting { await Task.yield() }
         #expect(runner.machine.phase == .finishing(nil))
         await house.turn()
-        let cancelled = try await house.gateway.cancel(task, of: house.tenant)
+        let cancelled = try await house.gateway.tasks.cancel(task, of: house.tenant)
         for _ in 0..<4 { held.signal() }
         #expect(cancelled.record.error?.code == -999)
         let record = try await house.finished(task)
@@ -219,18 +219,18 @@ struct TaskOutcomeTests {
                 }
             }
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
             .map(\.record.id)
-        let runners = tasks.map { WeakRunner(house.gateway.runners[$0]) }
+        let runners = tasks.map { WeakRunner(house.gateway.tasks.directory.runners[$0]) }
         #expect(runners.allSatisfy { $0.runner != nil })
         try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 200_000))
         try await house.network.attempt(1).answer(200, [:], Pattern.bytes(count: 200_000))
         try await house.network.attempt(2).end(.url(.networkConnectionLost))
         let held = try await house.network.attempt(3)
         held.head(200)
-        _ = try await house.gateway.suspend(tasks[3], of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(tasks[3], of: house.tenant)
         for task in [tasks[3], tasks[5]] {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         }
         _ = try await house.network.attempt(4)
         house.clock.advance(by: .seconds(1))
@@ -286,7 +286,7 @@ struct TaskOutcomeTests {
         let task = try await house.create(try house.spec(), in: session)
         try await house.network.attempt(0).answer(302, ["Location": "/b"])
         _ = try await house.network.attempt(1)
-        _ = try await house.gateway.cancel(task, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         try await house.recorder.end(of: task)
         let metrics = try await house.task(task).metrics
         #expect(metrics.redirectCount == 1)
@@ -377,14 +377,14 @@ struct TaskOutcomeTests {
         let task = try await house.create(try house.spec(.download), in: session)
         let attempt = try await house.network.attempt(0)
         await #expect(throws: GatewayError.taskIsRunning) {
-            try await house.gateway.delete(task, of: house.tenant)
+            try await house.gateway.tasks.delete(task, of: house.tenant)
         }
         attempt.answer(200, [:], Pattern.bytes(count: count))
         try await house.recorder.end(of: task)
         await #expect(throws: GatewayError.noSuchTask) {
-            try await house.gateway.delete(task, of: TenantID(rawValue: 2))
+            try await house.gateway.tasks.delete(task, of: TenantID(rawValue: 2))
         }
-        try await house.gateway.delete(task, of: house.tenant)
+        try await house.gateway.tasks.delete(task, of: house.tenant)
         await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }
         #expect(try await house.store.disk.content(of: task) == nil)
         try await eventually("the file to go") { try house.files().isEmpty }

@@ -94,10 +94,10 @@ struct TimeoutTests {
         let task = try await house.create(try house.spec(), in: session)
         let attempt = try await house.network.attempt(0)
         house.clock.advance(by: .milliseconds(15))
-        _ = try await house.gateway.suspend(task, of: house.tenant)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
         try await pass(.seconds(1000), in: house, noticedBy: session)
         #expect(try await house.state(task) == .suspended && !attempt.isOver)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         house.clock.advance(by: .milliseconds(4))
         attempt.move()  // 1 ms was left of the silence
         for _ in 0..<3 {
@@ -121,10 +121,10 @@ struct TimeoutTests {
                 $0.earliestBeginDate = Timestamp(milliseconds: house.clock.now.milliseconds + 5_000)
             }, in: session)
         house.clock.advance(by: .milliseconds(40))
-        _ = try await house.gateway.suspend(task, of: house.tenant)
-        #expect(house.gateway.runners[task] == nil)
+        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        #expect(house.gateway.tasks.directory.runners[task] == nil)
         try await pass(.seconds(10), in: house, noticedBy: other)
-        _ = try await house.gateway.resume(task, of: house.tenant)
+        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
         let attempt = try await house.network.attempt(1)
         house.clock.advance(by: .milliseconds(9))
         attempt.move()
@@ -132,6 +132,16 @@ struct TimeoutTests {
         house.clock.advance(by: .milliseconds(1))
         #expect(try await house.recorder.end(of: task)?.code == -1001)
         #expect(try await house.finished(task).resourceTime == nil)
+    }
+
+    /// Nothing is there for a while, and then a gateway with what the store has.
+    @LoopActor
+    private func restart(_ house: House, after pause: Duration) async throws -> House {
+        for runner in house.gateway.tasks.directory.runners.values { runner.abandon() }
+        house.clock.advance(by: pause)
+        let next = try await house.crash()
+        await next.gateway.start()
+        return next
     }
 
     @Test(arguments: [false, true]) @LoopActor
@@ -145,13 +155,11 @@ struct TimeoutTests {
                     milliseconds: house.clock.now.milliseconds + 60_000)
             }, in: session)
         house.clock.advance(by: .milliseconds(20))
-        if isSuspended { _ = try await house.gateway.suspend(task, of: house.tenant) }
-        let next = try await house.crash()
+        if isSuspended { _ = try await house.gateway.tasks.suspend(task, of: house.tenant) }
         // A suspended task has no time that goes by; one that waits has, without a process too.
-        next.clock.advance(by: .milliseconds(isSuspended ? 10_000 : 20))
-        await next.gateway.start()
+        let next = try await restart(house, after: .milliseconds(isSuspended ? 10_000 : 20))
         let watched = try await next.session { $0.timeoutIntervalForRequest = 0.001 }
-        if isSuspended { _ = try await next.gateway.resume(task, of: next.tenant) }
+        if isSuspended { _ = try await next.gateway.tasks.resume(task, of: next.tenant) }
         try await pass(.milliseconds(isSuspended ? 29 : 9), in: next, noticedBy: watched)
         #expect(try await next.state(task) == .running)
         next.clock.advance(by: .milliseconds(1))
@@ -166,9 +174,7 @@ struct TimeoutTests {
                 $0.earliestBeginDate = Timestamp(
                     milliseconds: house.clock.now.milliseconds + 60_000)
             }, in: session)
-        let next = try await house.crash()
-        next.clock.advance(by: .milliseconds(50))
-        await next.gateway.start()
+        let next = try await restart(house, after: .milliseconds(50))
         #expect(try await next.recorder.end(of: task)?.code == -1001)
     }
 
@@ -191,10 +197,11 @@ struct TimeoutTests {
                     milliseconds: house.clock.now.milliseconds + 60_000)
             }, in: session)
         try await pass(.seconds(50), in: house, noticedBy: session)
-        #expect(try await house.gateway.task(waiting, of: house.tenant).waitingFor == .slot)
-        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        #expect(try await house.gateway.tasks.read(waiting, of: house.tenant).waitingFor == .slot)
+        #expect(
+            try await house.gateway.tasks.read(later, of: house.tenant).waitingFor == .beginDate)
         for task in [waiting, later] {
-            _ = try await house.gateway.cancel(task, of: house.tenant)
+            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
         }
         try await house.network.attempt(0).answer()
         #expect(try await house.recorder.end(of: first) == nil)
@@ -230,7 +237,8 @@ struct TimeoutTests {
                 $0.timeoutIntervalForRequest = 0.01
             })
         #expect(!attempt.isOver)
-        #expect(try await house.gateway.task(later, of: house.tenant).waitingFor == .beginDate)
+        #expect(
+            try await house.gateway.tasks.read(later, of: house.tenant).waitingFor == .beginDate)
         house.clock.jump(by: .seconds(-2 * 86_400))
         house.clock.advance(by: .milliseconds(1))
         #expect(try await house.recorder.end(of: task)?.code == -1001)
@@ -246,11 +254,11 @@ struct TimeoutTests {
         let specs = try (0..<2).map { number in
             try house.spec(.data, "http://origin.test/\(number)") { $0.earliestBeginDate = date }
         }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
         #expect(tasks.allSatisfy { $0.waitingFor == .beginDate && $0.record.state == .running })
         var change = TaskChange()
         change.earliestBeginDate = .some(nil)
-        _ = try await house.gateway.change(tasks[1].record.id, of: house.tenant, change)
+        _ = try await house.gateway.tasks.change(tasks[1].record.id, of: house.tenant, change)
         #expect(try await house.network.attempt(0).request.url.path == "/1")
         #expect(house.network.attempts.count == 1)
         house.clock.advance(by: .milliseconds(20))

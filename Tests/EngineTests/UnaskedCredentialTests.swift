@@ -177,15 +177,16 @@ struct UnaskedCredentialTests {
         try await house.open("http://origin.test/a", in: session)
         switch way {
         case 0:
-            _ = try await house.gateway.deleteCredentials(in: session, of: house.tenant) { _ in
+            _ = try await house.gateway.memory.deleteCredentials(in: session, of: house.tenant) {
+                _ in
                 true
             }
         case 1: try await house.remember("alice", "new", in: session)
         case 2: try await house.remember("bob", "other", in: session)
-        case 3: try await house.gateway.reset(session, of: house.tenant)
+        case 3: try await house.gateway.sessions.reset(session, of: house.tenant)
         default:
             // It is back, but nobody has accepted it since.
-            try await house.gateway.reset(session, of: house.tenant)
+            try await house.gateway.sessions.reset(session, of: house.tenant)
             try await house.remember("alice", "secret", in: session)
         }
         #expect(try await house.caller(of: "http://origin.test/a", in: session) == nil)
@@ -315,7 +316,7 @@ struct UnaskedCredentialTests {
             attempt.answer(200, ["Cache-Control": "max-age=60", "Vary": vary])
             _ = try await house.finished(task)
             let parsed = try house.network.parse(url)
-            let stored = try await house.gateway.cachedResponses(
+            let stored = try await house.gateway.memory.cachedResponses(
                 to: parsed, in: session, of: house.tenant)
             #expect(stored.isEmpty == (vary == "Authorization"))
         }

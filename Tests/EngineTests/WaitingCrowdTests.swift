@@ -19,7 +19,7 @@ struct WaitingCrowdTests {
             let specs = try (start..<min(count, start + 500)).map { number in
                 try house.spec(.data, "http://a.test/\(number)") { change(number, &$0) }
             }
-            _ = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+            _ = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
         }
         await house.quiet()
     }
@@ -57,33 +57,36 @@ struct WaitingCrowdTests {
     func `a task is steered as always before a start has come to it`() async throws {
         let house = try await House.open()
         try await crowd(1000, in: house)
-        let last = try #require(house.gateway.runners.values.map(\.record.id).max())
+        let last = try #require(house.gateway.tasks.directory.runners.values.map(\.record.id).max())
         let next = try await house.crash()
         let start = LoopActor.start { await next.gateway.start() }
-        // Turn by turn, to be there between two slices.
-        for _ in 0..<1_000_000 where next.gateway.startingTasks.isEmpty {
-            await LoopActor.nextTurn()
-        }
-        #expect(next.gateway.startingTasks.contains(last))
-        let view = try await next.gateway.suspend(last, of: next.tenant)
+        // Turn by turn, to be there between two slices, and on the loop's executor, as the start.
+        let (isBefore, view) = try await LoopActor.start {
+            for _ in 0..<1_000_000 where next.gateway.tasks.directory.starting.isEmpty {
+                await LoopActor.nextTurn()
+            }
+            let isBefore = next.gateway.tasks.directory.starting.contains(last)
+            return (isBefore, try await next.gateway.tasks.suspend(last, of: next.tenant))
+        }.value
+        #expect(isBefore)
         #expect(view.record.state == .suspended && view.record.suspendCount == 1)
         await start.value
-        #expect(next.gateway.startingTasks.isEmpty)
+        #expect(next.gateway.tasks.directory.starting.isEmpty)
         #expect(try await next.state(last) == .suspended)
-        #expect(try await next.gateway.resume(last, of: next.tenant).record.state == .running)
+        #expect(try await next.gateway.tasks.resume(last, of: next.tenant).record.state == .running)
     }
 
     @Test @LoopActor
     func `of those that wait no more than have slots hold anything of the cache`() async throws {
         let house = try await House.open()
         try await crowd(1000, in: house)
-        #expect(house.gateway.runners.values.count { $0.caching.isHolding } == 3)
+        #expect(house.gateway.tasks.directory.runners.values.count { $0.caching.isHolding } == 3)
         let next = try await house.crash()
         await next.gateway.start()
         try await eventually("three attempts") { next.network.running.count == 3 }
         await next.quiet()
-        #expect(next.gateway.runners.count == 997)
-        #expect(next.gateway.runners.values.count { $0.caching.isHolding } == 3)
+        #expect(next.gateway.tasks.directory.runners.count == 997)
+        #expect(next.gateway.tasks.directory.runners.values.count { $0.caching.isHolding } == 3)
     }
 
     @Test @LoopActor
@@ -91,7 +94,7 @@ struct WaitingCrowdTests {
         let house = try await House.open()
         let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
         let specs = try (0..<3).map { _ in try house.spec() }
-        let tasks = try await house.gateway.createTasks(specs, in: session, of: house.tenant)
+        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
         // The second has the slot before the first is stored.
         for number in 0..<2 {
             try await house.network.attempt(number).answer(
@@ -113,7 +116,7 @@ struct WaitingCrowdTests {
         _ = try await house.fetch(
             try house.spec(), in: session, answering: ["Cache-Control": "max-age=60"], large)
         let first = try await house.create(try house.spec(), in: session)
-        _ = try await house.gateway.cancel(first, of: house.tenant)
+        _ = try await house.gateway.tasks.cancel(first, of: house.tenant)
         try await house.recorder.end(of: first)
         let (record, requests) = try await house.recall(try house.spec(), in: session)
         #expect(record.error == nil && requests == 0)

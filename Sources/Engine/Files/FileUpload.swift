@@ -17,42 +17,61 @@ final class FileUpload {
         case failed(taken: Int64?)
     }
 
+    private enum Phase {
+        case taking, ending
+        /// All is done but what waits for room in the store.
+        case parked
+        case ended
+    }
+
     /// The time between two checkpoints, and between two looks whether the disk is full.
     private static let interval = Duration.seconds(1)
 
     /// The file with what is there for good.
     private(set) var file: StagedFile
-    /// Whether it has ended in a state that waits for room in the store.
-    private(set) var isParked = false
+    private var phase = Phase.taking
     /// What the store is going to have when there is room again.
     private var owed: StagedFile?
     /// Why nothing more is taken.
     private var failure: GatewayError?
 
-    private let gateway: Gateway
+    private let staged: StagedFiles
+    private let clock: KeptClock
+    private let parts: GatewayParts
+    private let onEnd: @LoopActor () -> Void
     private let feed: ByteFeed
     private let spool: ContentSpool
     private var disk = Disk.sound
     private var isCheckpointing = false
     /// Whether bytes have to wait for a checkpoint that writes less than a whole block.
     private var isSettling = false
-    private var isEnding = false
-    private var hasEnded = false
     private var waiters = Waiters()
     private lazy var timer = LoopTimer { [weak self] in self?.look() }
-    private let log = Log("engine.files")
+    private static let log = Log("engine.files")
 
-    /// An upload that goes on behind the file's `length` bytes.
-    init(_ file: StagedFile, from feed: ByteFeed, of gateway: Gateway) {
+    /// An upload that goes on behind the file's `length` bytes. `onEnd` is called once nothing more
+    /// becomes of the file by it.
+    init(
+        _ file: StagedFile, from feed: ByteFeed, to staged: StagedFiles, clock: KeptClock,
+        room: DiskRoom, parts: GatewayParts, onEnd: @escaping @LoopActor () -> Void
+    ) {
         self.file = file
         self.feed = feed
-        self.gateway = gateway
-        spool = FileUpload.makeSpool(file, gateway.parts, gateway.room)
+        self.staged = staged
+        self.clock = clock
+        self.parts = parts
+        self.onEnd = onEnd
+        spool = FileUpload.makeSpool(file, parts, room)
         spool.onRoom = { [weak self] in self?.waiters.wakeAll() }
         spool.onFailure = { [weak self] error in
             if let self { diskFailed(error, taken: spool.writtenLength) }
         }
     }
+
+    /// Whether it has ended in a state that waits for room in the store.
+    var isParked: Bool { phase == .parked }
+
+    private var isEnding: Bool { phase != .taking }
 
     /// Takes all bytes of the feed; what comes before an error stays.
     ///
@@ -87,10 +106,8 @@ final class FileUpload {
         if let announced = file.announcedLength, end > announced {
             throw .inconsistentLength(announced: announced)
         }
-        guard end <= gateway.limits.stagedBytes else {
-            throw .fileTooLarge(limit: gateway.limits.stagedBytes)
-        }
-        guard gateway.fileQuota.raise(file.id, to: end) else { throw .quotaExceeded }
+        try staged.requireSize(end)
+        try staged.raise(file.id, to: end)
         bytes.withUnsafeBytes { spool.append($0) }
         if !timer.isArmed { timer.arm(after: FileUpload.interval) }
     }
@@ -120,7 +137,7 @@ final class FileUpload {
     }
 
     private static func makeSpool(
-        _ file: StagedFile, _ parts: Gateway.Parts, _ room: DiskRoom
+        _ file: StagedFile, _ parts: GatewayParts, _ room: DiskRoom
     ) -> ContentSpool {
         let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
         guard file.length > 0 else {
@@ -162,8 +179,8 @@ final class FileUpload {
         var next = file
         next.length = length
         next.isComplete = isComplete
-        next.usedAt = gateway.keptClock.now
-        if await gateway.save(next) {
+        next.usedAt = clock.now
+        if await staged.save(next) {
             file = next
             owed = nil
         } else {
@@ -180,7 +197,7 @@ final class FileUpload {
         if case .failed = disk, !isOfSync { return }
         disk = .failed(taken: error.isOutOfSpace && !isOfSync ? taken : nil)
         if !error.isOutOfSpace {
-            log.write(
+            FileUpload.log.write(
                 .error, "a staged file cannot be written",
                 ["file": .name("\(file.id)"), "error": .words("\(error)")])
         }
@@ -212,7 +229,7 @@ final class FileUpload {
             let (_, digest) = try await spool.finish()
             if let expected = file.expectedDigest, digest != expected.bytes {
                 refuse(.digestMismatch(expected: expected))
-                await gateway.forget(file.id)
+                await staged.forget(file.id)
             } else {
                 await keep(length: spool.length, isComplete: true)
             }
@@ -235,10 +252,10 @@ final class FileUpload {
 
     private func wrapUp(_ settle: @LoopActor () async throws -> Void) async {
         guard !isEnding else {
-            while !hasEnded, !isParked { await change() }
+            while phase == .ending { await change() }
             return
         }
-        isEnding = true
+        phase = .ending
         while isCheckpointing { await change() }
         timer.arm(after: FileUpload.interval)
         if case .sound = disk {
@@ -258,15 +275,15 @@ final class FileUpload {
     /// afterwards.
     private func salvage() async {
         guard case .failed(let taken) = disk else { return }
-        let (folder, id, content) = (gateway.parts.folder, file.id, spool.file)
+        let (folder, id, content) = (parts.folder, file.id, spool.file)
         do {
-            try await gateway.parts.files.run(on: spool.lane) {
+            try await parts.files.run(on: spool.lane) {
                 try folder.reopen(id)
                 if taken != nil { try content.sync() }
             }
             if let taken { await keep(length: max(taken, file.length)) }
         } catch {
-            log.write(
+            FileUpload.log.write(
                 .error, "a part of a staged file is lost",
                 ["file": .name("\(id)"), "error": .words("\(error)")])
         }
@@ -274,18 +291,17 @@ final class FileUpload {
 
     private func leave() {
         guard let owed else {
-            hasEnded = true
-            gateway.ended(self)
+            phase = .ended
+            onEnd()
             return waiters.wakeAll()
         }
-        isParked = true
+        phase = .parked
         waiters.wakeAll()
         LoopActor.start { [self] in
-            await gateway.durable.durable()
-            gateway.adopt(owed)
-            isParked = false
-            hasEnded = true
-            gateway.ended(self)
+            await staged.durable()
+            staged.adopt(owed)
+            phase = .ended
+            onEnd()
             waiters.wakeAll()
         }
     }

@@ -300,7 +300,7 @@ extension TaskRunner: DialogueOwner {
     }
 
     func makeHeir() -> TaskRunner? {
-        guard let heir = services.makeDownload(of: self) else { return nil }
+        guard let heir = makeDownload() else { return nil }
         task.record.dialogue.becameTask = heir.record.id
         heir.isResponseDecided = true
         heir.inherit(self)

@@ -19,8 +19,7 @@ extension TaskRunner {
         }
         task.publish(.didFinishCollectingMetrics(task.record.metrics))
         task.publish(.didComplete(task.record.error))
-        waiters.end()
-        services.onCompletion?(self)
+        hasEnded()
     }
 
     /// The task goes on as another one (S-70).
@@ -34,8 +33,7 @@ extension TaskRunner {
         if let heir = task.record.dialogue.becameTask {
             task.publish(.didBecomeDownloadTask(heir))
         }
-        waiters.end()
-        services.onCompletion?(self)
+        hasEnded()
     }
 
     private func noteEnd() {

@@ -5,6 +5,8 @@ internal import Semantics
 @LoopActor
 final class TaskRunner {
     let task: LiveTask
+    /// Hears what becomes of the task; nil once the gateway is gone.
+    private weak var owner: (any TaskOwner)?
     private(set) var machine: TaskMachine
     /// What has come while the orders of another input were being performed.
     private var inputs: [TaskMachine.Input] = []
@@ -52,8 +54,12 @@ final class TaskRunner {
     private(set) lazy var route = RouteWait(on: services.routes)
 
     /// A runner for a task as the journal has been given it: as it was created, or recalled.
-    init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
+    init(
+        _ record: TaskRecord, in session: LiveSession, services: TaskServices,
+        owner: (any TaskOwner)?
+    ) {
         self.task = LiveTask(record, in: session, services: services)
+        self.owner = owner
         self.machine = TaskMachine(
             suspendCount: max(1, record.suspendCount))
         self.exchange = Exchange(to: record.currentRequest.url.origin)
@@ -94,7 +100,17 @@ final class TaskRunner {
     }
     /// Whether nothing is left to be done, now that an attempt has ended: the runner may be let go.
     func rest() {
-        if isAtRest { services.onRest?(self) }
+        if isAtRest { owner?.rests(self) }
+    }
+
+    /// Nothing follows any more.
+    func hasEnded() {
+        waiters.end()
+        owner?.completed(self)
+    }
+
+    /// The download that goes on with the task (S-70); nil once the gateway is gone.
+    func makeDownload() -> TaskRunner? { owner?.makeDownload(of: self)
     }
     /// Whether the task has ended, or is no longer this process's.
     var isOver: Bool { machine.isOver }

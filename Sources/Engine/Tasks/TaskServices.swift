@@ -29,25 +29,17 @@ final class TaskServices {
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
     let log = Log("engine.task")
-    /// Called with every task that has completed, after its last event.
-    var onCompletion: (@LoopActor (TaskRunner) -> Void)?
-    /// Called with a task that has nothing to do any more, but was suspended before its attempt
-    /// ended.
-    var onRest: (@LoopActor (TaskRunner) -> Void)?
-    /// Opens what a body is made of: a staged file, or another task's content.
-    var sourceOpener:
-        (@LoopActor (BodyRecord, TenantID) async throws(TransferError) -> BodyContent)?
-    /// Makes the download that a data task becomes.
-    var downloadMaker: (@LoopActor (TaskRunner) -> TaskRunner?)?
-    /// Gives the next decision its name.
-    var decisionNamer: (@LoopActor () -> DecisionID)?
+    private let identifiers: IdentifierSource
+    private weak var bodyOpener: (any BodyOpener)?
 
     init(
         clock: any Clock, keptClock: KeptClock, files: FileThreads, room: DiskRoom,
         folder: ContentFolder, digests: any Digests, sealer: any Sealer, transport: any Transport,
-        hub: EventHub, ticketHosts: Set<String>, connectivity: (any Connectivity)?,
-        routeWaits: ClosedRange<Duration>, suspensionGrace: Duration
+        hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
+        connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
+        suspensionGrace: Duration
     ) {
+        self.identifiers = identifiers
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = clock
@@ -63,19 +55,17 @@ final class TaskServices {
         self.suspensionGrace = suspensionGrace
     }
 
+    /// Tells who opens the bodies of tasks; it is not kept alive.
+    func connect(to bodyOpener: any BodyOpener) { self.bodyOpener = bodyOpener }
+
     func openSource(
         _ body: BodyRecord, _ tenant: TenantID
     ) async throws(TransferError) -> BodyContent {
-        guard let sourceOpener else { preconditionFailure("A gateway opens sources.") }
-        return try await sourceOpener(body, tenant)
+        guard let bodyOpener else { throw .cancelled }
+        return try await bodyOpener.openSource(body, of: tenant)
     }
 
-    func makeDecisionID() -> DecisionID {
-        guard let decisionNamer else { preconditionFailure("A gateway names decisions.") }
-        return decisionNamer()
-    }
-
-    func makeDownload(of runner: TaskRunner) -> TaskRunner? { downloadMaker?(runner) }
+    func makeDecisionID() -> DecisionID { identifiers.next() }
 
     /// What another task goes on from; nil where it cannot be sealed, which is logged.
     func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {

@@ -113,7 +113,7 @@ struct TaskContext {
         let file: StagedFile
         do throws(GatewayError) {
             guard let id = FileID(text) else { throw .noSuchFile }
-            file = try gateway.openFile(id, of: tenant).file
+            file = try gateway.files.open(id, of: tenant).file
         } catch .noSuchFile {
             throw ProblemCode.invalidValue.problem("There is no such file.", at: pointer)
         } catch .uploadIncomplete {
@@ -131,7 +131,7 @@ struct TaskContext {
         let record: TaskRecord
         do throws(GatewayError) {
             guard let id = TaskID(text) else { throw .noSuchTask }
-            record = try await gateway.task(id, of: tenant).record
+            record = try await gateway.tasks.read(id, of: tenant).record
         } catch .noSuchTask {
             throw ProblemCode.invalidValue.problem("There is no such task.", at: pointer)
         } catch {

@@ -128,7 +128,7 @@ extension RequestSources {
         parse = { text throws(URLRejection) in try context.transport.parse(text) }
         current = { () throws(Problem) in
             do throws(GatewayError) {
-                return try await context.gateway.task(task, of: context.tenant).record
+                return try await context.gateway.tasks.read(task, of: context.tenant).record
                     .currentRequest
             } catch {
                 throw Problem(error)

@@ -44,7 +44,7 @@ extension TaskDraft {
                 "A download that is resumed sends no body.", at: prefix + "/body")
         }
         do {
-            let (request, checkpoint) = try context.gateway.checkpoint(
+            let (request, checkpoint) = try context.gateway.tasks.checkpoint(
                 in: resumeData, of: context.tenant)
             return TaskSpec(
                 type: type, request: request, options: options, resume: resume,

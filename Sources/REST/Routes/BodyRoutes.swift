@@ -8,13 +8,13 @@ extension Service {
     /// The body of a streamed upload, piped to the origin as it comes (S-39).
     func sendBody(_ call: Call) async throws -> Response {
         let id = try call.task()
-        let session = try await gateway.task(id, of: call.tenant).record.session
+        let session = try await gateway.tasks.read(id, of: call.tenant).record.session
         guard call.request.queryValue("generation") != nil else {
             throw Call.invalid("generation", "is missing")
         }
         let generation = try call.number("generation", in: 1 ... .max, default: 1)
         let body = call.request.body
-        let pipe = try await gateway.openBody(
+        let pipe = try await gateway.tasks.openBody(
             of: id, of: call.tenant, generation: generation, length: body.declaredLength)
         var refusal: BodyRefusal?
         pipe.onRefusal = {
@@ -27,17 +27,17 @@ extension Service {
                 while let piece = try await body.next() { try await pipe.write(piece) }
                 try await pipe.finish()
             } onCancel: { [gateway] in
-                LoopActor.post { if body.failure != nil { gateway.loseBody(pipe, of: id) } }
+                LoopActor.post { if body.failure != nil { gateway.tasks.loseBody(pipe, of: id) } }
             }
         } catch let error as BodyError {
             if error == .interrupted, let refusal { throw await problem(refusal, of: id, call) }
-            gateway.loseBody(pipe, of: id)
+            gateway.tasks.loseBody(pipe, of: id)
             throw error
         } catch let refusal as BodyRefusal {
             throw await problem(refusal, of: id, call)
         }
         // The body is the answer to a question (S-73), and an empty one waits for no attempt.
-        try await gateway.acknowledged(in: session)
+        try await gateway.sessions.acknowledged(session)
         return Response(status: 204)
     }
 
@@ -45,7 +45,8 @@ extension Service {
     private func problem(
         _ refusal: BodyRefusal, of id: TaskID, _ call: Call
     ) async -> Problem {
-        guard refusal == .attemptEnded, let task = try? await gateway.task(id, of: call.tenant),
+        guard refusal == .attemptEnded,
+            let task = try? await gateway.tasks.read(id, of: call.tenant),
             task.record.state == .completed
         else { return Problem(refusal) }
         return Problem(.taskEnded(task.record.error))

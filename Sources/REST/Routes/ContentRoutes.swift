@@ -8,7 +8,7 @@ internal import Syntax
 extension Service {
     /// A task's content: whole or a part, or followed while it grows (S-41, S-60).
     func readContent(_ call: Call) async throws -> Response {
-        let access = try await gateway.content(of: call.task(), of: call.tenant)
+        let access = try await gateway.contents.access(to: call.task(), of: call.tenant)
         return try await content(access, for: call.request)
     }
 
@@ -24,10 +24,10 @@ extension Service {
         }
         var spec = spec
         spec.options.hasCompletionHandler = true
-        let id = try await gateway.createTasks([spec], in: session, of: call.tenant)[0].record.id
+        let id = try await gateway.tasks.create([spec], in: session, of: call.tenant)[0].record.id
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
-        let view = try await gateway.task(
-            id, of: call.tenant, completedWithin: .seconds(31_536_000))
+        let view = try await gateway.tasks.wait(
+            for: id, of: call.tenant, within: .seconds(31_536_000))
         guard view.record.state == .completed else { throw Service.stops }
         var response: Response
         if let error = view.record.error {
@@ -36,7 +36,7 @@ extension Service {
             response = Response(status: 200, headers: Service.contentHeaders(view.record))
         } else {
             response = try await content(
-                gateway.content(of: id, of: call.tenant), for: call.request)
+                gateway.contents.access(to: id, of: call.tenant), for: call.request)
         }
         response.headers.add("Ferry-Task", id.description)
         return response

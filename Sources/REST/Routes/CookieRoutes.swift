@@ -17,7 +17,8 @@ extension Service {
     func listCookies(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isWanted = try call.cookieFilter()
-        let cookies = try await gateway.cookies(in: session, of: call.tenant).filter(isWanted)
+        let cookies = try await gateway.memory.cookies(in: session, of: call.tenant).filter(
+            isWanted)
         guard call.accept.prefers("text/plain", to: "application/json") else {
             return await .lists(
                 JSONList("cookies", cookies) { cookie, json in cookie.write(to: &json) },
@@ -56,8 +57,8 @@ extension Service {
         let cookie = try await call.json { reader throws(JSONError) in
             try Cookie(json: &reader, at: now)
         }
-        try await gateway.setCookie(cookie, in: session, of: call.tenant)
-        let cookies = try await gateway.cookies(in: session, of: call.tenant)
+        try await gateway.memory.setCookie(cookie, in: session, of: call.tenant)
+        let cookies = try await gateway.memory.cookies(in: session, of: call.tenant)
         guard !cookie.isExpired(at: now),
             let stored = cookies.first(where: { $0.hasIdentity(of: cookie) })
         else { return Response(status: 204) }
@@ -78,7 +79,7 @@ extension Service {
             let file = try await Call.readingThread.run {
                 NetscapeCookieFile(parsing: part.text, at: now, firstLine: part.firstLine)
             }
-            let outcome = try await gateway.importCookies(file, in: session, of: call.tenant)
+            let outcome = try await gateway.memory.importCookies(file, in: session, of: call.tenant)
             stored += outcome.stored
             faults += outcome.faults
         }
@@ -121,7 +122,7 @@ extension Service {
     func deleteCookies(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isUnwanted = try call.cookieFilter()
-        _ = try await gateway.deleteCookies(in: session, of: call.tenant, where: isUnwanted)
+        _ = try await gateway.memory.deleteCookies(in: session, of: call.tenant, where: isUnwanted)
         return Response(status: 204)
     }
 }

@@ -9,7 +9,7 @@ extension Service {
     func listCredentials(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isWanted = try call.credentialFilter()
-        let credentials = try await gateway.credentials(in: session, of: call.tenant).filter(
+        let credentials = try await gateway.memory.credentials(in: session, of: call.tenant).filter(
             isWanted)
         return await .lists(
             JSONList("credentials", credentials) { credential, json in
@@ -27,13 +27,13 @@ extension Service {
         let (space, credential) = try draft.checked(in: session) { text throws(URLRejection) in
             try transport.parse(text)
         }
-        let stored = try await gateway.credentials(in: session.id, of: call.tenant)
+        let stored = try await gateway.memory.credentials(in: session.id, of: call.tenant)
         // The first of a space is its default, until another one is said to be.
         let hasDefault = stored.contains {
             $0.isDefault && $0.space == space && $0.user != draft.user
         }
         do throws(GatewayError) {
-            try await gateway.putCredential(
+            try await gateway.memory.putCredential(
                 credential, for: space, asDefault: draft.isDefault ?? !hasDefault, in: session.id,
                 of: call.tenant)
         } catch {
@@ -45,7 +45,8 @@ extension Service {
     func deleteCredentials(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let isUnwanted = try call.credentialFilter()
-        _ = try await gateway.deleteCredentials(in: session, of: call.tenant, where: isUnwanted)
+        _ = try await gateway.memory.deleteCredentials(
+            in: session, of: call.tenant, where: isUnwanted)
         return Response(status: 204)
     }
 }

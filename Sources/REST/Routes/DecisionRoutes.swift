@@ -9,8 +9,8 @@ extension Service {
     /// Those that wait.
     func listDecisions(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        let records = try await gateway.decisions(of: session, of: call.tenant)
-        let isShared = gateway.isShared(session)
+        let records = try await gateway.decisions.pending(in: session, of: call.tenant)
+        let isShared = gateway.sessions.isShared(session)
         return await .lists(
             JSONList("decisions", records) { record, json in
                 record.write(to: &json, sharedSession: isShared)
@@ -18,24 +18,24 @@ extension Service {
     }
 
     func showDecision(_ call: Call) async throws -> Response {
-        let record = try await gateway.decision(call.decision(), of: call.tenant)
-        let isShared = gateway.isShared(record.session)
+        let record = try await gateway.decisions.read(call.decision(), of: call.tenant)
+        let isShared = gateway.sessions.isShared(record.session)
         return .json(capacity: 1024) { record.write(to: &$0, sharedSession: isShared) }
     }
 
     /// S-74: the first answer wins.
     func answerDecision(_ call: Call) async throws -> Response {
         let id = try call.decision()
-        let record = try await gateway.decision(id, of: call.tenant)
+        let record = try await gateway.decisions.read(id, of: call.tenant)
         let draft = try await Call.offLoop(call.jsonBytes() ?? []) { bytes throws(Problem) in
             try AnswerDraft(parsing: bytes)
         }
         let context = TaskContext(
-            session: try gateway.sessionRecord(record.session, of: call.tenant),
+            session: try gateway.sessions.record(record.session, of: call.tenant),
             tenant: call.tenant, gateway: gateway, transport: transport)
         let answer = try await draft.answer(
             to: record, in: context.session, from: RequestSources(of: record.task, in: context))
-        try await gateway.answer(id, of: call.tenant, with: answer)
+        try await gateway.decisions.answer(id, of: call.tenant, with: answer)
         return Response(status: 204)
     }
 }

@@ -14,12 +14,12 @@ extension Service {
 
     func followSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
-        let record = try gateway.sessionRecord(id, of: call.tenant)
+        let record = try gateway.sessions.record(id, of: call.tenant)
         return try await follow(.session(id), isOver: record.state == .invalid, call)
     }
 
     func followTask(_ call: Call) async throws -> Response {
-        let task = try await gateway.task(call.task(), of: call.tenant).record
+        let task = try await gateway.tasks.read(call.task(), of: call.tenant).record
         return try await follow(
             .task(task.id, session: task.session), isOver: task.state == .completed, call)
     }
@@ -38,7 +38,7 @@ extension Service {
         _ stream: EventStreamKey, isOver: Bool, _ call: Call
     ) async throws -> Response {
         // The last event of a stream that is over is shown to all, or about to be.
-        if isOver { await gateway.allShown() }
+        if isOver { await gateway.events.allShown() }
         var opening: [UInt8] = []
         var after: Int64
         switch try await start(of: stream, call) {
@@ -51,7 +51,7 @@ extension Service {
         let log: EventLog
         let newest = gateway.hub.newestPosition(of: stream)
         if isOver {
-            let left = try await gateway.events(of: stream, after: after, limit: 1)
+            let left = try await gateway.events.page(of: stream, after: after, limit: 1)
             if left.isEmpty, opening.isEmpty { return Response(status: 204) }
             log = EventLog(startingAfter: newest)
             log.finish()
@@ -73,11 +73,11 @@ extension Service {
             guard let position = stream.position(of: given) else {
                 return .reset(newest: gateway.hub.newestPosition(of: stream), expired: false)
             }
-            return try await gateway.start(of: stream, after: position)
+            return try await gateway.events.start(of: stream, after: position)
         }
         switch call.request.queryValue("replay") {
         case nil: return .after(gateway.hub.newestPosition(of: stream))
-        case "all": return .after(try await gateway.firstPosition(of: stream))
+        case "all": return .after(try await gateway.events.firstPosition(of: stream))
         default: throw Call.invalid("replay", "must be \"all\"")
         }
     }
@@ -87,11 +87,11 @@ extension Service {
     private func reset(
         _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
     ) async throws -> [UInt8] {
-        let views = try await gateway.outstandingTasks(
+        let views = try await gateway.events.outstandingTasks(
             of: stream, of: call.tenant, limit: Service.snapshotLimit + 1)
         let tasks = JSONList("tasks", views.prefix(Service.snapshotLimit)) { [gateway] view, json in
             view.write(
-                to: &json, sharedSession: gateway.isShared(view.record.session),
+                to: &json, sharedSession: gateway.sessions.isShared(view.record.session),
                 hidesCookieValues: true)
         }
         let data = await JSONList.object(

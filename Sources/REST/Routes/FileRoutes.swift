@@ -20,7 +20,7 @@ extension Service {
             announcedLength: try order.total(), expectedDigest: order.expectedDigest,
             mediaType: try call.mediaType())
         let creation = try await call.createOnce(spec.identity(with: order), at: gateway) {
-            try await gateway.createFile(spec, of: call.tenant, as: $0)
+            try await gateway.files.create(spec, of: call.tenant, as: $0)
         }
         switch creation {
         case .new(let file):
@@ -40,10 +40,11 @@ extension Service {
         _ file: StagedFile, _ order: FileAppend, _ call: Call, _ fields: UploadFields
     ) async throws -> StagedFile {
         do throws(UploadInterruption) {
-            return try await gateway.append(order, to: file.id, of: call.tenant, from: call.bytes)
+            return try await gateway.files.append(
+                order, to: file.id, of: call.tenant, from: call.bytes)
         } catch {
             guard try fields.isComplete != nil || call.idempotencyKey() != nil else {
-                if error.file != nil { try await gateway.deleteFile(file.id, of: call.tenant) }
+                if error.file != nil { try await gateway.files.delete(file.id, of: call.tenant) }
                 throw error.refusal
             }
             var problem = error.problem
@@ -55,7 +56,7 @@ extension Service {
     /// A file that an earlier request has created, as far as it has come.
     private func earlierFile(_ number: Int64, for call: Call) async throws(Problem) -> StagedFile {
         do throws(GatewayError) {
-            return try await gateway.file(FileID(rawValue: number), of: call.tenant)
+            return try await gateway.files.read(FileID(rawValue: number), of: call.tenant)
         } catch .noSuchFile {
             throw ProblemCode.creationForgotten.problem(
                 "The file that the first request with this Idempotency-Key has created is gone.")
@@ -69,18 +70,18 @@ extension Service {
         headers.add("Location", "/v1/files/\(file.id)")
         headers.add(contentsOf: more)
         return .json(201, headers: headers) {
-            file.write(to: &$0, expiresAt: gateway.expiry(of: file))
+            file.write(to: &$0, expiresAt: gateway.files.expiry(of: file))
         }
     }
 
     /// The tenant's files, each with the length that is there for good.
     func listFiles(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
-        let files = await gateway.files(
+        let files = await gateway.files.list(
             of: call.tenant, after: try call.cursor(FileID.self), limit: limit + 1)
         return await .lists(
             JSONList("files", files.prefix(limit)) { [gateway] file, json in
-                file.write(to: &json, expiresAt: gateway.expiry(of: file))
+                file.write(to: &json, expiresAt: gateway.files.expiry(of: file))
             },
             last: { json in
                 json.member(
@@ -93,7 +94,7 @@ extension Service {
     func readFile(_ call: Call) async throws -> Response {
         let id = try call.file()
         guard call.request.method != "HEAD" else {
-            let file = try await gateway.file(id, of: call.tenant)
+            let file = try await gateway.files.read(id, of: call.tenant)
             var headers = uploadState(of: file)
             if let length = file.isComplete ? file.length : file.announcedLength {
                 headers.add("Upload-Length", String(length))
@@ -101,7 +102,7 @@ extension Service {
             headers.add("Cache-Control", "no-store")
             return Response(status: 204, headers: headers)
         }
-        let access = try gateway.openFile(id, of: call.tenant)
+        let access = try gateway.files.open(id, of: call.tenant)
         // a stranger's bytes are never a page of ours.
         var headers: HeaderFields = [
             "Content-Type": access.file.mediaType ?? "application/octet-stream",
@@ -123,7 +124,7 @@ extension Service {
     /// Appends the body at `Upload-Offset`.
     func appendToFile(_ call: Call) async throws -> Response {
         let id = try call.file()
-        _ = try gateway.fileRecord(id, of: call.tenant)
+        _ = try gateway.files.record(id, of: call.tenant)
         let fields = UploadFields(call.request.headers)
         guard let offset = fields.offset else {
             throw ProblemCode.invalidValue.problem(
@@ -134,7 +135,8 @@ extension Service {
             completes: fields.isComplete ?? false, announcedLength: fields.length,
             expectedDigest: try call.representationDigest())
         do throws(UploadInterruption) {
-            let file = try await gateway.append(order, to: id, of: call.tenant, from: call.bytes)
+            let file = try await gateway.files.append(
+                order, to: id, of: call.tenant, from: call.bytes)
             return Response(status: 204, headers: uploadState(of: file))
         } catch {
             throw error.problem
@@ -142,14 +144,14 @@ extension Service {
     }
 
     func deleteFile(_ call: Call) async throws -> Response {
-        try await gateway.deleteFile(call.file(), of: call.tenant)
+        try await gateway.files.delete(call.file(), of: call.tenant)
         return Response(status: 204)
     }
 
     private func uploadState(of file: StagedFile) -> HeaderFields {
         var headers = file.uploadState
-        let life = gateway.timeToLive(of: file).components.seconds
-        headers.add("Upload-Limit", "max-size=\(gateway.fileSizeLimit), max-age=\(life)")
+        let life = gateway.files.timeToLive(of: file).components.seconds
+        headers.add("Upload-Limit", "max-size=\(gateway.files.sizeLimit), max-age=\(life)")
         return headers
     }
 }

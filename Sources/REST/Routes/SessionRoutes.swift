@@ -16,7 +16,7 @@ extension Service {
         let view: SessionView
         switch try await call.createOnce(
             bytes, at: gateway,
-            { try await gateway.createSession(spec, of: call.tenant, as: $0) })
+            { try await gateway.sessions.create(spec, of: call.tenant, as: $0) })
         {
         case .new(let created): view = created
         case .earlier(let numbers):
@@ -30,7 +30,7 @@ extension Service {
     /// A session that an earlier request has created.
     private func session(_ number: Int64, for call: Call) async throws(Problem) -> SessionView {
         do throws(GatewayError) {
-            return try await gateway.session(SessionID(rawValue: number), of: call.tenant)
+            return try await gateway.sessions.read(SessionID(rawValue: number), of: call.tenant)
         } catch .noSuchSession {
             throw ProblemCode.creationForgotten.problem(
                 "The session that the first request with this Idempotency-Key has created is gone.")
@@ -42,8 +42,8 @@ extension Service {
     func listSessions(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
         // A full disk has no room to make it: then it is not there yet.
-        if gateway.takesWork { _ = try await gateway.sharedSession(of: call.tenant) }
-        let views = try await gateway.sessions(
+        if gateway.takesWork { _ = try await gateway.sessions.shared(of: call.tenant) }
+        let views = try await gateway.sessions.list(
             of: call.tenant, after: call.cursor(SessionID.self), limit: limit + 1)
         return await .lists(
             JSONList("sessions", views.prefix(limit)) { view, json in view.write(to: &json) },
@@ -55,7 +55,7 @@ extension Service {
     }
 
     func showSession(_ call: Call) async throws -> Response {
-        let view = try await gateway.session(session(of: call), of: call.tenant)
+        let view = try await gateway.sessions.read(session(of: call), of: call.tenant)
         return .json { view.write(to: &$0) }
     }
 
@@ -81,8 +81,9 @@ extension Service {
         if let other { throw ProblemCode.sessionImmutable.problem(at: "/" + other) }
         let view =
             description == nil && limit == nil
-            ? try await gateway.session(id, of: call.tenant)
-            : try await gateway.change(id, of: call.tenant, description: description, limit: limit)
+            ? try await gateway.sessions.read(id, of: call.tenant)
+            : try await gateway.sessions.change(
+                id, of: call.tenant, description: description, limit: limit)
         return .json { view.write(to: &$0) }
     }
 
@@ -99,16 +100,16 @@ extension Service {
             guard let mode else { throw reader.fail("is missing", at: "mode") }
             return mode
         }
-        try await gateway.invalidate(id, of: call.tenant, mode)
-        let view = try await gateway.session(id, of: call.tenant)
+        try await gateway.sessions.invalidate(id, of: call.tenant, mode)
+        let view = try await gateway.sessions.read(id, of: call.tenant)
         return .json(202) { view.write(to: &$0) }
     }
 
     /// The session that the path names; `shared` is the tenant's own (S-4).
     func session(of call: Call) async throws -> SessionID {
         let name = call.request.parameters["session"] ?? ""
-        if name == "shared" { return try await gateway.sharedSession(of: call.tenant) }
-        guard let id = SessionID(name), !gateway.isShared(id) else {
+        if name == "shared" { return try await gateway.sessions.shared(of: call.tenant) }
+        guard let id = SessionID(name), !gateway.sessions.isShared(id) else {
             throw Problem(GatewayError.noSuchSession)
         }
         return id

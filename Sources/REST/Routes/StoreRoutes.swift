@@ -16,12 +16,12 @@ extension Service {
                 throw Problem(error, at: nil).with(parameter: "url")
             }
         }
-        let usage = try await gateway.cacheUsage(in: session.id, of: call.tenant)
+        let usage = try await gateway.memory.cacheUsage(in: session.id, of: call.tenant)
         let capacity = session.configuration.urlCache
         guard let url else {
             return .json { $0.object { usage.writeMembers(to: &$0, of: capacity) } }
         }
-        let responses = try await gateway.cachedResponses(
+        let responses = try await gateway.memory.cachedResponses(
             to: url, in: session.id, of: call.tenant)
         return await .lists(
             JSONList("responses", responses) { entry, json in entry.write(to: &json) },
@@ -31,7 +31,7 @@ extension Service {
     func emptyCache(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         try call.refuseQuery()
-        try await gateway.emptyCache(in: session, of: call.tenant)
+        try await gateway.memory.emptyCache(in: session, of: call.tenant)
         return Response(status: 204)
     }
 
@@ -39,7 +39,7 @@ extension Service {
     func resetSession(_ call: Call) async throws -> Response {
         let session = try await sessionRecord(of: call)
         try await refuseBody(call)
-        try await gateway.reset(session.id, of: call.tenant)
+        try await gateway.sessions.reset(session.id, of: call.tenant)
         return Response(status: 204)
     }
 
@@ -47,14 +47,14 @@ extension Service {
     func flushSession(_ call: Call) async throws -> Response {
         let session = try await sessionRecord(of: call)
         try await refuseBody(call)
-        try await gateway.flush(session.id, of: call.tenant)
+        try await gateway.sessions.flush(session.id, of: call.tenant)
         return Response(status: 204)
     }
 
     /// The session that the path names, as it is now: before anything else of the request is looked
     /// at.
     func sessionRecord(of call: Call) async throws -> SessionRecord {
-        try await gateway.sessionRecord(session(of: call), of: call.tenant)
+        try await gateway.sessions.record(session(of: call), of: call.tenant)
     }
 }
 

@@ -11,7 +11,7 @@ extension Service {
     func createTasks(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
         let context = TaskContext(
-            session: try gateway.sessionRecord(session, of: call.tenant), tenant: call.tenant,
+            session: try gateway.sessions.record(session, of: call.tenant), tenant: call.tenant,
             gateway: gateway, transport: transport)
         let bytes = try await call.jsonBytes() ?? []
         let drafts = try await Call.offLoop(bytes) { bytes throws(Problem) in
@@ -49,7 +49,7 @@ extension Service {
             bytes, at: gateway,
             { ticket in
                 let spec = try await draft.spec(at: "", in: context)
-                return try await gateway.createTasks(
+                return try await gateway.tasks.create(
                     [spec], in: session, of: call.tenant, as: ticket)[0]
             })
         {
@@ -59,7 +59,7 @@ extension Service {
             headers.add(contentsOf: IdempotencyKey.replayed)
         }
         if let wait {
-            view = try await gateway.task(view.record.id, of: call.tenant, completedWithin: wait)
+            view = try await gateway.tasks.wait(for: view.record.id, of: call.tenant, within: wait)
         }
         headers.add("Location", "/v1/tasks/\(view.record.id)")
         return .json(201, headers: headers, capacity: 2048) { write(view, to: &$0) }
@@ -72,7 +72,7 @@ extension Service {
         let creation = try await call.createOnce(bytes, at: gateway) { ticket in
             let specs = await Service.specs(of: drafts, in: context)
             ticket?.accepted = specs.map { (try? $0.get()) != nil }
-            let views = try await gateway.createTasks(
+            let views = try await gateway.tasks.create(
                 specs.compactMap { try? $0.get() }, in: session, of: call.tenant, as: ticket)
             var created = views.makeIterator()
             return specs.map { spec in
@@ -168,7 +168,7 @@ extension Service {
     /// A task that an earlier request has created.
     private func task(_ number: Int64, for call: Call) async throws(Problem) -> TaskView {
         do throws(GatewayError) {
-            return try await gateway.task(TaskID(rawValue: number), of: call.tenant)
+            return try await gateway.tasks.read(TaskID(rawValue: number), of: call.tenant)
         } catch .noSuchTask {
             throw ProblemCode.creationForgotten.problem(
                 "The task that the first request with this Idempotency-Key has created was deleted."

@@ -17,7 +17,7 @@ extension Service {
             query.types = try Service.choices(text, of: TaskType.self, named: "type")
         }
         let isGrouped = try Service.isGrouped(call)
-        let (views, damaged) = try await gateway.tasks(query)
+        let (views, damaged) = try await gateway.tasks.list(query)
         let page = views.prefix(limit)
         let capacity = 1024 * page.count + 64
         let writeCursor = { (json: inout JSONWriter) in
@@ -50,18 +50,18 @@ extension Service {
     func showTaskAtHand(_ call: Call) throws -> Response? {
         guard call.request.header("prefer") == nil else { return nil }
         let id = try call.task()
-        if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.forgetting) {
+        if let bytes = rendered.bytes(of: id, for: call.tenant, gateway.tasks.forgetting) {
             return Service.answer(bytes)
         }
-        return gateway.taskAtHand(id, of: call.tenant).map(answer)
+        return gateway.tasks.atHand(id, of: call.tenant).map(answer)
     }
 
     func showTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         guard let wait = call.wait else {
-            return answer(try await gateway.task(id, of: call.tenant))
+            return answer(try await gateway.tasks.read(id, of: call.tenant))
         }
-        let view = try await gateway.task(id, of: call.tenant, completedWithin: wait)
+        let view = try await gateway.tasks.wait(for: id, of: call.tenant, within: wait)
         return .json(headers: call.applied(wait), capacity: 2048) { write(view, to: &$0) }
     }
 
@@ -88,24 +88,24 @@ extension Service {
         }
         // Also of a change that is refused: on a full disk it may come to be later.
         defer { rendered.drop(id) }
-        let view = try await gateway.change(id, of: call.tenant, change)
+        let view = try await gateway.tasks.change(id, of: call.tenant, change)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
     func deleteTask(_ call: Call) async throws -> Response {
-        try await gateway.delete(call.task(), of: call.tenant)
+        try await gateway.tasks.delete(call.task(), of: call.tenant)
         return Response(status: 204)
     }
 
     func resumeTask(_ call: Call) async throws -> Response {
         try await refuseBody(call)
-        let view = try await gateway.resume(call.task(), of: call.tenant)
+        let view = try await gateway.tasks.resume(call.task(), of: call.tenant)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
     func suspendTask(_ call: Call) async throws -> Response {
         try await refuseBody(call)
-        let view = try await gateway.suspend(call.task(), of: call.tenant)
+        let view = try await gateway.tasks.suspend(call.task(), of: call.tenant)
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
@@ -113,10 +113,10 @@ extension Service {
     func cancelTask(_ call: Call) async throws -> Response {
         let id = try call.task()
         guard try await producesResumeData(call) else {
-            let view = try await gateway.cancel(id, of: call.tenant)
+            let view = try await gateway.tasks.cancel(id, of: call.tenant)
             return .json(capacity: 2048) { write(view, to: &$0) }
         }
-        let view = try await gateway.cancelProducingResumeData(id, of: call.tenant)
+        let view = try await gateway.tasks.cancelProducingResumeData(id, of: call.tenant)
         return .json(capacity: 2048) { json in
             write(view, to: &json) { json in json.member("resumeData", view.record.resumeData) }
         }
@@ -142,7 +142,7 @@ extension Service {
         var json = JSONWriter(capacity: 2048)
         write(view, to: &json)
         let bytes = json.finish()
-        if view.record.state == .completed, gateway.isSettled(view.record.id) {
+        if view.record.state == .completed, gateway.tasks.isSettled(view.record.id) {
             rendered.keep(bytes, of: view.record)
         }
         return Service.answer(bytes)
@@ -161,7 +161,8 @@ extension Service {
         and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
         view.write(
-            to: &json, sharedSession: gateway.isShared(view.record.session), and: writeMore)
+            to: &json, sharedSession: gateway.sessions.isShared(view.record.session), and: writeMore
+        )
     }
 
     /// An operation without a description takes none, so that nobody believes in what is ignored.

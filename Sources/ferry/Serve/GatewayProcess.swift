@@ -66,7 +66,7 @@ struct GatewayProcess {
         try await folder.refuseWithoutContents(of: store)
         try content.prepare()
         self.store = store
-        var parts = Engine.Gateway.Parts(
+        var parts = GatewayParts(
             store: store, transport: transport, digests: digests, sealer: sealer,
             publicSuffixes: try LibPSL(), files: files, folder: content)
         parts.reserve = reserve
@@ -199,8 +199,8 @@ struct GatewayProcess {
         return curl
     }
 
-    private static func limits() -> Engine.Gateway.Limits {
-        var limits = Engine.Gateway.Limits()
+    private static func limits() -> GatewayLimits {
+        var limits = GatewayLimits()
         let shares = DescriptorShares(of: descriptorCount())
         limits.attempts = shares.attempts
         limits.firstAttemptCost = shares.firstAttemptCost

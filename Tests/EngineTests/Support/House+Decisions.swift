@@ -21,7 +21,7 @@ extension House {
     func asked(_ task: TaskID, after last: DecisionID? = nil) async throws -> DecisionRecord {
         var found: DecisionRecord?
         try await eventually("a decision") {
-            found = gateway.runners[task]?.dialogue.decision?.record
+            found = gateway.tasks.directory.runners[task]?.dialogue.decision?.record
             return found != nil && found?.id != last
         }
         let record = try #require(found)
@@ -33,7 +33,7 @@ extension House {
     }
 
     func answer(_ decision: DecisionRecord, _ answer: DecisionAnswer) async throws {
-        try await gateway.answer(decision.id, of: tenant, with: answer)
+        try await gateway.decisions.answer(decision.id, of: tenant, with: answer)
     }
 
     /// Answers the question that a task asks next.
@@ -49,7 +49,7 @@ extension House {
         of decision: DecisionID, _ answer: DecisionAnswer, tenant: TenantID? = nil
     ) async -> GatewayError? {
         do {
-            try await gateway.answer(decision, of: tenant ?? self.tenant, with: answer)
+            try await gateway.decisions.answer(decision, of: tenant ?? self.tenant, with: answer)
             return nil
         } catch {
             return error
@@ -57,7 +57,7 @@ extension House {
     }
 
     func decisionState(_ id: DecisionID) async throws -> DecisionState {
-        try await gateway.decision(id, of: tenant).state
+        try await gateway.decisions.read(id, of: tenant).state
     }
 }
 

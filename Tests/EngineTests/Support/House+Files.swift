@@ -8,7 +8,7 @@ import TestSupport
 extension House {
     /// Creates a staged file without a byte.
     func file(_ spec: StagedFileSpec = StagedFileSpec()) async throws -> FileID {
-        try await gateway.createFile(spec, of: tenant).id
+        try await gateway.files.create(spec, of: tenant).id
     }
 
     /// Creates a staged file of these bytes.
@@ -24,8 +24,8 @@ extension House {
         _ bytes: [UInt8], to id: FileID, at offset: Int64? = nil, completes: Bool = false,
         announcing length: Int64? = nil, digest: ContentDigest? = nil
     ) async throws -> StagedFile {
-        let offset = try offset ?? gateway.fileRecord(id, of: tenant).length
-        return try await gateway.append(
+        let offset = try offset ?? gateway.files.record(id, of: tenant).length
+        return try await gateway.files.append(
             FileAppend(
                 offset: offset, length: Int64(bytes.count), completes: completes,
                 announcedLength: length, expectedDigest: digest),
@@ -37,16 +37,16 @@ extension House {
         _ feed: ScriptedFeed, to id: FileID, completes: Bool = false
     ) throws -> Task<StagedFile, any Error> {
         let order = FileAppend(
-            offset: try gateway.fileRecord(id, of: tenant).length, length: nil,
+            offset: try gateway.files.record(id, of: tenant).length, length: nil,
             completes: completes)
         return LoopActor.start { [self] in
-            try await gateway.append(order, to: id, of: tenant, from: feed.feed)
+            try await gateway.files.append(order, to: id, of: tenant, from: feed.feed)
         }
     }
 
     /// The bytes of a complete file, or some of them.
     func bytes(of id: FileID, _ range: Range<Int64>? = nil) async throws -> [UInt8] {
-        let stream = try await gateway.openFile(id, of: tenant).open(range)
+        let stream = try await gateway.files.open(id, of: tenant).open(range)
         var bytes: [UInt8] = []
         while let more = try await stream.next() { bytes += more }
         return bytes
@@ -58,13 +58,13 @@ extension House {
     }
 
     /// What `kill -9` leaves, opened and started: the store, and a copy of the files.
-    func survivor(limits: Gateway.Limits = Gateway.Limits()) async throws -> House {
+    func survivor(limits: GatewayLimits = GatewayLimits()) async throws -> House {
         store.refuse(with: .failed("the process is dead"))
         return try await survivorOfCopy(limits: limits)
     }
 
     /// What `kill -9` would leave now; this house lives on, and commits nothing meanwhile.
-    func survivorOfCopy(limits: Gateway.Limits = Gateway.Limits()) async throws -> House {
+    func survivorOfCopy(limits: GatewayLimits = GatewayLimits()) async throws -> House {
         let copy = try TemporaryDirectory()
         for name in try directory.contents() where name.contains("/") {
             let parent = copy.file(String(name.prefix { $0 != "/" }))

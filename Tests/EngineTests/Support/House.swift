@@ -24,7 +24,7 @@ final class House {
 
     init(
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
-        directory: TemporaryDirectory? = nil, limits: Gateway.Limits = Gateway.Limits(),
+        directory: TemporaryDirectory? = nil, limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
@@ -37,7 +37,7 @@ final class House {
         let folder = ContentFolder(path: directory.path, sync: disk.sync)
         try folder.prepare()
         let contents = try await store.load()
-        var parts = Gateway.Parts(
+        var parts = GatewayParts(
             store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: House.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
@@ -57,7 +57,7 @@ final class House {
         store.releaseReads()
         store.release()
         if store.hasFailed {
-            for runner in gateway.runners.values { runner.abandon() }
+            for runner in gateway.tasks.directory.runners.values { runner.abandon() }
         } else {
             await gateway.stop()
             await quiet()
@@ -66,7 +66,7 @@ final class House {
 
     /// A house whose gateway is at work.
     static func open(
-        store: ScriptedStore = ScriptedStore(), limits: Gateway.Limits = Gateway.Limits(),
+        store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> House {
@@ -74,14 +74,14 @@ final class House {
             store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
             routeWaits: routeWaits)
         await house.gateway.start()
-        house.gateway.housekeeping = nil  // it comes when a test says so
+        house.gateway.housekeeper.stop()  // it comes when a test says so
         return house
     }
 
     /// The process dies; what the disk has is opened again, and not started yet.
     func crash() async throws -> House {
         store.refuse(with: .failed("the process is dead"))
-        for runner in gateway.runners.values { runner.abandon() }
+        for runner in gateway.tasks.directory.runners.values { runner.abandon() }
         return try await House(
             store: ScriptedStore(disk: store.disk), clock: clock, directory: directory)
     }
@@ -98,7 +98,7 @@ final class House {
         configuration.urlCache.memoryCapacity = 0
         configuration.urlCache.diskCapacity = 0
         configure(&configuration)
-        let view = try await gateway.createSession(
+        let view = try await gateway.sessions.create(
             SessionSpec(
                 type: type, description: nil, configuration: configuration, delegate: delegate),
             of: tenant)
@@ -122,13 +122,13 @@ final class House {
     }
 
     func create(_ spec: TaskSpec, in session: SessionID) async throws -> TaskID {
-        let views = try await gateway.createTasks([spec], in: session, of: tenant)
+        let views = try await gateway.tasks.create([spec], in: session, of: tenant)
         return try #require(views.first).record.id
     }
 
     /// The task as the gateway shows it.
     func task(_ id: TaskID) async throws -> TaskRecord {
-        try await gateway.task(id, of: tenant).record
+        try await gateway.tasks.read(id, of: tenant).record
     }
 
     func state(_ id: TaskID) async throws -> TaskState { try await task(id).state }
@@ -143,8 +143,8 @@ final class House {
     /// by then, does not.
     func quiet() async {
         for _ in 0..<4 {
-            await gateway.durable.durable()
-            await gateway.volatile.durable()
+            await gateway.journals.durable.durable()
+            await gateway.journals.volatile.durable()
             for _ in 0..<4 { await turn() }
         }
     }
@@ -161,7 +161,7 @@ final class House {
 
     /// Reads a content, or a part of it, to its end.
     func read(_ id: TaskID, _ range: Range<Int64>? = nil) async throws -> [UInt8] {
-        let access = try await gateway.content(of: id, of: tenant)
+        let access = try await gateway.contents.access(to: id, of: tenant)
         let stream = try await access.open(range)
         var bytes: [UInt8] = []
         while let more = try await stream.next() { bytes += more }

@@ -110,7 +110,7 @@ struct ChangeScene: Sendable {
         await gateway.close()
         if store.hasFailed {
             // Nothing comes to an end any more: the process would have ended.
-            for runner in gateway.engine.runners.values { runner.abandon() }
+            for runner in gateway.engine.tasks.directory.runners.values { runner.abandon() }
         } else {
             store.release()
             await gateway.engine.stop()

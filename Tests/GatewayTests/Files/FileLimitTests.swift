@@ -129,13 +129,13 @@ private struct FileGateway: Sendable {
     static let instant = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
 
     static func run(
-        limits change: @Sendable (inout Engine.Gateway.Limits) -> Void = { _ in },
+        limits change: @Sendable (inout GatewayLimits) -> Void = { _ in },
         _ body: (FileGateway) async throws -> Void,
         tokens: () -> [(AccessToken, TenantID)]
     ) async throws {
         LoopActor.loop.start()
         let directory = try TemporaryDirectory()
-        var limits = Engine.Gateway.Limits()
+        var limits = GatewayLimits()
         change(&limits)
         let gateway = try await start(tokens(), in: directory, limits)
         do {
@@ -149,12 +149,12 @@ private struct FileGateway: Sendable {
 
     func client(_ token: AccessToken) -> TestClient { TestClient(endpoint, token: token.text) }
 
-    func keepHouse() async { await engine.keepHouse() }
+    func keepHouse() async { await engine.housekeeper.makeRound() }
 
     @LoopActor
     private static func start(
         _ tokens: [(AccessToken, TenantID)], in directory: TemporaryDirectory,
-        _ limits: Engine.Gateway.Limits
+        _ limits: GatewayLimits
     ) throws -> FileGateway {
         let folder = ContentFolder(path: directory.file("content"))
         try folder.prepare()
@@ -162,7 +162,7 @@ private struct FileGateway: Sendable {
         let digests = SHADigests()
         let transport = CurlTransport(CurlSettings(egress: EgressPolicy(), userAgent: "ferry/test"))
         let engine = Engine.Gateway(
-            Engine.Gateway.Parts(
+            GatewayParts(
                 store: MemoryStore(), transport: transport, digests: digests,
                 sealer: AESGCMSealer(key: DataKey()), publicSuffixes: TopLevelSuffixes(),
                 files: FileThreads(count: 2), folder: folder, clock: clock),

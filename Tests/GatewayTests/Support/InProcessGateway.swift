@@ -82,7 +82,7 @@ struct InProcessGateway: Sendable {
             CurlSettings(egress: egress, userAgent: "ferry/test"))
         let digests = SHADigests()
         let gateway = Engine.Gateway(
-            Engine.Gateway.Parts(
+            GatewayParts(
                 store: store, transport: transport, digests: digests,
                 sealer: AESGCMSealer(key: key), publicSuffixes: TopLevelSuffixes(),
                 files: files, folder: folder),

@@ -1,14 +1,12 @@
 internal import Loop
 internal import Semantics
 
-/// A session in memory: its record, its live tasks, its queue and its connections.
+/// A session in memory: its record, what it remembers, its queue and its connections.
 @LoopActor
 final class LiveSession {
     private(set) var record: SessionRecord
     let journal: Journal
     let queue: SlotQueue
-    /// The tasks that are neither at rest nor completed, and those that somebody holds.
-    var runners: [TaskID: TaskRunner] = [:]
     /// Contents of an ephemeral session that are too large for memory: parts of a file without a
     /// name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
@@ -18,20 +16,13 @@ final class LiveSession {
     private static let keptPartLimit = 64
     /// The limit that all its tasks share.
     let bandwidth: Bandwidth
-    /// Nil where the session has none (S-25).
-    let cookies: CookieStorage?
-    /// Nil where the session has none (S-25).
-    let credentials: CredentialStorage?
-    /// Where which of them go unasked.
+    /// Where which of its credentials go unasked.
     let accepted = AcceptedCredentials()
     let nonces: DigestNonces
-    /// Nil where the session has none (S-24).
-    let cache: ResponseCache?
+    private let memory: SessionMemory
     private let clock: any Clock
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
-    /// Ends an ephemeral session for good.
-    var farewell: LoopTimer?
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
@@ -41,9 +32,7 @@ final class LiveSession {
     ) {
         self.clock = clock
         nonces = DigestNonces(digests)
-        cookies = memory.cookies
-        credentials = memory.credentials
-        cache = memory.cache
+        self.memory = memory
         self.record = record
         self.journal = journal
         self.transport = transport
@@ -54,6 +43,21 @@ final class LiveSession {
     }
 
     var store: any Store { journal.store }
+
+    /// Nil where the session has none (S-25).
+    var cookies: CookieStorage? { memory.cookies }
+
+    /// Nil where the session has none (S-25).
+    var credentials: CredentialStorage? { memory.credentials }
+
+    /// Nil where the session has none (S-24).
+    var cache: ResponseCache? { memory.cache }
+
+    /// What the store has no room to note is not done: for each call that changes something, before
+    /// it does.
+    func requireRoom() throws(GatewayError) {
+        if journal.isStalled { throw .diskFull }
+    }
 
     /// The session as the store has it; nil where it has not heard of it.
     var shown: SessionRecord? { journal.acknowledged(record) }
@@ -162,7 +166,6 @@ final class LiveSession {
     func dropContents() {
         unnamedFiles = [:]
         keptParts = []
-        farewell = nil
     }
 
     /// What is started from now on has sockets of its own; what is on its way keeps those that it
@@ -170,5 +173,28 @@ final class LiveSession {
     func closeConnections() {
         connections?.close()
         connections = nil
+    }
+
+    // MARK: What it remembers
+
+    /// Empties what the session remembers.
+    func forgetEverything() async {
+        cookies?.removeAll()
+        credentials?.removeAll()
+        accepted.removeAll()
+        await cache?.removeAll()
+    }
+
+    /// Brings to the store what was noted in passing.
+    func tidy(at now: Timestamp) {
+        cookies?.tidy(at: now)
+        cache?.tidy()
+    }
+
+    /// Whether the session can remember a credential for so long (S-67).
+    func check(_ persistence: CredentialPersistence) throws(GatewayError) {
+        guard persistence != .permanent || record.isPersistent else {
+            throw .credentialNotUsable("An ephemeral session keeps no credential permanently.")
+        }
     }
 }

@@ -5,7 +5,7 @@ public import Semantics
 public struct CreationRequest: Sendable {
     /// The key as the client gave it, 1…255 bytes; each tenant has its own.
     public let key: String
-    /// What tells the request from others, see `Gateway.fingerprint(of:)`.
+    /// What tells the request from others, see `CreationLedger.fingerprint(of:)`.
     public let fingerprint: [UInt8]
 
     /// A request from its parts; they are not checked again.
@@ -27,7 +27,7 @@ public enum Creation<Created> {
 
 /// Writes down what a key has created, in the transaction that creates it.
 ///
-/// Given by `Gateway.createOnce` to what creates. Whoever creates without recording leaves the key
+/// Given by `CreationLedger.once` to what creates. Whoever creates without recording leaves the key
 /// free.
 @LoopActor
 public final class CreationTicket {
@@ -60,11 +60,23 @@ public final class CreationTicket {
     }
 }
 
-/// Creating once, however often it is asked for.
-extension Gateway {
+/// Creates once, however often it is asked for.
+@LoopActor
+public final class CreationLedger {
+    private let locks = CreationLocks()
+    private let journals: Journals
+    private let digests: any Digests
+    private let clock: KeptClock
+
+    init(journals: Journals, digests: any Digests, clock: KeptClock) {
+        self.journals = journals
+        self.digests = digests
+        self.clock = clock
+    }
+
     /// SHA-256 over the parts of a request, each with its length in front: 32 bytes.
     public func fingerprint(of parts: [UInt8]...) -> [UInt8] {
-        var digest = self.parts.digests.start(.sha256)
+        var digest = digests.start(.sha256)
         for part in parts {
             withUnsafeBytes(of: UInt64(part.count).bigEndian) { digest.update($0) }
             part.withUnsafeBytes { digest.update($0) }
@@ -85,27 +97,27 @@ extension Gateway {
     /// - Returns: what `create` has made, or what an earlier request has.
     /// - Throws: `GatewayError.keyReused` where the key stands for another request; what `create`
     ///   throws.
-    public func createOnce<Created>(
+    public func once<Created>(
         _ request: CreationRequest?, of tenant: TenantID,
         _ create: @LoopActor (CreationTicket?) async throws -> Created
     ) async throws -> Creation<Created> {
         guard let request else { return .new(try await create(nil)) }
         let key = CreationKey(tenant: tenant, key: request.key)
-        await creationLocks.enter(key)
-        defer { creationLocks.leave(key) }
+        await locks.enter(key)
+        defer { locks.leave(key) }
         if let record = try await creation(of: request.key, of: tenant) {
             guard record.fingerprint == request.fingerprint else { throw GatewayError.keyReused }
             return .earlier(record.created)
         }
         return .new(
-            try await create(CreationTicket(request, of: tenant, at: keptClock.now)))
+            try await create(CreationTicket(request, of: tenant, at: clock.now)))
     }
 
     /// What a key has created; nil for a new one.
     private func creation(
         of key: String, of tenant: TenantID
     ) async throws(GatewayError) -> IdempotencyRecord? {
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             if let pending = journal.pendingCreation(of: key, tenant: tenant) {
                 try await journal.acknowledged()
                 return pending
@@ -121,7 +133,7 @@ extension Gateway {
 
 /// The keys of creations that are under way.
 @LoopActor
-final class CreationLocks {
+private final class CreationLocks {
     /// Who waits for each key that is taken, in the order of coming.
     private var waiters: [CreationKey: [CheckedContinuation<Void, Never>]] = [:]
 

@@ -1,4 +1,4 @@
-internal import Loop
+public import Loop
 public import Semantics
 
 /// Where a reader of a stream may begin.
@@ -11,12 +11,25 @@ public enum EventStart: Equatable, Sendable {
 }
 
 /// Replay of events.
-extension Gateway {
+@LoopActor
+public final class EventService {
+    private let hub: EventHub
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let journals: Journals
+
+    init(hub: EventHub, sessions: SessionDirectory, tasks: TaskDirectory, journals: Journals) {
+        self.hub = hub
+        self.sessions = sessions
+        self.tasks = tasks
+        self.journals = journals
+    }
+
     /// The stream of a session or a task, if the tenant has it.
     public func stream(
         of task: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> EventStreamKey {
-        let task = try await self.task(task, of: tenant)
+        let task = try await tasks.read(task, tenant)
         return .task(task.record.id, session: task.record.session)
     }
 
@@ -50,12 +63,11 @@ extension Gateway {
     ///
     /// Events wait in one line, so those of an ephemeral session may stand behind durable ones.
     public func allShown() async {
-        await durable.caughtUp()
-        await volatile.caughtUp()
+        await journals.caughtUp()
     }
 
     /// The next events after a position, ascending; fewer than `limit` only at the newest.
-    public func events(
+    public func page(
         of stream: EventStreamKey, after position: Int64, limit: Int
     ) async throws(GatewayError) -> [Event] {
         let newest = hub.newestPosition(of: stream)
@@ -77,10 +89,10 @@ extension Gateway {
         of stream: EventStreamKey, of tenant: TenantID, limit: Int
     ) async throws(GatewayError) -> [TaskView] {
         switch stream {
-        case .task(let task, _): [try await self.task(task, of: tenant)]
+        case .task(let task, _): [try await tasks.read(task, tenant)]
         case .session(let session):
-            try await tasks(TaskQuery(tenant: tenant, session: session, limit: limit)).views
-        case .tenant: try await tasks(TaskQuery(tenant: tenant, limit: limit)).views
+            try await tasks.list(TaskQuery(tenant: tenant, session: session, limit: limit)).views
+        case .tenant: try await tasks.list(TaskQuery(tenant: tenant, limit: limit)).views
         }
     }
 
@@ -102,8 +114,8 @@ extension Gateway {
     private func stores(of stream: EventStreamKey) -> [any Store] {
         switch stream {
         case .session(let session), .task(_, let session):
-            [sessions[session]?.store ?? durable.store]
-        case .tenant: [durable.store, volatile.store]
+            [sessions[session]?.store ?? journals.durable.store]
+        case .tenant: journals.each.map(\.store)
         }
     }
 }

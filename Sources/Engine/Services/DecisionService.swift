@@ -1,35 +1,54 @@
 internal import Diagnostics
-internal import Loop
+public import Loop
 public import Semantics
 
 /// What clients decide (§7).
-extension Gateway {
+@LoopActor
+public final class DecisionService {
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let journals: Journals
+    private let desk: DecisionDesk
+    private let transport: any Transport
+    private let log = Log("engine")
+
+    init(
+        sessions: SessionDirectory, tasks: TaskDirectory, journals: Journals, desk: DecisionDesk,
+        transport: any Transport
+    ) {
+        self.sessions = sessions
+        self.tasks = tasks
+        self.journals = journals
+        self.desk = desk
+        self.transport = transport
+    }
+
     /// One decision as it stands, also one that was answered, until its task is forgotten.
-    public func decision(
+    public func read(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(GatewayError) -> DecisionRecord {
-        for journal in [durable, volatile] {
+        for journal in journals.each {
             if journal.pendingDecision(id) != nil { await journal.caughtUp() }
             // One that waits is at hand, unless the store has an older form of it.
             if journal.pendingDecision(id) == nil,
-                let record = services.decisions.pending(id), record.tenant == tenant
+                let record = desk.pending(id), record.tenant == tenant
             {
                 return record
             }
             let stored = try await reading { () throws(StoreError) in
                 try await journal.store.decision(id, of: tenant)
             }
-            if let stored, deleted[stored.task] == nil { return stored }
+            if let stored, !tasks.isDeleted(stored.task) { return stored }
         }
         throw .noSuchDecision
     }
 
     /// The decisions of a session that wait for their answers, oldest first.
-    public func decisions(
-        of session: SessionID, of tenant: TenantID
+    public func pending(
+        in session: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [DecisionRecord] {
-        let session = try live(session, tenant)
-        let decisions = services.decisions.pending(of: session.record.id)
+        let session = try sessions.live(session, tenant)
+        let decisions = desk.pending(of: session.record.id)
         if await session.journal.caughtUp() { return decisions }
         return decisions.filter { session.journal.pendingDecision($0.id) == nil }
     }
@@ -48,17 +67,17 @@ extension Gateway {
         _ id: DecisionID, of tenant: TenantID, with answer: DecisionAnswer
     ) async throws(GatewayError) {
         let answer = try await prepared(answer)
-        if let pending = services.decisions.pending(id), pending.tenant == tenant,
-            let runner = runners[pending.task]
+        if let pending = desk.pending(id), pending.tenant == tenant,
+            let runner = tasks.runners[pending.task]
         {
-            try requireRoom(in: runner.session)
+            try runner.session.requireRoom()
             try runner.answer(id, with: answer)
             let journal = runner.session.journal
-            settle(runner)
+            tasks.settle(runner)
             try await journal.acknowledged()
             return
         }
-        switch try await decision(id, of: tenant).state {
+        switch try await read(id, of: tenant).state {
         case .answered: throw .decisionAnswered
         case .pending: throw .decisionOver(.withdrawn)  // the gateway is on its way out
         case .expired: throw .decisionOver(.expired)
@@ -69,19 +88,7 @@ extension Gateway {
     /// The answer with the certificate in it made ready, if there is one.
     private func prepared(_ answer: DecisionAnswer) async throws(GatewayError) -> DecisionAnswer {
         guard case .challenge(.useCredential(let credential?)) = answer else { return answer }
-        return .challenge(.useCredential(try await prepared(credential)))
-    }
-
-    /// The credential with its certificate made ready, if it is one.
-    func prepared(_ credential: Credential) async throws(GatewayError) -> Credential {
-        guard case .identity(let identity) = credential.proof else { return credential }
-        do throws(IdentityRejection) {
-            return Credential(
-                .identity(try await parts.transport.prepare(identity)),
-                persistence: credential.persistence)
-        } catch {
-            throw .credentialNotUsable(error.sentence)
-        }
+        return .challenge(.useCredential(try await transport.prepared(credential)))
     }
 
     /// Takes up the decisions that waited when the gateway stopped: their tasks wait again, with
@@ -89,7 +96,7 @@ extension Gateway {
     func recall(_ decisions: [DecisionRecord]) async {
         for decision in decisions {
             guard let session = sessions[decision.session] else { continue }
-            if let runner = runners[decision.task] {
+            if let runner = tasks.runners[decision.task] {
                 runner.recall(decision)
                 continue
             }
@@ -102,44 +109,8 @@ extension Gateway {
                 continue
             }
             if let record, record.state != .completed {
-                runner(for: record, in: session).recall(decision)
+                tasks.runner(for: record, in: session).recall(decision)
             }
         }
-    }
-
-    /// S-70: makes the download that a data task becomes, and hands the task's transfer over to it.
-    func makeDownload(of runner: TaskRunner) -> TaskRunner {
-        let old = runner.record
-        var options = old.options
-        options.delivery = .collect
-        var record = TaskRecord(
-            id: identifiers.next(), tenant: old.tenant, session: old.session,
-            number: runner.session.advanceTaskNumber(), type: .download, options: options,
-            request: old.originalRequest, createdAt: parts.clock.now)
-        record.takeOver(old)
-        runner.session.journal.create(record)
-        counters.createdTasks += 1
-        hub.publish(.didCreate, of: record.id, in: runner.session)
-        return self.runner(for: record, in: runner.session)
-    }
-}
-
-extension TaskRecord {
-    /// Goes on with what another task has begun.
-    fileprivate mutating func takeOver(_ old: TaskRecord) {
-        currentRequest = old.currentRequest
-        state = old.state
-        suspendCount = old.suspendCount
-        hasLiveAttempt = old.hasLiveAttempt
-        startedAt = old.startedAt
-        response = old.response
-        countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
-        countOfBytesSent = old.countOfBytesSent
-        countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
-        retryCount = old.retryCount
-        mirrorCount = old.mirrorCount
-        bodyGeneration = old.bodyGeneration
-        metrics = old.metrics
-        dialogue = old.dialogue
     }
 }

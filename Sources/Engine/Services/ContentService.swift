@@ -1,29 +1,50 @@
 internal import Diagnostics
-internal import Loop
+public import Loop
 public import Semantics
 
 /// Reading what tasks have fetched.
-extension Gateway {
+@LoopActor
+public final class ContentService {
+    private let tasks: TaskDirectory
+    private let sessions: SessionDirectory
+    private let staged: StagedFiles
+    private let journals: Journals
+    private let folder: ContentFolder
+    private let files: FileThreads
+    private let log = Log("engine")
+
+    init(
+        tasks: TaskDirectory, sessions: SessionDirectory, staged: StagedFiles, journals: Journals,
+        parts: GatewayParts
+    ) {
+        self.tasks = tasks
+        self.sessions = sessions
+        self.staged = staged
+        self.journals = journals
+        folder = parts.folder
+        files = parts.files
+    }
+
     /// The content of a task: whole, or followed while it grows.
     ///
     /// Waits for the response of a running task that has none yet.
-    public func content(
-        of id: TaskID, of tenant: TenantID
+    public func access(
+        to id: TaskID, of tenant: TenantID
     ) async throws(GatewayError) -> ContentAccess {
-        _ = try await newestTask(id, tenant)
-        if let runner = runners[id] {
+        _ = try await tasks.newest(id, tenant)
+        if let runner = tasks.runners[id] {
             guard runner.record.state != .suspended || runner.sink != nil else { throw .noContent }
-            if !isStopping { await runner.contentBegun() }
+            if !tasks.isStopping { await runner.contentBegun() }
             if runner.record.state != .completed { return try follow(runner) }
         }
-        let task = try await task(id, of: tenant).record
+        let task = try await tasks.read(id, tenant).record
         // It is whole, but that is not durable, and a crash would undo it.
-        if task.state != .completed, knownTask(id)?.state == .completed { throw .diskFull }
+        if task.state != .completed, tasks.known(id)?.state == .completed { throw .diskFull }
         return try whole(task)
     }
 
     private func follow(_ runner: TaskRunner) throws(GatewayError) -> ContentAccess {
-        let files = parts.files
+        let files = files
         switch runner.sink {
         case .spool(let spool):
             return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
@@ -51,7 +72,7 @@ extension Gateway {
             let range = range ?? 0..<content.length
             return ContentStream(
                 try await source(of: content, record), from: range.lowerBound, to: range.upperBound,
-                files: parts.files)
+                files: files)
         }
     }
 
@@ -62,7 +83,7 @@ extension Gateway {
         let session = sessions[record.session]
         switch content.place {
         case .store:
-            let journal = session?.journal ?? durable
+            let journal = session?.journal ?? journals.durable
             if let bytes = journal.contentAtHand(of: record.id) { return .bytes(bytes) }
             let stored = try await reading { () throws(StoreError) in
                 try await journal.store.content(of: record.id)
@@ -71,42 +92,14 @@ extension Gateway {
             return .bytes(stored)
         case .file:
             if let file = session?.unnamedFiles[record.id] { return .file(file) }
-            let (folder, id) = (parts.folder, record.id)
+            let (folder, id) = (folder, record.id)
             do {
                 return .file(
-                    try await parts.files.runOpening { try ContentFile(reading: id, in: folder) })
+                    try await files.runOpening { try ContentFile(reading: id, in: folder) })
             } catch {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
                 throw .noContent
             }
-        }
-    }
-
-    /// What a body is made of that does not come with its task (S-37).
-    func openSource(
-        _ body: BodyRecord, of tenant: TenantID
-    ) async throws(TransferError) -> BodyContent {
-        let gone = TransferError.url(
-            .fileDoesNotExist, message: "What the task was to send does not exist any more.")
-        do throws(GatewayError) {
-            switch body {
-            case .task(let id, let length):
-                let record = try await task(id, of: tenant).record
-                guard let content = record.content, content.length == length else {
-                    throw .noContent
-                }
-                switch try await source(of: content, record) {
-                case .bytes(let bytes): return .bytes(bytes)
-                case .file(let file): return .file(file)
-                case .spool, .pipe: throw .noContent
-                }
-            case .file(let id, let length):
-                return .file(try await openStaged(id, length: length, of: tenant))
-            case .bytes(let bytes): return .bytes(bytes)
-            case .stream: throw .noContent
-            }
-        } catch {
-            throw gone
         }
     }
 
@@ -116,14 +109,16 @@ extension Gateway {
     ) async -> [UInt8]? {
         do {
             var bytes: [UInt8] = []
-            if case .spool(let spool) = runners[id]?.sink, spool.length >= offset + Int64(count) {
+            if case .spool(let spool) = tasks.runners[id]?.sink,
+                spool.length >= offset + Int64(count)
+            {
                 while bytes.count < count {
                     bytes += try await spool.read(
                         at: offset + Int64(bytes.count), count: count - bytes.count)
                 }
                 return bytes
             }
-            let access = try await content(of: id, of: tenant)
+            let access = try await access(to: id, of: tenant)
             let stream = try await access.open(offset..<offset + Int64(count))
             while let more = try await stream.next() { bytes += more }
             if bytes.count == count { return bytes }
@@ -133,5 +128,34 @@ extension Gateway {
         log.write(
             .info, "an inline event is replayed without its bytes", ["task": .name("\(id)")])
         return nil
+    }
+}
+
+extension ContentService: BodyOpener {
+    func openSource(
+        _ body: BodyRecord, of tenant: TenantID
+    ) async throws(TransferError) -> BodyContent {
+        let gone = TransferError.url(
+            .fileDoesNotExist, message: "What the task was to send does not exist any more.")
+        do throws(GatewayError) {
+            switch body {
+            case .task(let id, let length):
+                let record = try await tasks.read(id, tenant).record
+                guard let content = record.content, content.length == length else {
+                    throw .noContent
+                }
+                switch try await source(of: content, record) {
+                case .bytes(let bytes): return .bytes(bytes)
+                case .file(let file): return .file(file)
+                case .spool, .pipe: throw .noContent
+                }
+            case .file(let id, let length):
+                return .file(try await staged.open(id, length: length, of: tenant))
+            case .bytes(let bytes): return .bytes(bytes)
+            case .stream: throw .noContent
+            }
+        } catch {
+            throw gone
+        }
     }
 }

@@ -1,8 +1,19 @@
-internal import Loop
+public import Loop
 public import Semantics
 
-/// What sessions remember: cookies, credentials, responses (S-12, S-13, S-24, S-25).
-extension Gateway {
+/// What sessions remember: cookies, credentials, responses (S-24, S-25).
+@LoopActor
+public final class MemoryService {
+    private let sessions: SessionDirectory
+    private let transport: any Transport
+    private let clock: any Clock
+
+    init(sessions: SessionDirectory, transport: any Transport, clock: any Clock) {
+        self.sessions = sessions
+        self.transport = transport
+        self.clock = clock
+    }
+
     // MARK: Cookies
 
     /// The cookies of a session that are not over, in the order of their creation; none where it
@@ -10,9 +21,9 @@ extension Gateway {
     public func cookies(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [Cookie] {
-        let session = try live(id, tenant)
+        let session = try sessions.live(id, tenant)
         await session.journal.caughtUp()
-        return session.cookies?.shown(at: parts.clock.now) ?? []
+        return session.cookies?.shown(at: clock.now) ?? []
     }
 
     /// Puts a cookie into a session's jar; durable when it returns. One whose time is over deletes
@@ -24,7 +35,7 @@ extension Gateway {
     ) async throws(GatewayError) {
         let (session, jar) = try jar(of: id, tenant)
         do throws(CookieRejection) {
-            try jar.store(cookie, at: parts.clock.now)
+            try jar.store(cookie, at: clock.now)
         } catch {
             throw .cookieRefused(error)
         }
@@ -40,7 +51,7 @@ extension Gateway {
         _ file: NetscapeCookieFile, in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> (stored: Int, faults: [NetscapeCookieFile.Fault]) {
         let (session, jar) = try jar(of: id, tenant)
-        let faults = jar.store(file, at: parts.clock.now)
+        let faults = jar.store(file, at: clock.now)
         try await session.journal.acknowledged()
         return (file.entries.count + file.faults.count - faults.count, faults)
     }
@@ -61,7 +72,7 @@ extension Gateway {
     private func jar(
         of id: SessionID, _ tenant: TenantID
     ) throws(GatewayError) -> (LiveSession, CookieStorage) {
-        let session = try active(id, tenant)
+        let session = try sessions.active(id, tenant)
         guard let jar = session.cookies else { throw .noStorage }
         return (session, jar)
     }
@@ -73,7 +84,7 @@ extension Gateway {
     public func credentials(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [StoredCredential] {
-        let session = try live(id, tenant)
+        let session = try sessions.live(id, tenant)
         await session.journal.caughtUp()
         return session.credentials?.shown ?? []
     }
@@ -101,7 +112,7 @@ extension Gateway {
             throw .credentialNotUsable("A credential of no persistence cannot be stored.")
         }
         try session.check(credential.persistence)
-        let prepared = try await prepared(credential)
+        let prepared = try await transport.prepared(credential)
         (session, storage) = try credentialStorage(of: id, tenant)  // it may have ended meanwhile
         storage.put(prepared, in: space, asDefault: isDefault)
         try await session.journal.acknowledged()
@@ -123,7 +134,7 @@ extension Gateway {
     private func credentialStorage(
         of id: SessionID, _ tenant: TenantID
     ) throws(GatewayError) -> (LiveSession, CredentialStorage) {
-        let session = try active(id, tenant)
+        let session = try sessions.active(id, tenant)
         guard let storage = session.credentials else { throw .noStorage }
         return (session, storage)
     }
@@ -134,7 +145,7 @@ extension Gateway {
     public func cacheUsage(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> CacheUsage {
-        let session = try live(id, tenant)
+        let session = try sessions.live(id, tenant)
         await session.journal.caughtUp()
         return await session.cache?.usage()
             ?? CacheUsage(memoryUsage: 0, diskUsage: 0, entryCount: 0)
@@ -144,7 +155,7 @@ extension Gateway {
     public func cachedResponses(
         to url: WebURL, in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [CachedEntry] {
-        guard let cache = try live(id, tenant).cache else { return [] }
+        guard let cache = try sessions.live(id, tenant).cache else { return [] }
         return try await reading { () throws(StoreError) in
             try await cache.shownEntries(for: CacheKey(url))
         }
@@ -156,107 +167,8 @@ extension Gateway {
     public func emptyCache(
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) {
-        let session = try active(id, tenant)
+        let session = try sessions.active(id, tenant)
         await session.cache?.removeAll()
         try await session.journal.acknowledged()
-    }
-
-    // MARK: Reset and flush
-
-    /// S-12: empties cookies, cache and credentials, also what was decided about server
-    /// certificates, and then does what `flush` does. Running tasks go on; what they are fetching
-    /// is not stored.
-    ///
-    /// - Throws: `sessionInvalidated`, `noSuchSession`.
-    public func reset(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
-        let session = try active(id, tenant)
-        if !session.record.knownLeaves.isEmpty { session.change { $0.knownLeaves = [] } }
-        await session.forgetEverything()
-        try await flush(session)
-    }
-
-    /// S-13: brings what running downloads have received, and what the session remembers, to the
-    /// disk; attempts that begin later use new sockets.
-    ///
-    /// - Throws: `sessionInvalidated`, `noSuchSession`.
-    public func flush(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
-        try await flush(try active(id, tenant))
-    }
-
-    private func flush(_ session: LiveSession) async throws(GatewayError) {
-        session.closeConnections()
-        let flushing = session.runners.values.map { runner in
-            LoopActor.start { await runner.flush() }
-        }
-        var failure: FileError?
-        for task in flushing { failure = await task.value ?? failure }
-        session.tidy(at: parts.clock.now)
-        try await session.journal.acknowledged()
-        if let failure { throw failure.isOutOfSpace ? .diskFull : .store(.failed("\(failure)")) }
-    }
-
-    /// A session that takes changes (S-11), and room to note them.
-    private func active(
-        _ id: SessionID, _ tenant: TenantID
-    ) throws(GatewayError) -> LiveSession {
-        let session = try live(id, tenant)
-        guard session.record.state == .active else { throw .sessionInvalidated }
-        try requireRoom(in: session)
-        return session
-    }
-
-    // MARK: The memory of a session
-
-    /// What a session remembers when it is taken in.
-    func memory(of record: SessionRecord, recalling contents: StoreContents?) -> SessionMemory {
-        var memory = SessionMemory()
-        guard record.state != .invalid else { return memory }
-        let (configuration, journal) = (record.configuration, journal(of: record))
-        if configuration.hasCookieStorage {
-            memory.cookies = CookieStorage(
-                record, restoring: contents?.cookies[record.id] ?? [],
-                suffixes: parts.publicSuffixes, journal: journal, at: parts.clock.now)
-        }
-        if configuration.hasCredentialStorage {
-            memory.credentials = CredentialStorage(
-                record, restoring: contents?.credentials[record.id] ?? [:], journal: journal)
-        }
-        if !configuration.urlCache.isEmpty {
-            memory.cache = ResponseCache(
-                record, isNew: contents == nil,
-                ResponseCache.Parts(
-                    journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
-                    files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
-                    makeID: { [unowned self] in identifiers.next() }))
-        }
-        return memory
-    }
-
-    /// Brings to the store what was noted in passing.
-    func tidySessions() {
-        for session in sessions.values { session.tidy(at: parts.clock.now) }
-    }
-}
-
-extension LiveSession {
-    /// Empties what the session remembers.
-    func forgetEverything() async {
-        cookies?.removeAll()
-        credentials?.removeAll()
-        accepted.removeAll()
-        await cache?.removeAll()
-    }
-
-    /// Brings to the store what was noted in passing.
-    func tidy(at now: Timestamp) {
-        cookies?.tidy(at: now)
-        cache?.tidy()
-    }
-
-    /// Whether the session can remember a credential for so long (S-67).
-    func check(_ persistence: CredentialPersistence) throws(GatewayError) {
-        guard persistence != .permanent || record.isPersistent else {
-            throw .credentialNotUsable("An ephemeral session keeps no credential permanently.")
-        }
     }
 }

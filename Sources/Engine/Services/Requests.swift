@@ -36,8 +36,8 @@ public struct TaskSpec: Sendable {
     public var options: TaskOptions
     /// S-30: whether the task starts at once, or is created suspended.
     public var resume: Bool
-    /// S-36: what a download goes on from, as `Gateway.checkpoint(in:of:)` read it; nil to begin at
-    /// zero.
+    /// S-36: what a download goes on from, as `TaskService.checkpoint(in:of:)` read it; nil to
+    /// begin at zero.
     public var checkpoint: DownloadCheckpoint?
 
     /// A task from its parts; they are not checked again.

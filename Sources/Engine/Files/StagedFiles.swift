@@ -1,0 +1,244 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// The staged files of all tenants: their records, how these change, and when files go.
+@LoopActor
+final class StagedFiles {
+    /// As the store has them; those of `new` it has not got yet.
+    private(set) var records: [FileID: StagedFile]
+    /// Files whose creation is on its way to the store: they are shown to nobody.
+    private var new: Set<FileID> = []
+    /// Files whose rows cannot be read: they can be deleted.
+    private var damaged: [FileID: TenantID]
+    /// Files whose removal is on its way to the store: nothing is begun with them.
+    private var deleting: Set<FileID> = []
+    private var quota: FileQuota
+
+    private let journal: Journal
+    private let clock: KeptClock
+    private let room: DiskRoom
+    private let folder: ContentFolder
+    private let threads: FileThreads
+    private let limits: GatewayLimits
+    private let log = Log("engine.files")
+
+    init(
+        _ contents: StoreContents, journal: Journal, clock: KeptClock, room: DiskRoom,
+        parts: GatewayParts, limits: GatewayLimits
+    ) {
+        records = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
+        damaged = contents.damagedFiles
+        quota = FileQuota(
+            contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
+        self.journal = journal
+        self.clock = clock
+        self.room = room
+        folder = parts.folder
+        threads = parts.files
+        self.limits = limits
+    }
+
+    // MARK: Looking up
+
+    /// A tenant's file. Another's does not exist for it.
+    func known(_ id: FileID, _ tenant: TenantID) throws(GatewayError) -> StagedFile {
+        guard let file = records[id], file.tenant == tenant else {
+            throw damaged[id] == tenant ? .damaged : .noSuchFile
+        }
+        return file
+    }
+
+    /// Whether the tenant has the file, and its row cannot be read.
+    func isDamaged(_ id: FileID, _ tenant: TenantID) -> Bool { damaged[id] == tenant }
+
+    /// Whether the removal of a file is on its way to the store.
+    func isDeleting(_ id: FileID) -> Bool { deleting.contains(id) }
+
+    /// Whether a file has a row, be it damaged.
+    func holds(_ id: FileID) -> Bool { records[id] != nil || damaged[id] != nil }
+
+    /// A tenant's files in the order of creation, of those that the store has.
+    func page(of tenant: TenantID, after id: FileID?, limit: Int) -> [StagedFile] {
+        let first = id?.rawValue ?? -1
+        let files = records.values.filter {
+            $0.tenant == tenant && $0.id.rawValue > first && !new.contains($0.id)
+        }
+        return Array(files.sorted { $0.id < $1.id }.prefix(limit))
+    }
+
+    // MARK: Room
+
+    /// - Throws: `fileTooLarge` for a length that no file may have.
+    func requireSize(_ length: Int64?) throws(GatewayError) {
+        guard length ?? 0 <= limits.stagedBytes else {
+            throw .fileTooLarge(limit: limits.stagedBytes)
+        }
+    }
+
+    /// Makes room for a file to have `bytes` bytes.
+    ///
+    /// - Throws: `quotaExceeded` where there is none.
+    func raise(_ id: FileID, to bytes: Int64) throws(GatewayError) {
+        guard quota.raise(id, to: bytes) else { throw .quotaExceeded }
+    }
+
+    /// Gives back what a file does not need of its room: nothing is appended to it now.
+    func fit(_ id: FileID) {
+        if let file = records[id] { quota.fit(file) }
+    }
+
+    // MARK: Records
+
+    /// Takes a new file in, which is on its way to the store from now on.
+    ///
+    /// - Throws: `quotaExceeded`.
+    func insert(_ file: StagedFile) throws(GatewayError) {
+        guard quota.admit(file) else { throw .quotaExceeded }
+        records[file.id] = file
+        new.insert(file.id)
+        journal.save(file)
+    }
+
+    /// The store has a new file.
+    func show(_ id: FileID) { new.remove(id) }
+
+    /// Gives the store a file's newest form; memory has it afterwards, too.
+    ///
+    /// - Returns: false as soon as the store has no room. It gets the record when there is
+    ///   some, and `adopt` is to be called then.
+    func save(_ file: StagedFile) async -> Bool {
+        journal.save(file)
+        let generation = journal.generation
+        await journal.caughtUp()
+        guard journal.committedGeneration >= generation else { return false }
+        adopt(file)
+        return true
+    }
+
+    /// The store has a file's newest form.
+    func adopt(_ file: StagedFile) {
+        if records[file.id] != nil { records[file.id] = file }
+    }
+
+    /// Returns once everything is durable that has been recorded by now, however long the disk is
+    /// full.
+    func durable() async { await journal.durable() }
+
+    /// The bytes of a complete file, for a task that sends it, or a client that reads it.
+    func open(
+        _ id: FileID, length: Int64, of tenant: TenantID
+    ) async throws(GatewayError) -> ContentFile {
+        let file = try known(id, tenant)
+        guard file.isComplete, file.length == length else { throw .noSuchFile }
+        noteUse(of: file)
+        let folder = folder
+        do {
+            return try await threads.runOpening { try ContentFile(reading: id, in: folder) }
+        } catch {
+            log.write(.error, "a staged file cannot be opened", ["error": .words("\(error)")])
+            throw .noSuchFile
+        }
+    }
+
+    /// Somebody reads or sends a complete file. The store hears of it once a minute.
+    private func noteUse(of file: StagedFile) {
+        let now = clock.now
+        guard now.since(file.usedAt) > .seconds(60), !deleting.contains(file.id) else { return }
+        var file = file
+        file.usedAt = now
+        records[file.id] = file
+        journal.save(file)
+    }
+
+    // MARK: Forgetting
+
+    /// What the wall clock will show when a file is forgotten, unless the file is used or the clock
+    /// is set before.
+    func expiry(of file: StagedFile) -> Timestamp { clock.wall(at: end(of: file)) }
+
+    /// How long a file is still kept, unless it is used before.
+    func timeToLive(of file: StagedFile) -> Duration {
+        max(.zero, end(of: file).since(clock.now))
+    }
+
+    private func end(of file: StagedFile) -> KeptTime {
+        file.usedAt.advanced(by: file.isComplete ? limits.stagedRetention : limits.partialRetention)
+    }
+
+    /// Forgets files that nobody has used for their time to live, but those that `areUsed` tells.
+    func purge(but areUsed: () -> Set<FileID>) async {
+        let expired = records.values.filter { timeToLive(of: $0) == .zero }
+        guard !expired.isEmpty else { return }
+        let used = areUsed()
+        for file in expired where !used.contains(file.id) && !deleting.contains(file.id) {
+            await forget(file.id)
+        }
+    }
+
+    /// Removes a file and all that is kept of it, its bytes after its record: so no record is
+    /// without its bytes.
+    ///
+    /// - Returns: false as soon as the store has no room. The file goes when there is some.
+    @discardableResult
+    func forget(_ id: FileID) async -> Bool {
+        deleting.insert(id)
+        journal.remove(id)
+        guard await journal.caughtUp() else {
+            LoopActor.start { [self] in
+                await journal.durable()
+                await leave(id)
+            }
+            return false
+        }
+        await leave(id)
+        return true
+    }
+
+    /// The store has forgotten a file.
+    private func leave(_ id: FileID) async {
+        let folder = folder
+        deleting.remove(id)
+        records[id] = nil
+        damaged[id] = nil
+        quota.release(id)
+        do {
+            try await threads.run { try folder.remove(id) }
+            room.look()
+        } catch {
+            // The next start sweeps up what has no record.
+            log.write(.error, "a staged file cannot be removed", ["error": .words("\(error)")])
+        }
+    }
+
+    // MARK: A start
+
+    /// Holds the records against what the disk has.
+    ///
+    /// A file that is shorter than its record says is damaged: its upload begins at zero.
+    func recover() async {
+        let (folder, files) = (folder, Array(records.values))
+        guard !files.isEmpty else { return }
+        do {
+            let damaged = try await threads.run {
+                try files.filter { file in
+                    if try folder.holds(file) { return false }
+                    try folder.remove(file.id)
+                    return true
+                }
+            }
+            for var file in damaged {
+                log.write(
+                    .error, "a staged file is damaged: its upload begins anew",
+                    ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
+                file.length = 0
+                file.isComplete = false
+                records[file.id] = file
+                quota.fit(file)
+                journal.save(file)
+            }
+        } catch {
+            log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])
+        }
+    }
+}

@@ -1,0 +1,58 @@
+internal import Loop
+internal import Semantics
+
+/// Removes files that belong to nobody, once an hour: a crash between a file and its row leaves the
+/// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34).
+@LoopActor
+final class FolderSweep {
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let staged: StagedFiles
+    private let durable: Journal
+    private let clock: KeptClock
+    private let parts: GatewayParts
+    private let partRetention: Duration
+    /// When the content folder was last looked through; nil before the first time.
+    private var sweptAt: Duration?
+
+    init(
+        sessions: SessionDirectory, tasks: TaskDirectory, staged: StagedFiles, durable: Journal,
+        clock: KeptClock, parts: GatewayParts, partRetention: Duration
+    ) {
+        self.sessions = sessions
+        self.tasks = tasks
+        self.staged = staged
+        self.durable = durable
+        self.clock = clock
+        self.parts = parts
+        self.partRetention = partRetention
+    }
+
+    /// Looks through the content folder, if that was not done lately.
+    func run() async throws {
+        let uptime = parts.clock.uptime
+        guard sweptAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
+        let folder = parts.folder
+        let now = clock.now
+        for (number, entry) in try await parts.files.run({ try folder.entries() }).enumerated() {
+            if number % Slices.size == 0 { await LoopActor.nextTurn() }
+            switch entry.owner {
+            case .task where entry.kind == .kept:
+                guard now.since(entry.modified) > partRetention else { continue }
+            case .task(let task):
+                guard sweptAt == nil, !tasks.holds(task), durable.pendingTask(task) == nil
+                else { continue }
+                if try await durable.store.knows(task) { continue }
+            case .file(let file):
+                guard sweptAt == nil, !staged.holds(file) else { continue }
+            case .entry(let response):
+                guard sweptAt == nil, try await !durable.store.knows(response),
+                    !sessions.values.contains(where: { $0.cache?.contains(response) == true })
+                else { continue }
+            }
+            let (id, kind) = (entry.owner.id, entry.kind)
+            parts.files.submit { try? folder.remove(id, kind) }  // or the next round does
+        }
+        sweptAt = uptime
+    }
+}

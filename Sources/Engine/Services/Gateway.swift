@@ -1,0 +1,194 @@
+public import Loop
+internal import Semantics
+
+/// Sessions and tasks of all tenants: the use cases of Ferry, without a wire.
+///
+/// Everything that is promised by its services is durable before the call returns; ephemeral
+/// sessions are kept in memory only. A tenant never sees what is another's: it does not exist for
+/// it.
+@LoopActor
+public final class Gateway {
+    /// Figures of all tenants together; see `figures`.
+    public struct Figures: Sendable {
+        /// Sessions that are known now; invalid ones count until they are forgotten.
+        public fileprivate(set) var sessions = 0
+        /// Tasks that are not at rest now: running, or suspended with a connection (S-32).
+        public fileprivate(set) var liveTasks = 0
+        /// Tasks that were created since the start.
+        public fileprivate(set) var createdTasks = 0
+        /// Tasks that ended since the start, however they ended.
+        public fileprivate(set) var completedTasks = 0
+        /// Those of `completedTasks` that ended with an error; cancelled ones count too.
+        public fileprivate(set) var failedTasks = 0
+    }
+
+    /// Sessions: created, changed, ended.
+    public let sessions: SessionService
+    /// Tasks: created, steered, forgotten.
+    public let tasks: TaskService
+    /// What tasks have fetched.
+    public let contents: ContentService
+    /// Staged files.
+    public let files: FileService
+    /// What clients decide.
+    public let decisions: DecisionService
+    /// What sessions remember.
+    public let memory: MemoryService
+    /// Replay of events.
+    public let events: EventService
+    /// Creating once, however often it is asked for.
+    public let creations: CreationLedger
+    /// Where events are heard.
+    public let hub: EventHub
+    /// Called when the store has failed for good: the process must end, and recover from the store
+    ///
+    public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
+
+    let journals: Journals
+    let housekeeper: Housekeeper
+    /// Of the disk that the store and the contents are on.
+    private let room: DiskRoom
+    private let recovery: Recovery
+    /// The limit of the whole gateway; those of sessions and tasks are within it.
+    private let bandwidth: Bandwidth
+
+    /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
+    public init(
+        _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
+    ) {
+        let room = DiskRoom(reserve: parts.reserve)
+        let clock = KeptClock(parts.clock, since: contents.clockMark)
+        let journals = Journals(
+            store: parts.store, memoryLimit: limits.ephemeralBytes, clock: clock, room: room)
+        let hub = EventHub(
+            clock: parts.clock, durable: journals.durable,
+            tenantSequences: contents.tenantSequences)
+        let identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
+        let services = TaskServices(
+            clock: parts.clock, keptClock: clock, files: parts.files, room: room,
+            folder: parts.folder, digests: parts.digests, sealer: parts.sealer,
+            transport: parts.transport, hub: hub, identifiers: identifiers,
+            ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
+            routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
+        let bandwidth = Bandwidth(clock: parts.clock)
+        bandwidth.limit = contents.gatewayLimit
+        let budget = AttemptBudget(limit: limits.attempts, firstCost: limits.firstAttemptCost)
+        // What ends while the disk is full takes room of the reserve, or stays in memory: nothing
+        // is added to it.
+        room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
+
+        let known = SessionDirectory(damaged: contents.damagedSessions)
+        let directory = TaskDirectory(sessions: known, journals: journals, services: services)
+        let staged = StagedFiles(
+            contents, journal: journals.durable, clock: clock, room: room, parts: parts,
+            limits: limits)
+        let ending = SessionEnding(
+            sessions: known, tasks: directory, hub: hub, clock: clock,
+            grace: limits.ephemeralGrace)
+        self.room = room
+        self.journals = journals
+        self.hub = hub
+        self.bandwidth = bandwidth
+        sessions = SessionService(
+            known, tasks: directory, journals: journals, hub: hub, identifiers: identifiers,
+            ending: ending, parts: parts, bandwidth: bandwidth, budget: budget)
+        tasks = TaskService(
+            directory, sessions: known, journals: journals, identifiers: identifiers,
+            services: services, ending: ending)
+        self.contents = ContentService(
+            tasks: directory, sessions: known, staged: staged, journals: journals, parts: parts)
+        files = FileService(
+            staged, tasks: directory, journals: journals, room: room, identifiers: identifiers,
+            clock: clock, parts: parts, limits: limits)
+        decisions = DecisionService(
+            sessions: known, tasks: directory, journals: journals, desk: services.decisions,
+            transport: parts.transport)
+        memory = MemoryService(sessions: known, transport: parts.transport, clock: parts.clock)
+        events = EventService(hub: hub, sessions: known, tasks: directory, journals: journals)
+        creations = CreationLedger(journals: journals, digests: parts.digests, clock: clock)
+        housekeeper = Housekeeper(
+            sessions: known, tasks: directory, files: files, journals: journals, hub: hub,
+            sweep: FolderSweep(
+                sessions: known, tasks: directory, staged: staged, durable: journals.durable,
+                clock: clock, parts: parts, partRetention: limits.partRetention),
+            room: room, clock: clock, parts: parts, limits: limits)
+        directory.connect(to: tasks)
+        services.connect(to: self.contents)
+        sessions.recall(contents)
+        recovery = Recovery(
+            contents, sessions: known, tasks: directory, decisions: decisions, services: services)
+        for journal in journals.each {
+            journal.onCommit = { [weak hub] in hub?.release() }
+            journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }
+        }
+    }
+
+    // MARK: A start and a stop
+
+    /// Ends what a stop has interrupted, and starts what waits (S-56).
+    public func start() async {
+        await room.prepare()
+        await recovery.run()
+        await files.staged.recover()
+        // A full disk does not hold the start up: what must wait for room does.
+        await journals.durable.caughtUp()
+        sessions.endDrained()
+        housekeeper.start()
+    }
+
+    /// The gateway is about to stop: who waits for the end of a task, or for its content to begin,
+    /// is answered now, with the task as it is.
+    public func endWaits() { tasks.directory.endWaits() }
+
+    /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12,
+    /// S-56).
+    public func stop() async {
+        housekeeper.stop()
+        let live = Array(tasks.directory.runners.values)
+        let settling = live.map { runner in LoopActor.start { await runner.settle() } }
+        for task in settling { await task.value }
+        for runner in live { runner.abandon() }
+        await files.endUploads()
+        sessions.tidy()
+        sessions.closeConnections()
+        journals.durable.noteClock()
+        await journals.durable.caughtUp()
+    }
+
+    // MARK: The whole gateway
+
+    /// The limit of the whole gateway, in bytes of bodies a second; nil for none.
+    public var limit: Int64? { bandwidth.limit }
+
+    /// Sets the limit of the whole gateway, from when that is durable; it stays over restarts.
+    ///
+    /// - Throws: `diskFull`.
+    public func setLimit(_ limit: Int64?) async throws(GatewayError) {
+        let durable = journals.durable
+        if durable.isStalled { throw .diskFull }
+        durable.setGatewayLimit(limit)
+        guard await durable.caughtUp() else {
+            LoopActor.start { [bandwidth] in
+                await durable.durable()
+                bandwidth.limit = limit
+            }
+            throw .diskFull
+        }
+        bandwidth.limit = limit
+    }
+
+    /// Whether new work is taken: not while the disk is full.
+    public var takesWork: Bool { !room.isShort }
+
+    /// Figures for who watches the gateway; the counters begin at the start.
+    public var figures: Figures {
+        let counts = tasks.directory.counts
+        var figures = Figures()
+        figures.sessions = sessions.directory.count
+        figures.liveTasks = tasks.directory.runners.count
+        figures.createdTasks = counts.created
+        figures.completedTasks = counts.completed
+        figures.failedTasks = counts.failed
+        return figures
+    }
+}

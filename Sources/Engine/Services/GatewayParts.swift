@@ -1,0 +1,35 @@
+public import Loop
+
+/// What a gateway is made of.
+public struct GatewayParts {
+    let store: any Store
+    let transport: any Transport
+    let digests: any Digests
+    let sealer: any Sealer
+    let files: FileThreads
+    let folder: ContentFolder
+    let clock: any Clock
+    let publicSuffixes: any PublicSuffixes
+    /// Tells of changes of this machine's network; nil where nothing does (S-26).
+    public var connectivity: (any Connectivity)?
+    /// Room on the store's disk that is kept for the store; nil keeps none.
+    public var reserve: (any Reserve)?
+    /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
+    public var ticketHosts: Set<String> = []
+
+    /// The parts; the gateway closes none of them.
+    public init(
+        store: any Store, transport: any Transport, digests: any Digests, sealer: any Sealer,
+        publicSuffixes: any PublicSuffixes, files: FileThreads, folder: ContentFolder,
+        clock: any Clock = SystemClock()
+    ) {
+        self.publicSuffixes = publicSuffixes
+        self.store = store
+        self.transport = transport
+        self.digests = digests
+        self.sealer = sealer
+        self.files = files
+        self.folder = folder
+        self.clock = clock
+    }
+}

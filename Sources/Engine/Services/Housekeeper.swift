@@ -1,0 +1,135 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// Forgets what has outlived its time, and gives room and memory back, about once a minute.
+@LoopActor
+final class Housekeeper {
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let files: FileService
+    private let journals: Journals
+    private let hub: EventHub
+    private let sweep: FolderSweep
+    private let room: DiskRoom
+    let clock: KeptClock
+    private let parts: GatewayParts
+    private let limits: GatewayLimits
+    private var timer: LoopTimer?
+    /// What the journals had got to at the last round.
+    private var generationsAtRound: [Int64] = []
+    private let log = Log("engine")
+
+    init(
+        sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, journals: Journals,
+        hub: EventHub, sweep: FolderSweep, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
+        limits: GatewayLimits
+    ) {
+        self.sessions = sessions
+        self.tasks = tasks
+        self.files = files
+        self.journals = journals
+        self.hub = hub
+        self.sweep = sweep
+        self.room = room
+        self.clock = clock
+        self.parts = parts
+        self.limits = limits
+    }
+
+    /// Makes its first round soon, and others after it.
+    func start() { schedule(after: .seconds(5)) }
+
+    /// Makes no round any more; one that is under way comes to its end.
+    func stop() { timer = nil }
+
+    private func schedule(after delay: Duration) {
+        let timer = LoopTimer { [weak self] in
+            guard let self else { return }
+            // Held until it is done: the gateway may be let go of meanwhile.
+            LoopActor.start { [self] in
+                await makeRound()
+                if self.timer != nil { schedule(after: .seconds(60)) }
+            }
+        }
+        timer.arm(after: delay)
+        self.timer = timer
+    }
+
+    /// Forgets what has outlived its time; removes files that belong to nobody.
+    ///
+    /// In slices, whatever there is to forget: the loop serves everybody in between.
+    func makeRound() async {
+        await Slices.of(Array(sessions.values)) { slice in
+            for session in slice { session.tidy(at: parts.clock.now) }
+        }
+        journals.durable.noteClock()
+        do {
+            let limits = limits.retention(at: clock.now)
+            for journal in journals.each {
+                await leave(try await journal.purge(limits))
+            }
+            tasks.dropRecords { task in
+                sessions[task.session] == nil
+                    || task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
+            }
+            await files.purge()
+            try await sweep.run()
+        } catch {
+            log.write(.warning, "housekeeping was not finished", ["error": .words("\(error)")])
+        }
+        await giveMemoryBack()
+    }
+
+    /// After a peak; and where nothing has changed since the last round, also what is kept to be
+    /// quick.
+    private func giveMemoryBack() async {
+        let generations = journals.each.map(\.generation)
+        let isIdle = generations == generationsAtRound
+        generationsAtRound = generations
+        if isIdle {
+            tasks.dropRecords()
+            for journal in journals.each { await journal.releaseMemory() }
+        }
+        parts.files.submit {
+            if isIdle || Heap.isMostlyFree { Heap.trim() }
+        }
+    }
+
+    /// Lets go of what a store has forgotten, and removes its files: the rows have named them, and
+    /// are gone.
+    private func leave(_ forgotten: Forgotten) async {
+        tasks.noteForgotten()
+        await Slices.of(forgotten.sessions) { slice in
+            sessions.remove(slice)
+            for session in slice { hub.forget(session) }
+        }
+        let folder = parts.folder
+        for start in stride(from: 0, to: forgotten.files.count, by: Slices.size) {
+            let tasks = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
+            // Awaited, so that what is left of a thousand others is not in line at once; the sweep
+            // takes what stays.
+            _ = try? await parts.files.run { for task in tasks { try? folder.remove(task) } }
+        }
+        if !forgotten.files.isEmpty { room.look() }
+        // Only ephemeral sessions have any: few, and with few tasks that are so old.
+        let tasks = Set(forgotten.files)
+        await Slices.of(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { slice in
+            for session in slice {
+                session.unnamedFiles = session.unnamedFiles.filter { !tasks.contains($0.key) }
+            }
+        }
+    }
+}
+
+extension GatewayLimits {
+    /// What has outlived its time at an instant.
+    fileprivate func retention(at now: KeptTime) -> RetentionLimits {
+        let oldestTask = now.advanced(by: .zero - taskRetention)
+        return RetentionLimits(
+            tasksCompletedBefore: oldestTask,
+            eventsBefore: now.advanced(by: .zero - eventRetention),
+            eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestTask,
+            creationsBefore: now.advanced(by: .zero - creationRetention))
+    }
+}

@@ -1,0 +1,69 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// The journal of the store on the disk, and that of what ephemeral sessions have in memory.
+///
+/// A session has one of the two for good. Who asks for something that may be in either goes through
+/// `each`, and nobody else does.
+@LoopActor
+final class Journals {
+    let durable: Journal
+    let volatile: Journal
+    private let memoryStore: MemoryStore
+    private let room: DiskRoom
+
+    /// The journals of a store, and of a memory of so many bytes; the room is that of the store's
+    /// disk.
+    init(store: any Store, memoryLimit: Int, clock: KeptClock, room: DiskRoom) {
+        self.room = room
+        memoryStore = MemoryStore(byteLimit: memoryLimit)
+        durable = Journal(store: store, clock: clock, room: room)
+        volatile = Journal(store: memoryStore, clock: clock)
+    }
+
+    /// Both, the durable one first.
+    var each: [Journal] { [durable, volatile] }
+
+    /// The one that a session has.
+    func journal(of session: SessionRecord) -> Journal {
+        session.isPersistent ? durable : volatile
+    }
+
+    /// The one with a change of the task which the store has not; nil where the stores have all.
+    func owing(_ task: TaskID) -> Journal? {
+        durable.owes(task) ? durable : volatile.owes(task) ? volatile : nil
+    }
+
+    /// The newest form of a task that is on its way to a store.
+    func pendingTask(_ id: TaskID) -> TaskRecord? {
+        durable.pendingTask(id) ?? volatile.pendingTask(id)
+    }
+
+    /// Returns once the stores have everything that has been recorded by now, unless the disk is
+    /// full.
+    func caughtUp() async {
+        await durable.caughtUp()
+        await volatile.caughtUp()
+    }
+
+    /// New work is refused while the disk is full, and for ephemeral sessions when they have
+    /// all their memory.
+    func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
+        if room.isShort { throw .diskFull }
+        if !isPersistent, memoryStore.isFull { throw .memoryFull }
+    }
+}
+
+/// Asks a store; that it cannot be read is logged.
+@LoopActor
+func reading<T>(
+    _ read: @LoopActor () async throws(StoreError) -> T
+) async throws(GatewayError) -> T {
+    do {
+        return try await read()
+    } catch {
+        Log("engine").write(.error, "the store cannot be read", ["error": .words("\(error)")])
+        throw .store(error)
+    }
+}

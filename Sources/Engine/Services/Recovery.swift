@@ -1,0 +1,90 @@
+internal import Loop
+internal import Semantics
+
+/// What was under way when the last process ended, and what becomes of it (S-56).
+@LoopActor
+final class Recovery {
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let decisions: DecisionService
+    private let services: TaskServices
+    /// The tasks that were under way, in the order of their creation, until `run()`.
+    private var runners: [TaskRunner] = []
+    /// What waited for an answer, until `run()`.
+    private var waitingDecisions: [DecisionRecord]
+
+    /// Takes in what the store holds of tasks, in sessions that are there. Nothing runs yet.
+    init(
+        _ contents: StoreContents, sessions: SessionDirectory, tasks: TaskDirectory,
+        decisions: DecisionService, services: TaskServices
+    ) {
+        self.sessions = sessions
+        self.tasks = tasks
+        self.decisions = decisions
+        self.services = services
+        waitingDecisions = contents.pendingDecisions
+        for record in contents.activeTasks {
+            guard let session = sessions[record.session] else { continue }
+            runners.append(tasks.runner(for: record, in: session))
+        }
+    }
+
+    /// Ends what a stop has interrupted, and starts what waits.
+    func run() async {
+        await decisions.recall(waitingDecisions)
+        waitingDecisions = []
+        var ending: [TaskRunner] = []
+        // The most urgent first, among equals the oldest: the first ones get their slots at once
+        // (S-43).
+        let inOrder = runners.sorted { left, right in
+            left.priority != right.priority
+                ? left.priority > right.priority : left.age < right.age
+        }
+        runners = []
+        // What was interrupted first, before a client can have its say about it.
+        var waiting: [TaskRunner] = []
+        for runner in inOrder {
+            if runner.record.state == .running, !runner.record.hasLiveAttempt {
+                waiting.append(runner)
+            } else if end(runner) {
+                ending.append(runner)
+            }
+        }
+        tasks.begin(starting: waiting.map(\.record.id))
+        // The store takes a slice while the next one is on its way.
+        await Slices.of(waiting) { for runner in $0 { tasks.letGoOn(runner) } }
+        for runner in ending { await runner.completion(within: .seconds(60)) }
+    }
+
+    /// Ends a task that the end of the last process has interrupted; a suspended one that is here
+    /// for its decision is kept as it is.
+    ///
+    /// - Returns: whether its end takes a while, since a part of it is brought to safety first.
+    private func end(_ runner: TaskRunner) -> Bool {
+        if runner.record.state == .canceling {
+            runner.interrupt(.cancelled)
+            return true
+        }
+        guard runner.record.hasLiveAttempt else { return false }
+        guard let point = runner.record.checkpoint?.point else {
+            services.discardPart(of: runner.record.id)
+            runner.send(.interrupted(.disconnected))
+            return false
+        }
+        runner.task.record.countOfBytesReceived = point.receivedCount
+        runner.interrupt(.disconnected)
+        return true
+    }
+}
+
+extension TaskServices {
+    /// Removes what a task has left on the disk.
+    func discardPart(of task: TaskID) {
+        let folder = folder
+        files.submit {
+            try? folder.remove(task)  // or housekeeping does
+        } then: { [room] _ in
+            room.look()
+        }
+    }
+}

@@ -1,0 +1,310 @@
+public import Loop
+public import Semantics
+
+/// Creating, reading, changing and ending sessions.
+@LoopActor
+public final class SessionService {
+    let directory: SessionDirectory
+    private let tasks: TaskDirectory
+    private let journals: Journals
+    private let hub: EventHub
+    private let identifiers: IdentifierSource
+    let ending: SessionEnding
+    private let parts: GatewayParts
+    private let bandwidth: Bandwidth
+    private let budget: AttemptBudget
+
+    /// - Parameters:
+    ///   - directory: where the sessions are kept.
+    ///   - tasks: theirs.
+    ///   - journals: of which each gets one.
+    ///   - hub: hears of what becomes of them.
+    ///   - identifiers: names them.
+    ///   - ending: brings them to their end.
+    ///   - parts: what they are made of.
+    ///   - bandwidth: the limit that theirs are within.
+    ///   - budget: the attempts that they have together.
+    init(
+        _ directory: SessionDirectory, tasks: TaskDirectory, journals: Journals, hub: EventHub,
+        identifiers: IdentifierSource, ending: SessionEnding, parts: GatewayParts,
+        bandwidth: Bandwidth, budget: AttemptBudget
+    ) {
+        self.directory = directory
+        self.tasks = tasks
+        self.journals = journals
+        self.hub = hub
+        self.identifiers = identifiers
+        self.ending = ending
+        self.parts = parts
+        self.bandwidth = bandwidth
+        self.budget = budget
+    }
+
+    // MARK: Creating
+
+    /// Creates a session; the ticket keeps the key of the request that asks for it.
+    public func create(
+        _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
+    ) async throws(GatewayError) -> SessionView {
+        try journals.refuseWhenFull(isPersistent: spec.type != .ephemeral)
+        let session = makeSession(spec, tenant)
+        ticket?.record([session.record.id.rawValue], in: session.journal)
+        try await session.journal.acknowledged()
+        return try await view(session)
+    }
+
+    /// The tenant's shared session, made at its first use (S-4).
+    public func shared(of tenant: TenantID) async throws(GatewayError) -> SessionID {
+        if let id = directory.shared(of: tenant) {
+            // Another request may have made it just now.
+            if directory[id]?.shown == nil { try await journals.durable.acknowledged() }
+            return id
+        }
+        try journals.refuseWhenFull(isPersistent: true)
+        let spec = SessionSpec(
+            type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
+        let session = makeSession(spec, tenant)
+        try await session.journal.acknowledged()
+        return session.record.id
+    }
+
+    private func makeSession(
+        _ spec: SessionSpec, _ tenant: TenantID
+    ) -> LiveSession {
+        var record = SessionRecord(
+            id: identifiers.next(), tenant: tenant, type: spec.type, description: spec.description,
+            configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
+        record.maximumBytesPerSecond = spec.maximumBytesPerSecond
+        let session = admit(record)
+        session.journal.save(record)
+        return session
+    }
+
+    // MARK: Reading
+
+    /// One session as it is now.
+    public func read(
+        _ id: SessionID, of tenant: TenantID
+    ) async throws(GatewayError) -> SessionView {
+        try await view(directory.live(id, tenant))
+    }
+
+    /// One session's record as it is now: without the counts, which cost a look-up in the store.
+    public func record(
+        _ id: SessionID, of tenant: TenantID
+    ) throws(GatewayError) -> SessionRecord {
+        try directory.live(id, tenant).record
+    }
+
+    /// The tenant's sessions in the order of creation.
+    public func list(
+        of tenant: TenantID, after: SessionID?, limit: Int
+    ) async throws(GatewayError) -> [SessionView] {
+        // One that the store has not heard of is nobody's yet.
+        try await views(
+            directory.page(of: tenant, after: after, limit: limit) { $0.shown != nil })
+    }
+
+    /// Whether a session is some tenant's shared one.
+    public func isShared(_ id: SessionID) -> Bool { directory.isShared(id) }
+
+    /// Returns when everything is durable that a session has recorded by now: before an answer says
+    /// that it is done.
+    ///
+    /// - Throws: `diskFull` where there is no room for it.
+    public func acknowledged(_ id: SessionID) async throws(GatewayError) {
+        try await (directory[id]?.journal ?? journals.durable).acknowledged()
+    }
+
+    private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
+        // None where not even its creation is durable.
+        guard let view = try await views([session]).first else { throw .diskFull }
+        return view
+    }
+
+    /// What is shown of sessions; nothing of those that are forgotten meanwhile, or that the store
+    /// has not heard of.
+    private func views(_ sessions: [LiveSession]) async throws(GatewayError) -> [SessionView] {
+        var counts: [SessionID: [TaskState: Int]] = [:]
+        for journal in journals.each {
+            let ids = sessions.filter { $0.journal === journal }.map(\.record.id)
+            guard !ids.isEmpty else { continue }
+            await journal.caughtUp()
+            let found = try await reading { () throws(StoreError) in
+                try await journal.store.taskCounts(of: ids)
+            }
+            counts.merge(found) { $1 }
+        }
+        return sessions.compactMap { session in
+            session.shown.map {
+                SessionView(record: $0, taskCounts: counts[session.record.id] ?? [:])
+            }
+        }
+    }
+
+    // MARK: Changing
+
+    /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves
+    /// it.
+    ///
+    /// - Parameters:
+    ///   - id: the session.
+    ///   - tenant: whose it is.
+    ///   - description: a client's own words.
+    ///   - limit: bytes of bodies a second, of all its tasks together.
+    /// - Returns: the session as it is then.
+    /// - Throws: `noSuchSession`, `sessionInvalidated`.
+    public func change(
+        _ id: SessionID, of tenant: TenantID, description: String??, limit: Int64??
+    ) async throws(GatewayError) -> SessionView {
+        let session = try directory.active(id, tenant)
+        session.change { record in
+            if let description { record.description = description }
+            if let limit { record.maximumBytesPerSecond = limit }
+        }
+        session.bandwidth.limit = session.record.maximumBytesPerSecond
+        try await session.journal.acknowledged()
+        return try await view(session)
+    }
+
+    /// S-12: empties cookies, cache and credentials, also what was decided about server
+    /// certificates, and then does what `flush` does. Running tasks go on; what they are fetching
+    /// is not stored.
+    ///
+    /// - Throws: `sessionInvalidated`, `noSuchSession`.
+    public func reset(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
+        let session = try directory.active(id, tenant)
+        if !session.record.knownLeaves.isEmpty { session.change { $0.knownLeaves = [] } }
+        await session.forgetEverything()
+        try await flush(session)
+    }
+
+    /// S-13: brings what running downloads have received, and what the session remembers, to the
+    /// disk; attempts that begin later use new sockets.
+    ///
+    /// - Throws: `sessionInvalidated`, `noSuchSession`.
+    public func flush(_ id: SessionID, of tenant: TenantID) async throws(GatewayError) {
+        try await flush(try directory.active(id, tenant))
+    }
+
+    private func flush(_ session: LiveSession) async throws(GatewayError) {
+        session.closeConnections()
+        let flushing = tasks.runners(in: session.record.id).map { runner in
+            LoopActor.start { await runner.flush() }
+        }
+        var failure: FileError?
+        for task in flushing { failure = await task.value ?? failure }
+        session.tidy(at: parts.clock.now)
+        try await session.journal.acknowledged()
+        if let failure { throw failure.isOutOfSpace ? .diskFull : .store(.failed("\(failure)")) }
+    }
+
+    /// Brings to the store what was noted in passing.
+    func tidy() {
+        for session in directory.values { session.tidy(at: parts.clock.now) }
+    }
+
+    // MARK: The end
+
+    /// Begins the end of a session; its last event follows when its tasks have ended.
+    ///
+    /// For the shared session nothing happens (S-4); `cancelTasks` may follow `finishTasks`.
+    public func invalidate(
+        _ id: SessionID, of tenant: TenantID, _ mode: InvalidationMode
+    ) async throws(GatewayError) {
+        let session = try directory.live(id, tenant)
+        guard session.record.type != .shared, session.record.state != .invalid else { return }
+        try session.requireRoom()
+        if session.record.state == .active { session.change { $0.state = .invalidating } }
+        defer { ending.endIfDrained(session) }
+        if mode == .cancelTasks { try await cancelAll(of: session) }
+        try await session.journal.acknowledged()
+    }
+
+    private func cancelAll(of session: LiveSession) async throws(GatewayError) {
+        // Those first that wait: the slots of the others would go to them.
+        let runners = tasks.runners(in: session.record.id)
+        for runner in runners where !runner.machine.hasLiveAttempt { runner.cancel() }
+        for runner in runners { runner.cancel() }
+        var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
+        while true {
+            try await session.journal.acknowledged()
+            let page = try await reading { [query] () throws(StoreError) in
+                try await session.store.tasks(query).tasks
+            }
+            for record in page {
+                // It may have moved on, even to its end, while the page was read.
+                let record = tasks.known(record.id) ?? record
+                if record.state != .completed {
+                    tasks.runner(for: record, in: session).cancel()
+                }
+            }
+            guard let last = page.last else { return }
+            query.after = last.id
+        }
+    }
+
+    // MARK: A start and a stop
+
+    /// Takes in the sessions that the store holds.
+    func recall(_ contents: StoreContents) {
+        for record in contents.sessions {
+            _ = admit(record, recalling: contents)
+            hub.recall(record)
+        }
+    }
+
+    /// Sends the last events of those that have only waited for their tasks.
+    func endDrained() {
+        for session in directory.values { ending.endIfDrained(session) }
+    }
+
+    /// Closes what is open to origins.
+    func closeConnections() {
+        for session in directory.values { session.closeConnections() }
+    }
+
+    /// Takes a session in, with what it remembers: what the store has of it, or nothing for a new
+    /// one.
+    private func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil)
+        -> LiveSession
+    {
+        let journal = journals.journal(of: record)
+        let session = LiveSession(
+            record, journal: journal, transport: parts.transport, budget: budget,
+            bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
+            memory: memory(of: record, recalling: contents, in: journal))
+        session.credentials?.onChange = { [hub, unowned session] in
+            hub.publish(.didChangeCredentialStorage, of: nil, in: session)
+        }
+        directory.insert(session)
+        return session
+    }
+
+    /// What a session remembers when it is taken in; an invalid one remembers nothing.
+    private func memory(
+        of record: SessionRecord, recalling contents: StoreContents?, in journal: Journal
+    ) -> SessionMemory {
+        var memory = SessionMemory()
+        guard record.state != .invalid else { return memory }
+        let configuration = record.configuration
+        if configuration.hasCookieStorage {
+            memory.cookies = CookieStorage(
+                record, restoring: contents?.cookies[record.id] ?? [],
+                suffixes: parts.publicSuffixes, journal: journal, at: parts.clock.now)
+        }
+        if configuration.hasCredentialStorage {
+            memory.credentials = CredentialStorage(
+                record, restoring: contents?.credentials[record.id] ?? [:], journal: journal)
+        }
+        if !configuration.urlCache.isEmpty {
+            memory.cache = ResponseCache(
+                record, isNew: contents == nil,
+                ResponseCache.Parts(
+                    journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
+                    files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
+                    makeID: { [identifiers] in identifiers.next() }))
+        }
+        return memory
+    }
+}

@@ -1,0 +1,304 @@
+internal import Loop
+internal import Semantics
+
+/// What is known of the tasks of all sessions, and what is shown of them, in whatever answer: what
+/// the store has, so that nothing can undo it. Figures, and what the origin has answered, are
+/// those of this moment.
+///
+/// What is done with a task goes by its newest form, `newest`, which is ahead of the store.
+@LoopActor
+final class TaskDirectory {
+    /// The tasks that are not at rest, of all sessions.
+    private(set) var runners: [TaskID: TaskRunner] = [:]
+    /// Those of `runners` that each session has.
+    private var ofSession: [SessionID: [TaskID: TaskRunner]] = [:]
+    private(set) var counts = TaskCounts()
+    /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
+    /// wrong.
+    private(set) var forgetting = 0
+    /// Tasks that waited when the last process ended, and that the start has not come to.
+    private(set) var starting: Set<TaskID> = []
+    /// Whether the process is about to end: nobody waits for a task any more.
+    private(set) var isStopping = false
+    /// Tasks at rest that were asked for lately: 2,048 small ones, or 8 MiB of large ones.
+    private var records = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
+    /// Tasks whose removal is on its way to the store: nothing is done with them.
+    private var deleting: Set<TaskID> = []
+    /// Tasks that were deleted lately: a look-up in the store that began before may still find
+    /// them.
+    private var deleted = RecentCache<TaskID, Bool>(limit: 2048)
+
+    private let sessions: SessionDirectory
+    private let journals: Journals
+    let services: TaskServices
+    private weak var owner: (any TaskOwner)?
+
+    init(sessions: SessionDirectory, journals: Journals, services: TaskServices) {
+        self.sessions = sessions
+        self.journals = journals
+        self.services = services
+    }
+
+    // MARK: What is shown
+
+    /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
+    /// waits.
+    func atHand(_ id: TaskID, _ tenant: TenantID) -> TaskView? {
+        guard let newest = known(id), newest.tenant == tenant, journals.owing(id) == nil,
+            !deleting.contains(id)
+        else { return nil }
+        return TaskView(newest, of: runners[id])
+    }
+
+    /// One task as it is now.
+    func read(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskView {
+        if let view = atHand(id, tenant) { return view }
+        await catchUp(with: id)
+        return try await shown(id, tenant)
+    }
+
+    /// One task as the store has it by now.
+    func shown(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskView {
+        if let view = atHand(id, tenant) { return view }
+        if let journal = journals.owing(id), let record = journal.acknowledged(id),
+            record.tenant == tenant
+        {
+            return view(of: record)
+        }
+        return view(of: try await stored(id, tenant))
+    }
+
+    /// Tasks as they are now, in the order of creation, and the ids of those that cannot be read.
+    func list(
+        _ query: TaskQuery
+    ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
+        var asked = journals.each
+        if let id = query.session { asked = [try sessions.live(id, query.tenant).journal] }
+        var page = TaskPage()
+        for journal in asked {
+            await journal.caughtUp()
+            let found = try await reading { () throws(StoreError) in
+                try await journal.store.tasks(query)
+            }
+            page.tasks += found.tasks
+            page.damaged += found.damaged
+        }
+        page.tasks.removeAll { deleted[$0.id] != nil }
+        page.damaged.removeAll { deleted[$0] != nil }
+        if query.session == nil { page.tasks.sort { $0.id < $1.id } }
+        return (page.tasks.prefix(query.limit).map { view(of: $0) }, page.damaged)
+    }
+
+    /// Whether the store has everything of a task, so that what is shown of it stays as it is until
+    /// it is changed.
+    func isSettled(_ id: TaskID) -> Bool { journals.owing(id) == nil }
+
+    /// A task that was read from the store, which may have got more of it since.
+    private func view(of stored: TaskRecord) -> TaskView {
+        guard let newest = known(stored.id) else { return TaskView(stored, of: nil) }
+        guard let journal = journals.owing(stored.id) else {
+            return TaskView(newest, of: runners[stored.id])
+        }
+        var shown = journal.acknowledged(stored.id) ?? stored
+        shown.takeFigures(of: newest)
+        return TaskView(shown, of: runners[stored.id])
+    }
+
+    /// Returns when the store has what the memory has of a task, unless the disk is full.
+    private func catchUp(with id: TaskID) async {
+        if deleting.contains(id) {
+            await journals.caughtUp()
+        } else {
+            await journals.owing(id)?.caughtUp()
+        }
+    }
+
+    // MARK: Newest forms
+
+    /// A task in its newest form: what is done next goes by that.
+    func newest(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskRecord {
+        if deleting.contains(id) {
+            await catchUp(with: id)
+            guard !deleting.contains(id) else { throw .diskFull }
+        }
+        if let known = known(id), known.tenant == tenant { return known }
+        let stored = try await stored(id, tenant)
+        return known(id) ?? stored
+    }
+
+    /// A task that is in memory, in its newest form.
+    func known(_ id: TaskID) -> TaskRecord? {
+        guard deleted[id] == nil else { return nil }
+        return runners[id]?.record ?? records[id] ?? journals.pendingTask(id)
+    }
+
+    /// The session of a task.
+    func session(of id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> LiveSession {
+        try sessions.live(try await newest(id, tenant).session, tenant)
+    }
+
+    private func stored(
+        _ id: TaskID, _ tenant: TenantID
+    ) async throws(GatewayError) -> TaskRecord {
+        for journal in journals.each {
+            let record = try await reading { () throws(StoreError) in
+                try await journal.store.task(id, of: tenant)
+            }
+            if let record {
+                guard deleted[id] == nil else { throw .noSuchTask }
+                // What came to life during the look-up is newer than what was found.
+                if known(id) == nil, !deleting.contains(id) { records[id] = record }
+                return record
+            }
+        }
+        throw .noSuchTask
+    }
+
+    // MARK: Runners
+
+    /// Tells whom the tasks belong to from now on; it is not kept alive.
+    func connect(to owner: any TaskOwner) { self.owner = owner }
+
+    /// A new task: its session's journal has it, and its first event is on its way.
+    func enter(_ record: TaskRecord, in session: LiveSession) {
+        session.journal.create(record)
+        counts.created += 1
+        services.hub.publish(.didCreate, of: record.id, in: session)
+    }
+
+    /// The task's runner, made anew for a task at rest.
+    func runner(for record: TaskRecord, in session: LiveSession) -> TaskRunner {
+        if let runner = runners[record.id] {
+            letGoOn(runner)
+            return runner
+        }
+        let runner = TaskRunner(record, in: session, services: services, owner: owner)
+        runners[record.id] = runner
+        ofSession[session.record.id, default: [:]][record.id] = runner
+        records[record.id] = nil
+        return runner
+    }
+
+    /// Lets go of a runner that has nothing to do.
+    func settle(_ runner: TaskRunner) {
+        // Who waited for long may hold a runner that has been let go, and the task may have a new
+        // one.
+        guard runners[runner.record.id] === runner,
+            runner.isAtRest || runner.record.state == .completed
+        else { return }
+        let (id, session) = (runner.record.id, runner.record.session)
+        runners[id] = nil
+        ofSession[session]?[id] = nil
+        if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
+        records[id] = runner.record
+    }
+
+    /// What drives the tasks of a session.
+    func runners(in session: SessionID) -> [TaskRunner] {
+        ofSession[session].map { Array($0.values) } ?? []
+    }
+
+    /// Whether one of a session's tasks is not at rest.
+    func hasRunners(in session: SessionID) -> Bool { ofSession[session] != nil }
+
+    /// A task has ended.
+    func noteEnd(of runner: TaskRunner) {
+        counts.completed += 1
+        if runner.record.error != nil { counts.failed += 1 }
+        settle(runner)
+    }
+
+    /// Remembers a task that rests, as it is now.
+    func keep(_ record: TaskRecord) { records[record.id] = record }
+
+    /// The tasks that `letGoOn` is to be called with.
+    func begin(starting tasks: some Sequence<TaskID>) { starting = Set(tasks) }
+
+    /// Lets a task go on that waited when the last process ended, once.
+    func letGoOn(_ runner: TaskRunner) {
+        if starting.remove(runner.record.id) != nil { runner.resume() }
+    }
+
+    /// Who waits for the end of a task, or for its content to begin, is answered now.
+    func endWaits() {
+        isStopping = true
+        for runner in runners.values { runner.endWaits() }
+    }
+
+    // MARK: Forgetting
+
+    /// The removal of a task is on its way to the store.
+    func beginDeleting(_ id: TaskID) { deleting.insert(id) }
+
+    /// The store has forgotten a task that a client has deleted.
+    func noteDeleted(_ id: TaskID) {
+        deleting.remove(id)
+        deleted[id] = true
+        forgetting += 1
+        records[id] = nil
+    }
+
+    /// Whether a task was deleted just now.
+    func isDeleted(_ id: TaskID) -> Bool { deleted[id] != nil }
+
+    /// Whether a task is in memory, and so in a store or on its way to one.
+    func holds(_ id: TaskID) -> Bool { runners[id] != nil || records[id] != nil }
+
+    /// A store has forgotten tasks that have outlived their time.
+    func noteForgotten() { forgetting += 1 }
+
+    /// Forgets tasks at rest that are over.
+    func dropRecords(where isOver: (TaskRecord) -> Bool) { records.removeAll(where: isOver) }
+
+    /// Forgets all tasks at rest, which can be read again.
+    func dropRecords() {
+        records.removeAll()
+        forgetting += 1
+    }
+}
+
+/// How many tasks there were since the start.
+struct TaskCounts {
+    /// Those that were created.
+    var created = 0
+    /// Those that ended, however they ended.
+    var completed = 0
+    /// Those of `completed` that ended with an error.
+    var failed = 0
+}
+
+extension TaskView {
+    /// What is shown of a task that the store has in this form, and of what drives it.
+    @LoopActor
+    fileprivate init(_ record: TaskRecord, of runner: TaskRunner?) {
+        var shown = record
+        // What a task that has not succeeded had begun to keep is not shown.
+        if record.state != .completed { shown.content = nil }
+        let isLive = runner?.record.state == record.state
+        self.record = shown
+        waitingFor = isLive ? runner?.waitReason : nil
+        let hasSink = runner?.sink != nil
+        hasContent =
+            shown.content != nil || (record.state != .completed && hasSink)
+    }
+}
+
+extension TaskRecord {
+    /// What is no promise: nobody misses it who has seen it before a crash.
+    fileprivate mutating func takeFigures(of newest: TaskRecord) {
+        countOfBytesReceived = newest.countOfBytesReceived
+        countOfBytesExpectedToReceive = newest.countOfBytesExpectedToReceive
+        countOfBytesSent = newest.countOfBytesSent
+        countOfBytesExpectedToSend = newest.countOfBytesExpectedToSend
+        response = response ?? newest.response
+        currentRequest = newest.currentRequest
+    }
+
+    /// The bytes that strangers decide about: the request's headers and body, the response's
+    /// headers.
+    var bulk: Int {
+        let request = originalRequest
+        return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
+            + (response?.headers.byteCount ?? 0)
+    }
+}

@@ -1,0 +1,321 @@
+public import Loop
+public import Semantics
+
+/// Creating, reading and steering tasks.
+@LoopActor
+public final class TaskService {
+    let directory: TaskDirectory
+    private let sessions: SessionDirectory
+    private let journals: Journals
+    private let identifiers: IdentifierSource
+    private let services: TaskServices
+    private let ending: SessionEnding
+
+    init(
+        _ directory: TaskDirectory, sessions: SessionDirectory, journals: Journals,
+        identifiers: IdentifierSource, services: TaskServices, ending: SessionEnding
+    ) {
+        self.directory = directory
+        self.sessions = sessions
+        self.journals = journals
+        self.identifiers = identifiers
+        self.services = services
+        self.ending = ending
+    }
+
+    /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
+    /// wrong.
+    public var forgetting: Int { directory.forgetting }
+
+    // MARK: Creating
+
+    /// Creates tasks, all or none; durable when it returns. The ticket keeps the key of the request
+    /// that asks for them.
+    public func create(
+        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID, as ticket: CreationTicket? = nil
+    ) async throws(GatewayError) -> [TaskView] {
+        let session = try sessions.live(id, tenant)
+        guard session.record.state == .active else { throw .sessionInvalidated }
+        try journals.refuseWhenFull(isPersistent: session.record.isPersistent)
+        let created = specs.map { create($0, in: session) }
+        ticket?.record(created.map(\.id.rawValue), in: session.journal)
+        try await session.journal.acknowledged()
+        var views: [TaskView] = []
+        for task in created { views.append(try await directory.shown(task.id, tenant)) }
+        return views
+    }
+
+    private func create(_ spec: TaskSpec, in session: LiveSession) -> TaskRecord {
+        var record = TaskRecord(
+            id: identifiers.next(), tenant: session.record.tenant, session: session.record.id,
+            number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
+            request: spec.request, createdAt: services.clock.now)
+        record.checkpoint = spec.checkpoint
+        directory.enter(record, in: session)
+        if spec.resume {
+            directory.runner(for: record, in: session).resume()
+        } else {
+            directory.keep(record)
+        }
+        return record
+    }
+
+    // MARK: Reading
+
+    /// One task as it is now.
+    public func read(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await directory.read(id, tenant)
+    }
+
+    /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
+    /// waits.
+    public func atHand(_ id: TaskID, of tenant: TenantID) -> TaskView? {
+        directory.atHand(id, tenant)
+    }
+
+    /// Whether the store has everything of a task, so that what is shown of it stays as it is until
+    /// it is changed.
+    public func isSettled(_ id: TaskID) -> Bool { directory.isSettled(id) }
+
+    /// One task, after it has completed or `limit` is over (S-45).
+    public func wait(
+        for id: TaskID, of tenant: TenantID, within limit: Duration
+    ) async throws(GatewayError) -> TaskView {
+        let begin = services.clock.uptime
+        let newest = try await directory.newest(id, tenant)
+        guard let session = sessions[newest.session] else {
+            return try await directory.read(id, tenant)
+        }
+        var isOver = newest.state == .completed
+        if !isOver, !directory.isStopping {
+            let runner = directory.runner(for: newest, in: session)
+            await runner.completion(within: limit)
+            isOver = runner.record.state == .completed
+            directory.settle(runner)
+        }
+        // On a full disk an end waits for room, as nobody is to hear of it before.
+        if isOver { await session.journal.durable(within: limit - (services.clock.uptime - begin)) }
+        return try await directory.read(id, tenant)
+    }
+
+    /// Tasks as they are now, in the order of creation, and the ids of those that cannot be read.
+    public func list(
+        _ query: TaskQuery
+    ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
+        try await directory.list(query)
+    }
+
+    // MARK: Steering
+
+    /// Starts or goes on with a task; a completed one stays as it is (S-31).
+    ///
+    /// - Throws: `noSuchTask`; `diskFull` for a suspended one, which is new work.
+    public func resume(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        if services.room.isShort, try await directory.newest(id, tenant).state == .suspended {
+            throw .diskFull
+        }
+        return try await steer(id, tenant) { $0.resume() }
+    }
+
+    /// Stops a task until it is resumed.
+    public func suspend(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await steer(id, tenant) { $0.send(.suspend) }
+    }
+
+    /// Ends a task with -999 (S-33). Returns once it has completed.
+    public func cancel(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
+        try await end(id, tenant) { $0.cancel() }
+    }
+
+    /// Ends a download with -999 as `cancel` does, and brings what has come to safety (S-34).
+    ///
+    /// Returns once the task has completed. What another task can go on from is in its error, under
+    /// `TransferError.resumeDataKey`; nothing is there where the download cannot be resumed.
+    public func cancelProducingResumeData(
+        _ id: TaskID, of tenant: TenantID
+    ) async throws(GatewayError) -> TaskView {
+        try await end(id, tenant) { $0.interrupt(.cancelled) }
+    }
+
+    private func end(
+        _ id: TaskID, _ tenant: TenantID, _ action: @LoopActor (TaskRunner) -> Void
+    ) async throws(GatewayError) -> TaskView {
+        let newest = try await directory.newest(id, tenant)
+        if newest.state != .completed {
+            let session = try sessions.live(newest.session, tenant)
+            try session.requireRoom()
+            let runner = directory.runner(for: newest, in: session)
+            action(runner)
+            await runner.completion(within: .seconds(86_400))
+        }
+        return try await acknowledged(newest)
+    }
+
+    /// Changes what can be changed of a task; a completed one keeps all but its description.
+    public func change(
+        _ id: TaskID, of tenant: TenantID, _ change: TaskChange
+    ) async throws(GatewayError) -> TaskView {
+        let session = try await directory.session(of: id, tenant)
+        guard session.record.state != .invalid else { throw .sessionInvalidated }
+        return try await steer(id, tenant, evenCompleted: true) { runner in
+            if let description = change.description {
+                runner.task.record.options.description = description
+            }
+            if runner.record.state != .completed {
+                if let priority = change.priority { runner.setPriority(priority) }
+                if let date = change.earliestBeginDate { runner.setEarliestBeginDate(date) }
+                if let limit = change.maximumBytesPerSecond { runner.setLimit(limit) }
+            }
+            session.journal.save(runner.record)
+        }
+    }
+
+    private func steer(
+        _ id: TaskID, _ tenant: TenantID, evenCompleted: Bool = false,
+        _ action: @LoopActor (TaskRunner) -> Void
+    ) async throws(GatewayError) -> TaskView {
+        let newest = try await directory.newest(id, tenant)
+        if evenCompleted || newest.state != .completed {
+            let session = try sessions.live(newest.session, tenant)
+            try session.requireRoom()
+            let runner = directory.runner(for: newest, in: session)
+            action(runner)
+            directory.settle(runner)
+        }
+        return try await acknowledged(newest)
+    }
+
+    /// What has become of a task, once that is durable.
+    private func acknowledged(_ task: TaskRecord) async throws(GatewayError) -> TaskView {
+        try await (sessions[task.session]?.journal ?? journals.durable).acknowledged()
+        return try await directory.shown(task.id, task.tenant)
+    }
+
+    // MARK: Bodies and resume data
+
+    /// Takes the body of a streamed upload (S-39).
+    ///
+    /// - Parameters:
+    ///   - id: the task.
+    ///   - tenant: whose it is.
+    ///   - generation: of the body, as `task.needNewBodyStream` asked for it.
+    ///   - length: bytes, if the client knows.
+    /// - Returns: what the client's bytes are written to.
+    /// - Throws: `bodyNotWanted`, `wrongBodyLength`, `noSuchTask`; `diskFull`, for it would begin
+    ///   an attempt.
+    public func openBody(
+        of id: TaskID, of tenant: TenantID, generation: Int, length: Int64?
+    ) async throws(GatewayError) -> BodyPipe {
+        let newest = try await directory.newest(id, tenant)
+        guard let runner = directory.runners[id] else {
+            throw .bodyNotWanted(generation: newest.bodyGeneration)
+        }
+        if services.room.isShort { throw .diskFull }
+        return try runner.takeBody(of: generation, length: length)
+    }
+
+    /// The client has left before its body was over.
+    public func loseBody(_ pipe: BodyPipe, of id: TaskID) {
+        pipe.abandon()
+        directory.runners[id]?.loseBody(pipe)
+    }
+
+    /// What resume data stands for: the request of the download, and what it goes on from (S-36).
+    ///
+    /// The part itself may be gone by then: the download begins at zero.
+    public func checkpoint(
+        in resumeData: String, of tenant: TenantID
+    ) throws(GatewayError) -> (request: RequestRecord, checkpoint: DownloadCheckpoint) {
+        let transport = services.transport
+        let data = ResumeData(resumeData, openedBy: services.sealer, for: tenant) {
+            text throws(URLRejection) in try transport.parse(text)
+        }
+        guard let data else { throw .badResumeData }
+        return (data.request, data.checkpoint)
+    }
+
+    // MARK: Forgetting
+
+    /// Forgets a completed task and its content (S-60), or one that is damaged; for good when it
+    /// returns.
+    ///
+    /// - Throws: `taskIsRunning`, `noSuchTask`; `diskFull` where there is no room to note it.
+    public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
+        let task = try await readableTask(id, tenant)
+        guard task.map({ $0.state == .completed }) ?? true else { throw .taskIsRunning }
+        let session = task.flatMap { sessions[$0.session] }
+        let journal = session?.journal ?? journals.durable
+        guard !journal.isStalled else { throw .diskFull }
+        journal.remove(id)
+        directory.beginDeleting(id)
+        let forget = { @LoopActor [self] in
+            directory.noteDeleted(id)
+            session?.unnamedFiles[id] = nil
+            // After the row, so that no row is without its file; a damaged one may have had one.
+            if task?.content?.place != .store { services.discardPart(of: id) }
+        }
+        guard await journal.caughtUp() else {
+            LoopActor.start {
+                await journal.durable()
+                forget()
+            }
+            throw .diskFull
+        }
+        forget()
+    }
+
+    /// A task in its newest form; nil for one that is damaged.
+    private func readableTask(
+        _ id: TaskID, _ tenant: TenantID
+    ) async throws(GatewayError) -> TaskRecord? {
+        do {
+            return try await directory.newest(id, tenant)
+        } catch {
+            guard case .store(.damaged) = error else { throw error }
+            return nil
+        }
+    }
+}
+
+extension TaskService: TaskOwner {
+    func completed(_ task: TaskRunner) {
+        directory.noteEnd(of: task)
+        ending.endIfDrained(task.session)
+    }
+
+    func rests(_ task: TaskRunner) { directory.settle(task) }
+
+    /// The download gets what the data task has begun.
+    func makeDownload(of task: TaskRunner) -> TaskRunner {
+        let old = task.record
+        var options = old.options
+        options.delivery = .collect
+        var record = TaskRecord(
+            id: identifiers.next(), tenant: old.tenant, session: old.session,
+            number: task.session.advanceTaskNumber(), type: .download, options: options,
+            request: old.originalRequest, createdAt: services.clock.now)
+        record.takeOver(old)
+        directory.enter(record, in: task.session)
+        return directory.runner(for: record, in: task.session)
+    }
+}
+
+extension TaskRecord {
+    /// Goes on with what another task has begun.
+    fileprivate mutating func takeOver(_ old: TaskRecord) {
+        currentRequest = old.currentRequest
+        state = old.state
+        suspendCount = old.suspendCount
+        hasLiveAttempt = old.hasLiveAttempt
+        startedAt = old.startedAt
+        response = old.response
+        countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
+        countOfBytesSent = old.countOfBytesSent
+        countOfBytesExpectedToSend = old.countOfBytesExpectedToSend
+        retryCount = old.retryCount
+        mirrorCount = old.mirrorCount
+        bodyGeneration = old.bodyGeneration
+        metrics = old.metrics
+        dialogue = old.dialogue
+    }
+}

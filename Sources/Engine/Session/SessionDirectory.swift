@@ -1,0 +1,96 @@
+internal import Loop
+internal import Semantics
+
+/// The sessions of all tenants: by id, and each tenant's in the order of creation.
+@LoopActor
+final class SessionDirectory {
+    private var byID: [SessionID: LiveSession] = [:]
+    /// Ascending. Ids grow, so what is new comes last.
+    private var ofTenant: [TenantID: [SessionID]] = [:]
+    private var sharedOnes: [TenantID: SessionID] = [:]
+    /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
+    private let damaged: [SessionID: TenantID]
+
+    init(damaged: [SessionID: TenantID]) { self.damaged = damaged }
+
+    subscript(_ id: SessionID) -> LiveSession? { byID[id] }
+
+    /// In no order.
+    var values: Dictionary<SessionID, LiveSession>.Values { byID.values }
+
+    var count: Int { byID.count }
+
+    // MARK: Looking up
+
+    /// A tenant's session. Another's does not exist for it.
+    func live(_ id: SessionID, _ tenant: TenantID) throws(GatewayError) -> LiveSession {
+        guard let session = byID[id], session.record.tenant == tenant else {
+            throw damaged[id] == tenant ? .damaged : .noSuchSession
+        }
+        return session
+    }
+
+    /// A tenant's session that takes changes (S-11), and has room to note them.
+    func active(_ id: SessionID, _ tenant: TenantID) throws(GatewayError) -> LiveSession {
+        let session = try live(id, tenant)
+        guard session.record.state == .active else { throw .sessionInvalidated }
+        try session.requireRoom()
+        return session
+    }
+
+    /// The tenant's shared session, once it was made (S-4).
+    func shared(of tenant: TenantID) -> SessionID? { sharedOnes[tenant] }
+
+    /// Whether a session is some tenant's shared one.
+    func isShared(_ id: SessionID) -> Bool { byID[id]?.record.type == .shared }
+
+    /// A tenant's sessions behind one of them, or from the first, as many as `limit`, of those that
+    /// fit.
+    func page(
+        of tenant: TenantID, after id: SessionID?, limit: Int, where fits: (LiveSession) -> Bool
+    ) -> [LiveSession] {
+        let ids = ofTenant[tenant] ?? []
+        let start = id.map { id in ids.partitioningIndex { $0 > id } } ?? 0
+        var page: [LiveSession] = []
+        // Not by `filter`, which would look at all that follow.
+        for id in ids[start...] {
+            guard page.count < limit else { break }
+            if let session = byID[id], fits(session) { page.append(session) }
+        }
+        return page
+    }
+
+    // MARK: Coming and going
+
+    func insert(_ session: LiveSession) {
+        let (id, tenant) = (session.record.id, session.record.tenant)
+        byID[id] = session
+        if session.record.type == .shared { sharedOnes[tenant] = id }
+        let place = SessionDirectory.place(of: id, in: ofTenant[tenant] ?? [])
+        ofTenant[tenant, default: []].insert(id, at: place)
+    }
+
+    func remove(_ id: SessionID) {
+        guard let tenant = byID.removeValue(forKey: id)?.record.tenant else { return }
+        guard let ids = ofTenant[tenant], ids.count > 1 else {
+            ofTenant[tenant] = nil
+            return
+        }
+        ofTenant[tenant]?.remove(at: SessionDirectory.place(of: id, in: ids))
+    }
+
+    /// Removes many at the cost of one look at each session of their tenants.
+    func remove(_ ids: some Sequence<SessionID>) {
+        let tenants = Set(ids.compactMap { byID.removeValue(forKey: $0)?.record.tenant })
+        for tenant in tenants {
+            let left = ofTenant[tenant]?.filter { byID[$0] != nil } ?? []
+            ofTenant[tenant] = left.isEmpty ? nil : left
+        }
+    }
+
+    /// Where an id is, or would go.
+    private static func place(of id: SessionID, in ids: [SessionID]) -> Int {
+        guard let last = ids.last, last >= id else { return ids.count }
+        return ids.partitioningIndex { $0 >= id }
+    }
+}

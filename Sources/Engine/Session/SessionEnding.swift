@@ -1,0 +1,75 @@
+internal import Loop
+internal import Semantics
+
+/// How sessions that were invalidated come to their end (S-9…S-11).
+@LoopActor
+final class SessionEnding {
+    private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let hub: EventHub
+    private let clock: KeptClock
+    /// How long an ephemeral session answers after its last event.
+    private let grace: Duration
+    /// Of ephemeral sessions that have ended, and still answer.
+    private var expiries: [SessionID: LoopTimer] = [:]
+
+    init(
+        sessions: SessionDirectory, tasks: TaskDirectory, hub: EventHub, clock: KeptClock,
+        grace: Duration
+    ) {
+        self.sessions = sessions
+        self.tasks = tasks
+        self.hub = hub
+        self.clock = clock
+        self.grace = grace
+    }
+
+    /// Sends the last event of a session that is on its way out and has no outstanding task, or
+    /// none but such as are damaged: those never end.
+    func endIfDrained(_ session: LiveSession) {
+        guard session.record.state == .invalidating, !tasks.hasRunners(in: session.record.id) else {
+            return
+        }
+        Task { @LoopActor in
+            await session.journal.durable()
+            let outstanding = TaskQuery(
+                tenant: session.record.tenant, session: session.record.id, limit: 1)
+            guard let page = try? await session.store.tasks(outstanding), page.tasks.isEmpty,
+                session.record.state == .invalidating
+            else { return }
+            // Nothing can use it any more, and a crash from here on leaves nothing of it.
+            session.credentials?.onChange = nil
+            await session.forgetEverything()
+            guard session.record.state == .invalidating else { return }
+            session.change { record in
+                record.state = .invalid
+                record.invalidatedAt = clock.now
+            }
+            hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
+            session.closeConnections()
+            if !session.record.isPersistent { forget(session, after: grace) }
+        }
+    }
+
+    /// S-11: from then on an ephemeral session is unknown.
+    private func forget(_ session: LiveSession, after delay: Duration) {
+        let id = session.record.id
+        let timer = LoopTimer { [weak self, weak session] in
+            self?.expiries[id] = nil
+            if let session { self?.forget(session) }
+        }
+        timer.arm(after: delay)
+        expiries[id] = timer
+    }
+
+    /// Forgets an ephemeral session and all that it has had.
+    func forget(_ session: LiveSession) {
+        tasks.noteForgotten()
+        expiries[session.record.id] = nil
+        sessions.remove(session.record.id)
+        session.dropContents()
+        hub.forget(session.record.id)
+        session.journal.remove(session.record.id)
+        tasks.dropRecords { $0.session == session.record.id }
+    }
+}
