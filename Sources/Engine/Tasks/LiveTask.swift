@@ -18,6 +18,8 @@ final class LiveTask: Ticking {
     /// The figures that the last progress event showed.
     private var shown: (sent: Int64, received: Int64) = (0, 0)
     private var ownBandwidth: Bandwidth?
+    /// Redirects that were followed before the source that is asked now.
+    var redirectsBefore = 0
 
     /// A task as the journal has been given it: as it was created, or recalled.
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {

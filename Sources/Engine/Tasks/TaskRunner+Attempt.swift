@@ -32,7 +32,7 @@ extension TaskRunner: AttemptObserver {
         }
         if let verdict = note(head) { return verdict }
         let head = caching.shown(head)
-        switch redirection(for: head) {
+        switch task.redirection(for: head) {
         case .result: break
         case .follow(let next, let obstacle):
             let request = task.record.currentRequest.redirected(to: next)
@@ -57,7 +57,7 @@ extension TaskRunner: AttemptObserver {
     }
 
     private func refuse(_ error: TransferError, _ head: ResponseHead) -> FlowVerdict {
-        keepRedirect(ResponseRecord(head, to: task.record, in: session.record))
+        task.keepRedirect(ResponseRecord(head, to: task.record, in: session.record))
         exchange.sequel = .fail(error)
         return .stop
     }
@@ -154,7 +154,7 @@ extension TaskRunner: AttemptObserver {
         switch sequel {
         case .follow(let request):
             storeRedirect(end)
-            follow(request)
+            task.follow(request)
             tryAgain()
         case .ask(let question, let response):
             hold(response, end)
@@ -208,26 +208,6 @@ extension TaskRunner: AttemptObserver {
     }
 
     // MARK: Head
-
-    private func redirection(for head: ResponseHead) -> Redirection {
-        guard Redirection.isRedirect(head.status) else { return .result }
-        let request = task.record.currentRequest
-        return Redirection.decide(
-            status: head.status, target: target(of: head, from: request.url),
-            source: source(of: request), count: task.record.metrics.redirectCount - redirectsBefore)
-    }
-
-    private func target(of head: ResponseHead, from url: WebURL) -> WebURL? {
-        guard let location = head.headers.first("Location") else { return nil }
-        do {
-            return try services.transport.resolve(location, against: url)
-        } catch {
-            return switch error {
-            case .malformed: WebURL(unfetchable: location, isURL: false)
-            case .unsupportedScheme: WebURL(unfetchable: location, isURL: true)
-            }
-        }
-    }
 
     /// The response is the task's: it is told, and its body is taken, if the delegate does not
     /// decide otherwise.

@@ -19,7 +19,7 @@ extension TaskRunner: TrustWaiter {
     func presentAccepted() {
         guard !session.accepted.isEmpty else { return }
         withRounds {
-            authenticator.presentAccepted(
+            challenges.presentAccepted(
                 to: task.record.currentRequest.url,
                 hasOwnProof: task.record.headers(in: session.record).contains("Authorization"),
                 in: &$0)
@@ -30,7 +30,7 @@ extension TaskRunner: TrustWaiter {
     func noteAcceptance(by head: ResponseHead) {
         guard task.record.dialogue != TaskDialogue() else { return }
         withRounds {
-            authenticator.noteAcceptance(by: head, of: task.record.currentRequest.url, in: &$0)
+            challenges.noteAcceptance(by: head, of: task.record.currentRequest.url, in: &$0)
         }
     }
 
@@ -40,7 +40,7 @@ extension TaskRunner: TrustWaiter {
     func challenge(by head: ResponseHead) -> Exchange.Sequel? {
         guard head.status == 401 || head.status == 407 else { return nil }
         let step = withRounds {
-            authenticator.step(after: head, from: task.record.currentRequest.url, in: &$0)
+            challenges.step(after: head, from: task.record.currentRequest.url, in: &$0)
         }
         switch step {
         case .attempt: return .authenticate
@@ -54,7 +54,7 @@ extension TaskRunner: TrustWaiter {
     /// Whether the proxy's answer to CONNECT is followed by another attempt.
     func proxyAsks(in head: ResponseHead) -> Bool {
         let step = withRounds {
-            authenticator.step(afterTunnel: head, to: task.record.currentRequest.url, in: &$0)
+            challenges.step(afterTunnel: head, to: task.record.currentRequest.url, in: &$0)
         }
         switch step {
         case .attempt: break
@@ -82,7 +82,7 @@ extension TaskRunner: TrustWaiter {
     private func askForCredential(
         _ space: ProtectionSpace, _ kind: DecisionKind, after response: ResponseRecord
     ) {
-        let challenge = authenticator.challenge(
+        let challenge = challenges.challenge(
             about: space, after: response, task.record.dialogue.authentication)
         ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
         waitForDecision()
@@ -101,7 +101,7 @@ extension TaskRunner: TrustWaiter {
             guard let kind = session.record.delegate?.challengeKind(of: .clientCertificate) else {
                 break
             }
-            let challenge = authenticator.challenge(aboutIdentityFor: origin, names: names)
+            let challenge = challenges.challenge(aboutIdentityFor: origin, names: names)
             ask(kind) { .didReceiveChallenge(challenge, decision: $0) }
             waitForDecision()
         }
@@ -126,12 +126,12 @@ extension TaskRunner: TrustWaiter {
 
     func apply(_ disposition: ChallengeDisposition, to challenge: Challenge) {
         let outcome = withRounds {
-            authenticator.apply(
+            challenges.apply(
                 disposition, to: challenge, at: task.record.currentRequest.url, in: &$0)
         }
         switch outcome {
         case .attempt:
-            dropHeld()
+            task.dropHeld()
             goOnAsDecided()
         case .goOn: goOnAsDecided()
         case .letThrough: letThrough()

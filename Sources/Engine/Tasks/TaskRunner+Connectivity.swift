@@ -6,7 +6,7 @@ extension TaskRunner {
     /// Whether the task waits, in place of what would follow an attempt that found no way.
     func waitsForRoute(after error: TransferError) -> Bool {
         guard session.record.configuration.waitsForConnectivity,
-            error.isLackOfRoute, canBeginAgain
+            error.isLackOfRoute, task.canBeginAgain
         else { return false }
         if !task.record.dialogue.hasToldOfWaiting {
             task.record.dialogue.hasToldOfWaiting = true

@@ -41,7 +41,7 @@ extension TaskRunner: DialogueOwner {
         try dialogue.answer(id, with: answer) { (question) throws(GatewayError) in
             switch (answer, question) {
             case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
-                try authenticator.check(disposition, of: challenge)
+                try challenges.check(disposition, of: challenge)
             case (.response(.becomeDownload), _) where task.record.type == .download:
                 throw .answerNotPossible("The task is a download already.")
             default: break
@@ -187,7 +187,7 @@ extension TaskRunner: DialogueOwner {
                 follow(after: response, proposed)
             }
         case .follow(nil): follow(after: response, proposed)
-        case .follow(let other?): follow(after: response, own(other.carrying(proposed)))
+        case .follow(let other?): follow(after: response, task.own(other.carrying(proposed)))
         }
     }
 
@@ -195,41 +195,16 @@ extension TaskRunner: DialogueOwner {
     /// cannot (S-81).
     private func follow(after response: ResponseRecord, _ request: RequestRecord) {
         if let obstacle = request.url.obstacle { return refuse(obstacle, after: response) }
-        dropHeld()
-        follow(request)
+        task.dropHeld()
+        task.follow(request)
         goOnAsDecided()
     }
 
     /// The redirect leads nowhere: it is the last that the task has seen.
     private func refuse(_ code: URLErrorCode, after response: ResponseRecord) {
         // The event's has no cookies.
-        keepRedirect(task.record.dialogue.held?.response ?? exchange.heldResponse ?? response)
+        task.keepRedirect(task.record.dialogue.held?.response ?? exchange.heldResponse ?? response)
         fail(.url(code, at: task.record.currentRequest.url.string))
-    }
-
-    /// S-81: a redirect that is not followed stays with the task that it has failed.
-    func keepRedirect(_ response: ResponseRecord) {
-        if task.record.response == nil { task.record.response = response }
-    }
-
-    /// A client's own request with the fields of the session (S-20, S-79); what of them is
-    /// sensitive is for the origin that the task began with (S-69).
-    private func own(_ request: RequestRecord) -> RequestRecord {
-        var fields = session.record.configuration.httpAdditionalHeaders
-        let first = task.record.dialogue.replacementRequest ?? task.record.originalRequest
-        if request.url.origin != first.url.origin {
-            fields = fields.removing(HeaderRules.alwaysSensitive + request.sensitiveHeaders)
-        }
-        var request = request
-        request.headers = request.headers.merging(additional: fields)
-        return request
-    }
-
-    /// The next attempt is the redirect's.
-    func follow(_ request: RequestRecord) {
-        task.record.currentRequest = request
-        task.record.metrics.redirectCount += 1
-        task.record.dialogue.authentication.move(to: request.url)
     }
 
     // MARK: Responses (S-70)
@@ -291,7 +266,7 @@ extension TaskRunner: DialogueOwner {
             return
         }
         LoopActor.start { [self] in
-            let bytes = await heldBytes(of: held)
+            let bytes = await task.heldBytes(of: held)
             guard !isOver, let heir = makeHeir() else { return }
             if let bytes, !bytes.isEmpty { session.journal.keep(bytes, of: heir.record.id) }
             send(.handedOver)

@@ -164,7 +164,7 @@ extension TaskRunner {
         case .suspended(.some), .ending, .settled, .abandoned, .completed: false
         default:
             task.record.type == .download && task.record.currentRequest.isSafe
-                && task.record.currentRequest.body == nil && canBeginAgain && !isOnePart
+                && task.record.currentRequest.body == nil && task.canBeginAgain && !isOnePart
         }
     }
 
@@ -189,7 +189,7 @@ extension TaskRunner {
     }
 }
 
-extension TaskRunner: DownloadOwner {
+extension TaskRunner: ResumableDownloadOwner {
     var requestMethod: String { task.record.currentRequest.method }
     var checkpoint: DownloadCheckpoint? { task.record.checkpoint }
     var hasLiveAttempt: Bool { machine.hasLiveAttempt }

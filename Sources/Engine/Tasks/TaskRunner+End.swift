@@ -74,7 +74,7 @@ extension TaskRunner {
         upload?.end(.taskEnded(task.record.error))
         leaveTrustLine()
         dialogue.close(as: .withdrawn)
-        dropHeld()
+        task.dropHeld()
         if task.record.dialogue != TaskDialogue() {
             task.record.dialogue.authentication = TaskAuthentication()
             task.record.dialogue.hasToldOfWaiting = false

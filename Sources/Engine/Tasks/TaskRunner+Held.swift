@@ -19,13 +19,6 @@ extension TaskRunner {
         if !body.isEmpty { session.journal.keep(body, of: task.record.id) }
     }
 
-    /// What was held is not used.
-    func dropHeld() {
-        guard let held = task.record.dialogue.held else { return }
-        if held.bodyLength > 0 { session.journal.dropContent(of: task.record.id) }
-        task.record.dialogue.held = nil
-    }
-
     /// The response that was held is the task's result.
     func letThrough() {
         setAsksForDecision(false)
@@ -49,9 +42,9 @@ extension TaskRunner {
     func deliverHeld() {
         LoopActor.start { [self] in
             guard let held = task.record.dialogue.held else { return }
-            let bytes = await heldBytes(of: held)
+            let bytes = await task.heldBytes(of: held)
             guard !isOver, task.record.dialogue.held != nil else { return }
-            dropHeld()
+            task.dropHeld()
             guard !held.isTruncated, let bytes else {
                 fail(
                     held.isDamaged
@@ -75,18 +68,6 @@ extension TaskRunner {
         body.withUnsafeBytes { deliver($0) }
     }
 
-    /// Nil where the store does not have it any more.
-    func heldBytes(of held: HeldResponse) async -> [UInt8]? {
-        guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.contentAtHand(of: task.record.id) { return bytes }
-        do {
-            return try await session.store.content(of: task.record.id)
-        } catch {
-            services.log.write(
-                .error, "a held response cannot be read", ["error": .words("\(error)")])
-            return nil
-        }
-    }
 }
 
 extension TransferError {

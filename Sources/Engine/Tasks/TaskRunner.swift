@@ -13,13 +13,11 @@ final class TaskRunner {
     private var isPerforming = false
     var exchange: Exchange
     let content: TaskContent
-    let download: Download
+    let download: ResumableDownload
     /// False once the body's end was told by the connection's end only.
     var lengthVerified = true
     /// Inline bytes that were published since the journal was last waited for.
     var uncommittedBytes = 0
-    /// Redirects that were followed before the source that is asked now.
-    var redirectsBefore = 0
     /// The parts of a multipart/x-mixed-replace body (S-46).
     var replacedParts: MixedReplaceReader?
     /// What has come behind the head of a part that the delegate has yet to decide about (S-82).
@@ -32,7 +30,7 @@ final class TaskRunner {
     // What the delegate decides; see TaskRunner+Decisions.
 
     let dialogue: Dialogue
-    let authenticator: Authenticator
+    let challenges: ChallengeResponder
     /// Whether the delegate has allowed the response, or was not asked.
     var isResponseDecided = false
     /// The response of another task whose transfer this one goes on with (S-70).
@@ -70,10 +68,10 @@ final class TaskRunner {
                 by: services.keptClock),
             clock: services.clock)
         content = TaskContent(of: record, in: session, services: services)
-        download = Download(of: record, into: content, in: session, services: services)
+        download = ResumableDownload(of: record, into: content, in: session, services: services)
         caching = CacheFlow(in: session, services: services)
         dialogue = Dialogue(of: record.id, in: session, services: services)
-        authenticator = Authenticator(in: session, services: services)
+        challenges = ChallengeResponder(in: session, services: services)
         timers.owner = self
         dialogue.owner = self
         caching.owner = self
@@ -110,7 +108,8 @@ final class TaskRunner {
     }
 
     /// The download that goes on with the task (S-70); nil once the gateway is gone.
-    func makeDownload() -> TaskRunner? { owner?.makeDownload(of: self)
+    func makeDownload() -> TaskRunner? {
+        owner?.makeDownload(of: self)
     }
     /// Whether the task has ended, or is no longer this process's.
     var isOver: Bool { machine.isOver }

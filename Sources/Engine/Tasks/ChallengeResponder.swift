@@ -4,7 +4,7 @@ internal import Semantics
 /// What a task presents to those who ask who it is: passwords, tickets, certificates
 /// (S-63…S-67, S-75, S-83). What was agreed on with whom is in the task's record.
 @LoopActor
-final class Authenticator {
+final class ChallengeResponder {
     /// What comes next for one who has been refused.
     enum Step {
         /// Another attempt, with what the round presents now.
@@ -200,7 +200,7 @@ final class Authenticator {
         in space: ProtectionSpace, offeredBy headers: HeaderList?, at url: WebURL,
         _ rounds: inout TaskAuthentication
     ) -> Bool {
-        guard storedPresentations < Authenticator.storedPresentationLimit,
+        guard storedPresentations < ChallengeResponder.storedPresentationLimit,
             !rounds[isProxy: space.isProxy].isWornOut,
             let stored = session.credentials?.credential(in: space),
             case .password(let user, let password) = stored.proof

@@ -5,7 +5,7 @@ internal import Semantics
 
 /// Hears what becomes of a download.
 @LoopActor
-protocol DownloadOwner: AnyObject {
+protocol ResumableDownloadOwner: AnyObject {
     /// Of the request that goes out next.
     var requestMethod: String { get }
     /// What the record tells of a part.
@@ -27,7 +27,7 @@ protocol DownloadOwner: AnyObject {
 /// the ranges that are missing, on the condition that the entity is still the same (S-32,
 /// S-34…S-36; ). Of other tasks it only tells what has come.
 @LoopActor
-final class Download: Ticking {
+final class ResumableDownload: Ticking {
     /// The entity that is downloaded, if its parts can be asked for.
     private enum Entity {
         case known(RangedEntity?)
@@ -36,7 +36,7 @@ final class Download: Ticking {
         case answered(ResponseRecord, method: String)
     }
 
-    weak var owner: (any DownloadOwner)?
+    weak var owner: (any ResumableDownloadOwner)?
     /// What the newest attempt asks for in place of the whole.
     private(set) var rangeRequest: RangeRequest?
     /// The ranges that are fetched side by side at the moment.
@@ -237,8 +237,8 @@ final class Download: Ticking {
     /// ever, where a server gives next to nothing each time.
     func mayAskForMore(having received: Int64) -> Bool {
         let brought = received - (rangeRequest?.start ?? 0)
-        if brought < Download.decentAnswer { smallAnswers += 1 }
-        return smallAnswers <= Download.smallAnswerLimit
+        if brought < ResumableDownload.decentAnswer { smallAnswers += 1 }
+        return smallAnswers <= ResumableDownload.smallAnswerLimit
     }
 
     private static let decentAnswer: Int64 = 1 << 20
@@ -308,7 +308,7 @@ final class Download: Ticking {
 
 // MARK: Checkpoints
 
-extension Download {
+extension ResumableDownload {
     /// Brings what has come of an outstanding download to the disk, for good, and tells of it
     /// (S-13).
     ///
@@ -397,7 +397,7 @@ extension Download {
 
 // MARK: Resume data (S-34, S-35)
 
-extension Download {
+extension ResumableDownload {
     /// Whether another task could go on from here.
     var canPark: Bool {
         guard isDownload else { return false }
@@ -445,7 +445,7 @@ extension Download {
 
 // MARK: A full disk
 
-extension Download {
+extension ResumableDownload {
     /// Whether the disk had no room for what came last.
     var lacksRoom: Bool { laneWithoutRoom != nil }
 

@@ -1,0 +1,118 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// Which request a task sends next, and what is kept of an answer meanwhile.
+extension LiveTask {
+    func redirection(for head: ResponseHead) -> Redirection {
+        guard Redirection.isRedirect(head.status) else { return .result }
+        let request = record.currentRequest
+        return Redirection.decide(
+            status: head.status, target: target(of: head, from: request.url),
+            source: source(of: request), count: record.metrics.redirectCount - redirectsBefore)
+    }
+
+    private func target(of head: ResponseHead, from url: WebURL) -> WebURL? {
+        guard let location = head.headers.first("Location") else { return nil }
+        do {
+            return try services.transport.resolve(location, against: url)
+        } catch {
+            return switch error {
+            case .malformed: WebURL(unfetchable: location, isURL: false)
+            case .unsupportedScheme: WebURL(unfetchable: location, isURL: true)
+            }
+        }
+    }
+
+    /// S-81: a redirect that is not followed stays with the task that it has failed.
+    func keepRedirect(_ response: ResponseRecord) {
+        if record.response == nil { record.response = response }
+    }
+
+    /// The next attempt is the redirect's.
+    func follow(_ request: RequestRecord) {
+        record.currentRequest = request
+        record.metrics.redirectCount += 1
+        record.dialogue.authentication.move(to: request.url)
+    }
+
+    /// A client's own request with the fields of the session (S-20, S-79); what of them is
+    /// sensitive is for the origin that the task began with (S-69).
+    func own(_ request: RequestRecord) -> RequestRecord {
+        var fields = session.record.configuration.httpAdditionalHeaders
+        let first = record.dialogue.replacementRequest ?? record.originalRequest
+        if request.url.origin != first.url.origin {
+            fields = fields.removing(HeaderRules.alwaysSensitive + request.sensitiveHeaders)
+        }
+        var request = request
+        request.headers = request.headers.merging(additional: fields)
+        return request
+    }
+
+    // MARK: Sources
+
+    /// The request to the next mirror. What was meant for the first source alone stays behind, as
+    /// with a redirect to another origin (S-69).
+    func turnToNextSource() -> RequestRecord? {
+        guard record.mirrorCount < record.options.mirrors.count else { return nil }
+        let mirror = record.options.mirrors[record.mirrorCount]
+        record.mirrorCount += 1
+        redirectsBefore = record.metrics.redirectCount
+        let original = record.dialogue.replacementRequest ?? record.originalRequest
+        let decision = Redirection.decide(
+            status: 307, target: mirror, source: source(of: firstRequest), count: 0)
+        guard case .follow(let next, _) = decision else { return nil }
+        return original.redirected(to: next)
+    }
+
+    func returnToOriginalRequest() {
+        redirectsBefore = record.metrics.redirectCount
+        record.currentRequest = firstRequest
+        record.dialogue.authentication.move(to: record.currentRequest.url)
+    }
+
+    /// The original request, or what the delegate has put in its place, with the session's headers
+    /// (S-20, S-72).
+    private var firstRequest: RequestRecord {
+        var request = record.dialogue.replacementRequest ?? record.originalRequest
+        request.headers = request.headers.merging(
+            additional: session.record.configuration.httpAdditionalHeaders)
+        return request
+    }
+
+    private func source(of request: RequestRecord) -> Redirection.Source {
+        Redirection.Source(
+            url: request.url, method: request.method,
+            headers: request == record.currentRequest
+                ? record.headers(in: session.record) : request.headers,
+            sensitiveHeaders: request.sensitiveHeaders)
+    }
+
+    /// Whether nothing of a response has gone where it cannot be taken back from.
+    var canBeginAgain: Bool {
+        if record.countOfBytesReceived == 0 { return true }
+        return record.options.delivery == .collect && !isInline
+    }
+
+    // MARK: Held responses (S-66, S-68)
+
+    /// What was held is not used.
+    func dropHeld() {
+        guard let held = record.dialogue.held else { return }
+        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
+        record.dialogue.held = nil
+    }
+
+    /// Nil where the store does not have it any more.
+    func heldBytes(of held: HeldResponse) async -> [UInt8]? {
+        guard held.bodyLength > 0 else { return [] }
+        if let bytes = session.journal.contentAtHand(of: record.id) { return bytes }
+        do {
+            return try await session.store.content(of: record.id)
+        } catch {
+            services.log.write(
+                .error, "a held response cannot be read", ["error": .words("\(error)")])
+            return nil
+        }
+    }
+}
