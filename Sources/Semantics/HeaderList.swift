@@ -87,6 +87,7 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     ///
     /// S-20: how `httpAdditionalHeaders` join a request; the request's own fields win.
     public func merging(additional: HeaderList) -> HeaderList {
+        guard !additional.isEmpty else { return self }
         let own = Set(fields.map(\.name.asciiLowercased))
         return HeaderList(
             fields + additional.fields.filter { !own.contains($0.name.asciiLowercased) })
