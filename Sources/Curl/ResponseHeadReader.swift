@@ -76,12 +76,13 @@ struct ResponseHeadReader {
 
     /// `HTTP/1.1 200 OK`, `HTTP/2 200 `.
     private mutating func begin(_ line: UnsafeRawBufferPointer) -> Step {
-        let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
-        guard words.count >= 2, words[0].starts(with: "HTTP/".utf8), words[1].count == 3,
-            let code = Int(String(decoding: words[1], as: UTF8.self)), code >= 100
+        var rest = line[...]
+        let (name, code) = (Self.word(from: &rest), Self.word(from: &rest))
+        guard name.starts(with: "HTTP/".utf8), code.count == 3, code.allSatisfy(Octets.isDigit)
         else { return .malformed("The response has no HTTP status line.") }
-        version = String(decoding: words[0].dropFirst(5), as: UTF8.self)
-        status = code
+        status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+        guard status >= 100 else { return .malformed("The response has no HTTP status line.") }
+        version = Self.text(name.dropFirst(5))
         guard status != 101 else {
             return .malformed("The server switched protocols (101) without being asked to.")
         }
@@ -89,6 +90,17 @@ struct ResponseHeadReader {
         budget = ResponseHeaderBudget()
         place = .inHead
         return .more
+    }
+
+    /// Takes what stands before the next blank, and the blanks before it.
+    private static func word(
+        from line: inout Slice<UnsafeRawBufferPointer>
+    ) -> Slice<UnsafeRawBufferPointer> {
+        let blank = UInt8(ascii: " ")
+        let start = line.drop { $0 == blank }
+        let word = start.prefix { $0 != blank }
+        line = start[word.endIndex...]
+        return word
     }
 
     private mutating func takeField(_ line: UnsafeRawBufferPointer) -> Step {

@@ -351,7 +351,13 @@ final class Journal {
     private func rememberRecords() {
         guard let batch = inFlight?.batch else { return }
         for tasks in [batch.createdTasks, batch.changedTasks] {
-            for task in tasks { acknowledgedTasks[task.id] = gathered.has(task.id) ? task : nil }
+            for task in tasks {
+                if gathered.has(task.id) {
+                    acknowledgedTasks[task.id] = task
+                } else if !acknowledgedTasks.isEmpty {
+                    acknowledgedTasks[task.id] = nil
+                }
+            }
         }
         for session in batch.sessions {
             acknowledgedSessions[session.id] = gathered.has(session.id) ? session : nil

@@ -26,7 +26,6 @@ public struct EncodedEvent: Sendable, Equatable {
     public static func format(
         id: String?, name: String, data: [UInt8], onto output: inout [UInt8]
     ) {
-        output.reserveCapacity(output.count + data.count + name.utf8.count + 64)
         if let id { append("id: ", id.utf8, to: &output) }
         append("event: ", name.utf8, to: &output)
         append("data: ", data, to: &output)

@@ -35,21 +35,26 @@ public enum RFC3339 {
         // The first instant is midnight, so what has passed since then is never negative.
         let ofDay = (instant - range.lowerBound) % millisecondsPerDay
         let date = CivilDate(daysSince1970: (instant - ofDay) / millisecondsPerDay)
-        func put(_ value: Int64, unit: Int64, then end: Unicode.Scalar) {
-            var unit = unit
-            while unit > 0 {
-                output.append(0x30 + UInt8(truncatingIfNeeded: value / unit % 10))
-                unit /= 10
+        output.append(capacity: 24) { text in
+            var end = 0
+            func put(_ value: Int64, digits: Int, then mark: Unicode.Scalar) {
+                var rest = value
+                for place in stride(from: end + digits - 1, through: end, by: -1) {
+                    text[place] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+                    rest /= 10
+                }
+                text[end + digits] = UInt8(ascii: mark)
+                end += digits + 1
             }
-            output.append(UInt8(ascii: end))
+            put(date.year, digits: 4, then: "-")
+            put(Int64(date.month), digits: 2, then: "-")
+            put(Int64(date.day), digits: 2, then: "T")
+            put(ofDay / 3_600_000, digits: 2, then: ":")
+            put(ofDay / 60_000 % 60, digits: 2, then: ":")
+            put(ofDay / 1000 % 60, digits: 2, then: ".")
+            put(ofDay % 1000, digits: 3, then: "Z")
+            return end
         }
-        put(date.year, unit: 1000, then: "-")
-        put(Int64(date.month), unit: 10, then: "-")
-        put(Int64(date.day), unit: 10, then: "T")
-        put(ofDay / 3_600_000, unit: 10, then: ":")
-        put(ofDay / 60_000 % 60, unit: 10, then: ":")
-        put(ofDay / 1000 % 60, unit: 10, then: ".")
-        put(ofDay % 1000, unit: 100, then: "Z")
     }
 }
 

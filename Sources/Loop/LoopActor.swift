@@ -14,6 +14,7 @@ public actor LoopActor {
     /// The one door from a C callback into loop-isolated Swift. Costs a few nanoseconds.
     ///
     /// - Precondition: Called on the loop's thread; anywhere else it traps.
+    @inlinable
     public nonisolated static func assumeIsolated<T>(
         _ body: @LoopActor () throws -> T
     ) rethrows -> T {
@@ -31,6 +32,7 @@ public actor LoopActor {
     ///
     /// - Precondition: Called on the loop's thread, with a context made by
     ///   `Unmanaged.passUnretained(owner).toOpaque()` of a living owner of exactly this type.
+    @inlinable
     public nonisolated static func enter<Owner: AnyObject>(
         _ context: UnsafeMutableRawPointer?, as type: Owner.Type,
         _ body: @LoopActor (Owner) -> Void
@@ -48,6 +50,7 @@ public actor LoopActor {
     /// isolation.
     ///
     /// - Precondition: Called on the loop's thread.
+    @inlinable
     public nonisolated static func enter<Argument, Answer: Sendable>(
         with argument: Argument, _ body: @LoopActor (Argument) -> Answer
     ) -> Answer {

@@ -32,6 +32,8 @@ public struct Event: Equatable, Sendable {
 }
 
 /// What an event tells: the arguments of the delegate method that it stands for.
+///
+/// Events are copied on their way to the store and to those who listen, so large ones lie apart.
 public enum EventBody: Equatable, Sendable {
     case didCreate
     /// S-48: a 1xx response, but never 101.
@@ -45,18 +47,18 @@ public enum EventBody: Equatable, Sendable {
     /// S-26: there is no route, and the task waits for one; at most once.
     case isWaitingForConnectivity
     /// S-70: carries a decision only where the session makes it.
-    case didReceiveResponse(ResponseRecord, decision: DecisionNotice? = nil)
+    indirect case didReceiveResponse(ResponseRecord, decision: DecisionNotice? = nil)
     /// S-63, S-64: of the session where `decision.kind` says so.
-    case didReceiveChallenge(Challenge, decision: DecisionNotice)
+    indirect case didReceiveChallenge(Challenge, decision: DecisionNotice)
     /// S-68: `request` is what would be sent next.
-    case willPerformHTTPRedirection(
+    indirect case willPerformHTTPRedirection(
         ResponseRecord, request: RequestRecord, decision: DecisionNotice)
     /// S-70: the data task's last; the download goes on with its transfer.
     case didBecomeDownloadTask(TaskID)
     /// S-71: the response as it would be stored, by `CacheStoragePolicy.allowed`.
-    case willCacheResponse(ResponseRecord, decision: DecisionNotice)
+    indirect case willCacheResponse(ResponseRecord, decision: DecisionNotice)
     /// S-72.
-    case willBeginDelayedRequest(RequestRecord, decision: DecisionNotice)
+    indirect case willBeginDelayedRequest(RequestRecord, decision: DecisionNotice)
     /// S-58. `bytes` only on the way to live readers of an inline session; never stored.
     case didReceiveData(offset: Int64, length: Int, inline: Bool, bytes: [UInt8]?)
     case didWriteData(
@@ -67,11 +69,11 @@ public enum EventBody: Equatable, Sendable {
     /// S-47: comes right before `didComplete`.
     case didFinishCollectingMetrics(TaskMetrics)
     /// The task's last (S-57).
-    case didComplete(TransferError?)
+    indirect case didComplete(TransferError?)
     /// S-67: what the session remembers of credentials is not what it was. Tells nothing of it.
     case didChangeCredentialStorage
     /// The session's last (S-9).
-    case didBecomeInvalid(TransferError?)
+    indirect case didBecomeInvalid(TransferError?)
 
     /// The event's name on the wire.
     public var name: String {

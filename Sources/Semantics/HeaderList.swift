@@ -46,7 +46,7 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
 
     /// The values of all fields of this name, in their order.
     public func values(of name: String) -> [String] {
-        fields.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
+        fields.lazy.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
     }
 
     /// Every name once, in the order and the case of letters in which it came first, with all its
@@ -79,6 +79,7 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
 
     /// The list without the fields of these names.
     public func removing(_ names: some Sequence<String>) -> HeaderList {
+        guard !isEmpty else { return self }
         let names = Set(names.map(\.asciiLowercased))
         return HeaderList(fields.filter { !names.contains($0.name.asciiLowercased) })
     }
@@ -87,6 +88,7 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
     ///
     /// S-20: how `httpAdditionalHeaders` join a request; the request's own fields win.
     public func merging(additional: HeaderList) -> HeaderList {
+        guard !additional.isEmpty else { return self }
         let own = Set(fields.map(\.name.asciiLowercased))
         return HeaderList(
             fields + additional.fields.filter { !own.contains($0.name.asciiLowercased) })

@@ -207,7 +207,10 @@ public struct SensitiveNames: Sendable {
 
     /// Marked names and the always sensitive ones, in any case of letters.
     public init(marking marked: some Sequence<String> = EmptyCollection<String>()) {
-        names = Self.always.union(marked.lazy.map(\.asciiLowercased))
+        // Most requests mark none, and then the set is shared.
+        var names = Self.always
+        for name in marked { names.insert(name.asciiLowercased) }
+        self.names = names
     }
 
     /// Whether the value of a header of this name is shown as `"<redacted>"`, in any case of

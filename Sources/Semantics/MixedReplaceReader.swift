@@ -45,12 +45,21 @@ public struct MixedReplaceReader: Sendable {
 
     /// A reader for a body with this `Content-Type`; nil for another type, and without a boundary.
     public init?(contentType: String) {
-        let type = FieldParameters(parsing: contentType)
-        guard type.value.equalsIgnoringCase("multipart/x-mixed-replace"),
-            let boundary = type["boundary"], let preamble = MultipartPreamble(boundary: boundary)
+        guard Self.reads(contentType),
+            let boundary = FieldParameters(parsing: contentType)["boundary"],
+            let preamble = MultipartPreamble(boundary: boundary)
         else { return nil }
         self.preamble = preamble
     }
+
+    /// Whether a `Content-Type` is of the type that is read here, with a boundary or without.
+    static func reads(_ contentType: String) -> Bool {
+        let bytes = contentType.utf8
+        let end = bytes.firstIndex(of: UInt8(ascii: ";")) ?? bytes.endIndex
+        return contentType[..<end].trimmingFieldSpace.equalsIgnoringCase(Self.type)
+    }
+
+    private static let type = "multipart/x-mixed-replace"
 
     /// Reads on until there is a piece, or all bytes are used up.
     ///

@@ -49,7 +49,7 @@ public struct DelegateOptions: Equatable, Sendable {
     }
 }
 
-/// A session as it is kept.
+/// A session as it is kept. It is copied with every event, so what is large lies in boxes.
 public struct SessionRecord: Equatable, Sendable {
     /// Unique in the gateway; clients may call the shared session `shared` instead (S-4).
     public let id: SessionID
@@ -60,9 +60,9 @@ public struct SessionRecord: Equatable, Sendable {
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
     /// Fixed at the creation (S-5).
-    public let configuration: SessionConfiguration
+    @Boxed public private(set) var configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
-    public let delegate: DelegateOptions?
+    @BoxedIfAny public private(set) var delegate: DelegateOptions?
     /// What all tasks of the session together may move, in bytes of bodies a second, either way;
     /// nil for no limit.
     public var maximumBytesPerSecond: Int64?

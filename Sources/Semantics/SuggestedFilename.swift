@@ -67,10 +67,12 @@ public enum SuggestedFilename {
     }
 
     private static func pathName(_ path: String) -> String? {
-        guard
-            let last = path.utf8.split(separator: UInt8(ascii: "/")).last.map({ Substring($0) }),
-            last.utf8.count <= FieldSyntax.byteLimit
-        else { return nil }
+        var bytes = path.utf8[...]
+        while bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+        let start = bytes.lastIndex(of: UInt8(ascii: "/")).map { bytes.index(after: $0) }
+        let last = Substring(bytes[(start ?? bytes.startIndex)...])
+        guard !last.isEmpty, last.utf8.count <= FieldSyntax.byteLimit else { return nil }
+        if isPlain(last) { return String(last) }
         let decoded = PercentCoding.bytes(of: last).flatMap {
             String(validating: $0, as: UTF8.self)
         }

@@ -192,6 +192,8 @@ public struct TaskOptions: Equatable, Sendable {
 }
 
 /// A task as it is kept: everything that is shown, and what a restart needs.
+///
+/// It is copied at every step of a task's life, so what is large lies in boxes.
 public struct TaskRecord: Equatable, Sendable {
     /// Unique in the gateway, and in the order of creation.
     public let id: TaskID
@@ -204,11 +206,11 @@ public struct TaskRecord: Equatable, Sendable {
     /// Fixed at the creation.
     public let type: TaskType
     /// What a client may still change, and what it may not: see `TaskChange` in Engine.
-    public var options: TaskOptions
+    @Boxed public var options: TaskOptions
     /// As the client gave it.
-    public let originalRequest: RequestRecord
+    @Boxed public private(set) var originalRequest: RequestRecord
     /// What is fetched now: the original request until a redirect is followed (S-47).
-    public var currentRequest: RequestRecord
+    @Boxed public var currentRequest: RequestRecord
     /// S-31; `TaskMachine` says what may follow what.
     public var state: TaskState
     /// Set while an attempt may be on the wire: what S-56 ends at the next start.
@@ -226,7 +228,7 @@ public struct TaskRecord: Equatable, Sendable {
     /// result counts (S-60).
     public var keptSince: KeptTime?
     /// The final response, once its head is there; a redirect that is followed is none.
-    public var response: ResponseRecord?
+    @BoxedIfAny public var response: ResponseRecord? = nil
     /// S-42: body bytes as they are delivered, after decoding (S-76).
     public var countOfBytesReceived: Int64
     /// S-42: `unknownSize` until the response tells, and where it does not.
@@ -250,9 +252,9 @@ public struct TaskRecord: Equatable, Sendable {
     /// What the task's delegate was asked, and has answered, as far as it matters later.
     public var dialogue: TaskDialogue
     /// What of a download is on disk for good, and how it can go on; nil where it cannot (S-34).
-    public var checkpoint: DownloadCheckpoint?
+    @BoxedIfAny public var checkpoint: DownloadCheckpoint? = nil
     /// Why the task failed (S-61); nil until it has, and after a success.
-    public var error: TransferError?
+    @BoxedIfAny public var error: TransferError? = nil
     /// S-47: grows by one transaction with each exchange.
     public var metrics: TaskMetrics
 
@@ -266,16 +268,17 @@ public struct TaskRecord: Equatable, Sendable {
         self.session = session
         self.number = number
         self.type = type
-        self.options = options
-        self.originalRequest = request
-        self.currentRequest = request
+        self._options = Boxed(wrappedValue: options)
+        let request = Boxed(wrappedValue: request)
+        self._originalRequest = request
+        self._currentRequest = request
         self.state = .suspended
         self.hasLiveAttempt = false
         self.createdAt = createdAt
         self.countOfBytesReceived = 0
         self.countOfBytesExpectedToReceive = unknownSize
         self.countOfBytesSent = 0
-        self.countOfBytesExpectedToSend = request.body?.length ?? 0
+        self.countOfBytesExpectedToSend = request.wrappedValue.body?.length ?? 0
         self.suspendCount = 1
         self.retryCount = 0
         self.mirrorCount = 0

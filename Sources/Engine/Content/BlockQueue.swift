@@ -43,7 +43,7 @@ final class BlockQueue {
     }
 
     private var isClosed = false
-    private let log = Log("engine.content")
+    private static let log = Log("engine.content")
 
     /// A queue to one file, which alone uses the lane.
     init(
@@ -172,7 +172,7 @@ final class BlockQueue {
 
     private func retry(_ block: FileBlock, at offset: Int64, _ reason: FileError) {
         if !isWaitingForRoom {
-            log.write(
+            Self.log.write(
                 .warning,
                 reason.isOutOfSpace
                     ? "the disk is full: a transfer waits for room"

@@ -26,7 +26,9 @@ final class ContentSpool {
     private let clock: any Clock
     /// Where its file work is done, in order.
     let lane: Int
-    private let queue: BlockQueue
+    private let room: DiskRoom
+    /// Made for the first block: most contents never leave memory.
+    private var madeQueue: BlockQueue?
     private var memory: [UInt8] = []
     /// Whether there is, or is about to be, a file.
     private(set) var isOnDisk = false
@@ -54,10 +56,8 @@ final class ContentSpool {
         self.digest = digest
         self.files = files
         self.clock = clock
+        self.room = room
         self.lane = lane ?? files.makeLane()
-        self.queue = BlockQueue(
-            to: file, files: files, room: room, lane: self.lane, takesDigest: true)
-        hearQueue()
     }
 
     /// A spool that goes on with a file that has `length` bytes from the first on, and possibly
@@ -72,30 +72,34 @@ final class ContentSpool {
         self.digest = digest
         self.files = files
         self.clock = clock
+        self.room = room
         self.lane = files.makeLane()
         self.length = length
-        self.queue = BlockQueue(
-            to: file, files: files, room: room, lane: lane, takesDigest: false)
         isOnDisk = true
         isOutOfOrder = true
         isSettled = true
-        hearQueue()
     }
 
-    private func hearQueue() {
+    private var queue: BlockQueue {
+        if let madeQueue { return madeQueue }
+        let queue = BlockQueue(
+            to: file, files: files, room: room, lane: lane, takesDigest: !isOutOfOrder)
         queue.onRoom = { [weak self] in self?.roomAgain() }
         queue.onFailure = { [weak self] in self?.onFailure?($0) }
         queue.onWritten = { [weak self] in self?.onWritten?() }
+        if isClosed { queue.close() }
+        madeQueue = queue
+        return queue
     }
 
     /// Whether the disk was full when a block was last written.
-    var isWaitingForRoom: Bool { queue.isWaitingForRoom }
+    var isWaitingForRoom: Bool { madeQueue?.isWaitingForRoom ?? false }
 
     // MARK: Writing in order
 
     /// Whether bytes would be taken; if not, `onRoom` is called when that changes.
     func hasRoom() -> Bool {
-        guard queue.failure == nil else { return false }
+        guard madeQueue?.failure == nil else { return false }
         return !isOnDisk || front.hasRoom()
     }
 
@@ -300,7 +304,7 @@ final class ContentSpool {
     func close(isBroken: Bool = false) {
         isClosed = true
         self.isBroken = isBroken
-        queue.close()
+        madeQueue?.close()
         growth.wakeAll()
     }
 

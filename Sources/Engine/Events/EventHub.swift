@@ -19,12 +19,11 @@ public protocol EventListener: AnyObject {
 public final class EventHub {
     private struct Pending {
         let event: Event
-        /// What must be durable before the event is shown.
-        let gates: [(journal: Journal, generation: Int64)]
-
-        @LoopActor var isReady: Bool {
-            gates.allSatisfy { $0.generation <= $0.journal.committedGeneration }
-        }
+        /// Which batch of the session's journal has the event; 0 for one that none has.
+        let journal: Journal
+        var generation: Int64 = 0
+        /// Which batch of the journal on disk must be durable too; 0 for none.
+        var durableGeneration: Int64 = 0
     }
 
     /// How many tenant sequences are reserved at a time for events that no store keeps.
@@ -33,7 +32,10 @@ public final class EventHub {
     private let clock: any Clock
     private let durable: Journal
     private var pending = Deque<Pending>()
-    private var listeners: [EventStreamKey: any EventListener] = [:]
+    /// By what they listen to: every event asks for all three.
+    private var sessionListeners: [SessionID: any EventListener] = [:]
+    private var taskListeners: [TaskID: any EventListener] = [:]
+    private var tenantListeners: [TenantID: any EventListener] = [:]
     /// The newest tenant sequence that was given, and the mark that the store has or will have.
     private var tenants: [TenantID: (last: Int64, reserved: Int64)]
     private var shownOfTenant: [TenantID: Int64] = [:]
@@ -57,7 +59,11 @@ public final class EventHub {
     /// The stream's listener from now on; nil for none. One for each stream: it spreads what it
     /// hears.
     public func setListener(_ listener: (any EventListener)?, for stream: EventStreamKey) {
-        listeners[stream] = listener
+        switch stream {
+        case .session(let session): sessionListeners[session] = listener
+        case .task(let task, _): taskListeners[task] = listener
+        case .tenant(let tenant): tenantListeners[tenant] = listener
+        }
     }
 
     /// The position of the newest event of a stream that has been shown; 0 before the first.
@@ -69,9 +75,8 @@ public final class EventHub {
     }
 
     func isHeard(_ task: TaskID, in session: SessionID, of tenant: TenantID) -> Bool {
-        !listeners.isEmpty
-            && (listeners[.session(session)] != nil || listeners[.tenant(tenant)] != nil
-                || listeners[.task(task, session: session)] != nil)
+        sessionListeners[session] != nil || tenantListeners[tenant] != nil
+            || taskListeners[task] != nil
     }
 
     // MARK: Publishing
@@ -90,17 +95,17 @@ public final class EventHub {
             body: body.withoutCookieValues)
         let journal = session.journal
         journal.append(event.withoutBytes)
-        var gates = [(journal, journal.generation)]
+        var new = Pending(event: event, journal: journal, generation: journal.generation)
         if record.isPersistent {
             counter.reserved = max(counter.reserved, counter.last)
             durable.reserve(counter.reserved, for: record.tenant)
         } else if counter.last > counter.reserved {
             counter.reserved = counter.last + EventHub.reservation
             durable.reserve(counter.reserved, for: record.tenant)
-            gates.append((durable, durable.generation))
+            new.durableGeneration = durable.generation
         }
         tenants[record.tenant] = counter
-        pending.append(Pending(event: event, gates: gates))
+        pending.append(new)
     }
 
     /// Shows progress to whoever listens now, behind what is still on its way (S-59).
@@ -110,13 +115,13 @@ public final class EventHub {
         if pending.isEmpty {
             deliver(event)
         } else {
-            pending.append(Pending(event: event, gates: []))
+            pending.append(Pending(event: event, journal: durable))
         }
     }
 
     /// Shows what has become durable. Called after each commit.
     func release() {
-        while let next = pending.first, next.isReady {
+        while let next = pending.first, isReady(next) {
             pending.removeFirst()
             let event = next.event
             if !event.body.isProgress {
@@ -127,6 +132,11 @@ public final class EventHub {
         }
     }
 
+    private func isReady(_ next: Pending) -> Bool {
+        next.generation <= next.journal.committedGeneration
+            && next.durableGeneration <= durable.committedGeneration
+    }
+
     /// Takes note of a session that was there at the start.
     func recall(_ session: SessionRecord) {
         shownOfSession[session.id] = session.lastSequence
@@ -135,14 +145,13 @@ public final class EventHub {
     /// Forgets a session that is gone.
     func forget(_ session: SessionID) {
         shownOfSession[session] = nil
-        listeners[.session(session)] = nil
+        sessionListeners[session] = nil
     }
 
     private func deliver(_ event: Event) {
-        guard !listeners.isEmpty else { return }
-        listeners[.session(event.session)]?.hear(event)
-        if let task = event.task { listeners[.task(task, session: event.session)]?.hear(event) }
-        listeners[.tenant(event.tenant)]?.hear(event)
+        sessionListeners[event.session]?.hear(event)
+        if let task = event.task { taskListeners[task]?.hear(event) }
+        tenantListeners[event.tenant]?.hear(event)
     }
 }
 

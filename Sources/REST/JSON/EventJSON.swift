@@ -12,7 +12,7 @@ extension Event {
     ///   - bytes: an inline event's bytes, where the event does not carry them itself.
     /// - Returns: UTF-8 without a line break.
     func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
-        var json = JSONWriter(capacity: 256)
+        var json = JSONWriter(capacity: 1024)
         json.object { json in
             json.member("session", sharedSession ? "shared" : session.description)
             if let task { json.member("task", task.description) }

@@ -82,7 +82,8 @@ extension CacheStatus: CustomStringConvertible {
         switch handling {
         case .hit: text += "; hit"
         case .forward(let reason, let status):
-            text += "; fwd=\(reason.rawValue)"
+            text += "; fwd="
+            text += reason.rawValue
             if let status { text += "; fwd-status=\(status)" }
             if isStored { text += "; stored" }
         }

@@ -37,7 +37,7 @@ public struct SelectingFields: Hashable, Sendable {
         let names = values.flatMap { $0.utf8.split(separator: UInt8(ascii: ",")) }
             .map { Substring($0).trimmingFieldSpace.asciiLowercased }.filter { !$0.isEmpty }
         guard !names.contains("*") else { return nil }
-        let sent = Self.values(of: request)
+        let sent = names.isEmpty ? [:] : Self.values(of: request)
         self.fields = Set(names).sorted().map {
             Field(name: $0, value: Self.normalised($0, sent[$0]))
         }

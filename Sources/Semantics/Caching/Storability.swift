@@ -61,9 +61,9 @@ public enum Storability: Hashable, Sendable {
     private static func refusal(
         _ request: CacheRequest, _ status: Int, _ headers: HeaderList, _ contentLocation: WebURL?
     ) -> Refusal? {
-        let control = CacheControl(of: headers)
         guard isAboutTheURL(status) else { return .status }
-        if let refusal = refusal(method: request, status, headers, contentLocation) {
+        let control = CacheControl(of: headers)
+        if let refusal = refusal(method: request, status, headers, control, contentLocation) {
             return refusal
         }
         guard !request.control.has("no-store") else { return .requestNoStore }
@@ -78,21 +78,21 @@ public enum Storability: Hashable, Sendable {
         guard isHeuristicallyCacheable(status) || isMarkedCacheable(control, headers) else {
             return .notCacheable
         }
-        let type = headers.first("Content-Type").flatMap(MediaType.init(parsing:))
-        return type?.mimeType == "multipart/x-mixed-replace" ? .endless : nil
+        let isEndless = headers.first("Content-Type").map(MixedReplaceReader.reads) ?? false
+        return isEndless ? .endless : nil
     }
 
     /// RFC 9110 §9.3.3: the answer to a POST is stored if it says how long it is fresh, and that it
     /// is what a GET of the same URL would have.
     private static func refusal(
         method request: CacheRequest, _ status: Int, _ headers: HeaderList,
-        _ contentLocation: WebURL?
+        _ control: CacheControl, _ contentLocation: WebURL?
     ) -> Refusal? {
         if request.method == "GET" { return nil }
         let isGETsAnswer =
             request.method == "POST" && (200...299).contains(status)
             && contentLocation?.string == request.url.string
-            && (CacheControl(of: headers).has("max-age") || headers.contains("Expires"))
+            && (control.has("max-age") || headers.contains("Expires"))
         return isGETsAnswer ? nil : .method
     }
 
