@@ -8,12 +8,12 @@ let strict: [SwiftSetting] = [
 ]
 
 /// A target of ours: one folder under Sources, with the project's language settings.
-func room(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
 /// The tests of a target: one folder under Tests.
-func proof(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
@@ -56,28 +56,28 @@ let package = Package(
             name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
-        room("Diagnostics", [logging]),
-        room("Syntax"),
-        room("Semantics", ["Syntax"]),
-        room("JSON", ["Syntax"]),
-        room("Loop", ["CEvent"]),
-        room("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
-        room("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
-        room("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
-        room(
+        library("Diagnostics", [logging]),
+        library("Syntax"),
+        library("Semantics", ["Syntax"]),
+        library("JSON", ["Syntax"]),
+        library("Loop", ["CEvent"]),
+        library("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
+        library("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
+        library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
+        library(
             "Curl",
             ["Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
-        room("PSL", ["Engine", "CPSL"]),
-        room("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
-        room("Sealing", ["Engine", "Semantics", "Syntax", crypto]),
+        library("PSL", ["Engine", "CPSL"]),
+        library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
+        library("Sealing", ["Engine", "Semantics", "Syntax", crypto]),
         .target(name: "CAssets"),
-        room(
+        library(
             "REST",
             [
                 "HTTP", "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CAssets",
                 structuredFields,
             ]),
-        room("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
+        library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(
             name: "ferry",
             dependencies: [
@@ -89,19 +89,19 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],
             path: "Tests/TestSupport", swiftSettings: strict),
-        proof("SyntaxTests", ["Syntax", "TestSupport"]),
-        proof("JSONTests", ["JSON", "TestSupport"]),
-        proof("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
-        proof("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
-        proof("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
-        proof("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "TestSupport"]),
-        proof("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
-        proof("PSLTests", ["PSL", "Engine"]),
-        proof(
+        tests("SyntaxTests", ["Syntax", "TestSupport"]),
+        tests("JSONTests", ["JSON", "TestSupport"]),
+        tests("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
+        tests("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
+        tests("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
+        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "TestSupport"]),
+        tests("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
+        tests("PSLTests", ["PSL", "Engine"]),
+        tests(
             "StoreTests",
             ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport", grdb]),
-        proof("ClientTests", ["Client", "JSON", "TestSupport"]),
-        proof(
+        tests("ClientTests", ["Client", "JSON", "TestSupport"]),
+        tests(
             "GatewayTests",
             [
                 "ferry", "REST", "HTTP", "Engine", "Semantics", "Curl", "Sealing", "SQLiteStore",

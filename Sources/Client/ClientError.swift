@@ -11,7 +11,7 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     /// No answer came from the gateway; the detail is libcurl's.
     case unreachable(gateway: String, detail: String)
     /// The gateway refused with problem+json (RFC 9457).
-    case refused(Problem)
+    case refused(ProblemDetails)
     /// The gateway answered with something that is not of its contract.
     case unexpectedAnswer(String)
     /// The transfer ended with an NSURLError (rule S-61).

@@ -29,7 +29,7 @@ enum FieldLine {
         guard bytes[index] == Octets.colon, index > start else {
             return .malformed("A field name is not a token and a colon.")
         }
-        let name = ByteRange(start, index)
+        let name = ByteSpan(start, index)
         index += 1
         while index < end, Octets.isWhitespace(bytes[index]) { index += 1 }
         let valueStart = index
@@ -45,6 +45,6 @@ enum FieldLine {
             Octets.isWhitespace(bytes[valueEnd - 1])
         { valueEnd -= 1 }
         return .field(
-            RequestHead.Field(name: name, value: ByteRange(valueStart, valueEnd)), next: index + 2)
+            RequestHead.Field(name: name, value: ByteSpan(valueStart, valueEnd)), next: index + 2)
     }
 }

@@ -70,7 +70,7 @@ struct HeadReader {
 
         var index = start
         while index < end, Octets.isToken(received[index]) { index += 1 }
-        let method = ByteRange(start, index)
+        let method = ByteSpan(start, index)
         guard index < end else { return unfinished }
         guard received[index] == Octets.space, !method.isEmpty else {
             return .refused(.malformedRequest("The method is not a token and a space."))
@@ -96,7 +96,7 @@ struct HeadReader {
         }
         head.reset()
         head.method = method
-        head.path = ByteRange(target, index)
+        head.path = ByteSpan(target, index)
         head.isVersion10 = received[index + 8] == UInt8(ascii: "0")
         position = index + 11
         fieldsStart = position

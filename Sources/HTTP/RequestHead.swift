@@ -1,11 +1,11 @@
 internal import Syntax
 
 /// A run of bytes within a request's header.
-struct ByteRange {
+struct ByteSpan {
     var start: Int32
     var end: Int32
 
-    static let empty = ByteRange(0, 0)
+    static let empty = ByteSpan(0, 0)
 
     @inline(__always)
     init(_ start: Int, _ end: Int) {
@@ -24,8 +24,8 @@ struct ByteRange {
 /// until the connection fills it anew for its next request when nobody else holds it.
 final class RequestHead {
     struct Field {
-        var name: ByteRange
-        var value: ByteRange
+        var name: ByteSpan
+        var value: ByteSpan
     }
 
     /// What follows the header.
@@ -37,18 +37,18 @@ final class RequestHead {
     /// The request line and all field lines, as received.
     private(set) var bytes: [UInt8] = []
     var fields: [Field] = []
-    var method = ByteRange.empty
+    var method = ByteSpan.empty
     /// The path as it was sent; `/` for the other forms of target.
-    var path = ByteRange.empty
+    var path = ByteSpan.empty
     /// What follows the path's `?`.
-    var query: ByteRange?
+    var query: ByteSpan?
     /// The path's parts between slashes, still encoded.
-    var segments: [ByteRange] = []
+    var segments: [ByteSpan] = []
     /// Whether a part of the path has a percent escape.
     var isEncoded = false
     var isAsterisk = false
     /// The host field, empty when there is none.
-    var host = ByteRange.empty
+    var host = ByteSpan.empty
     var isVersion10 = false
     var framing = Framing.length(0)
     /// The client will send nothing after this request.
@@ -82,18 +82,18 @@ final class RequestHead {
 
     @inline(__always)
     func withBytes<Result>(
-        of slice: ByteRange, _ body: (UnsafeRawBufferPointer) throws -> Result
+        of slice: ByteSpan, _ body: (UnsafeRawBufferPointer) throws -> Result
     ) rethrows -> Result {
         try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[slice.range])) }
     }
 
     /// The text of a slice; bytes that are not UTF-8 become U+FFFD.
-    func text(_ slice: ByteRange) -> String {
+    func text(_ slice: ByteSpan) -> String {
         String(decoding: bytes[slice.range], as: UTF8.self)
     }
 
     /// The first field of a lower-case name.
-    func field(_ name: StaticString) -> ByteRange? {
+    func field(_ name: StaticString) -> ByteSpan? {
         bytes.withUnsafeBytes { bytes in
             for field in fields
             where Octets.equal(UnsafeRawBufferPointer(rebasing: bytes[field.name.range]), name) {
@@ -104,7 +104,7 @@ final class RequestHead {
     }
 
     /// The first field of a name in any case.
-    func field(named name: String) -> ByteRange? {
+    func field(named name: String) -> ByteSpan? {
         fields.first { Octets.equalIgnoringCase(bytes[$0.name.range], name.utf8) }?.value
     }
 }

@@ -24,7 +24,7 @@ enum RequestTarget {
 
     /// `http://authority/path`: the authority has to be the one of Host, so that no two readers of
     /// this request can differ about whom it is for.
-    private static func checkAbsolute(_ target: ByteRange, of head: RequestHead) -> Problem? {
+    private static func checkAbsolute(_ target: ByteSpan, of head: RequestHead) -> Problem? {
         let malformed = Problem.malformedRequest("The target is in no form that this method takes.")
         let end = Int(target.end)
         guard
@@ -38,7 +38,7 @@ enum RequestTarget {
         let pathStart =
             head.bytes[start..<end].firstIndex { $0 == Octets.slash || $0 == UInt8(ascii: "?") }
             ?? end
-        let authority = ByteRange(start, pathStart)
+        let authority = ByteSpan(start, pathStart)
         guard head.withBytes(of: authority, HostField.isValid) else { return malformed }
         if head.host.isEmpty {
             head.host = authority
@@ -47,11 +47,11 @@ enum RequestTarget {
         {
             return .malformedRequest("The target's authority is not the one of Host.")
         }
-        return split(ByteRange(pathStart, end), of: head)
+        return split(ByteSpan(pathStart, end), of: head)
     }
 
     /// Splits `path ? query`. The path is empty, or begins with a slash.
-    private static func split(_ target: ByteRange, of head: RequestHead) -> Problem? {
+    private static func split(_ target: ByteSpan, of head: RequestHead) -> Problem? {
         head.bytes.withUnsafeBytes { bytes in
             var index = Int(target.start)
             let end = Int(target.end)
@@ -59,11 +59,11 @@ enum RequestTarget {
             scan: while index < end {
                 switch bytes[index] {
                 case UInt8(ascii: "?"):
-                    head.query = ByteRange(index + 1, end)
+                    head.query = ByteSpan(index + 1, end)
                     break scan
                 case Octets.slash:
                     if index > Int(target.start) {
-                        head.segments.append(ByteRange(segmentStart, index))
+                        head.segments.append(ByteSpan(segmentStart, index))
                     }
                     segmentStart = index + 1
                 case Octets.percent: head.isEncoded = true
@@ -71,9 +71,9 @@ enum RequestTarget {
                 }
                 index += 1
             }
-            head.path = ByteRange(Int(target.start), index)
+            head.path = ByteSpan(Int(target.start), index)
             if index > segmentStart || !head.segments.isEmpty {
-                head.segments.append(ByteRange(segmentStart, index))
+                head.segments.append(ByteSpan(segmentStart, index))
             }
             return head.isEncoded || head.query != nil ? checkEscapes(of: head, bytes) : nil
         }

@@ -123,7 +123,7 @@ extension Router {
 
         /// Walks down; a literal is tried before the parameter, and the best match wins.
         func find(
-            _ segments: ArraySlice<ByteRange>, in bytes: UnsafeRawBufferPointer, isEncoded: Bool,
+            _ segments: ArraySlice<ByteSpan>, in bytes: UnsafeRawBufferPointer, isEncoded: Bool,
             _ judge: (Node) -> Match
         ) -> Match {
             guard let segment = segments.first else { return judge(self) }

@@ -203,7 +203,7 @@ public final class DurableStore: Store {
     ///   is then forgotten, so that whoever comes again is told of it by a reset.
     public func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
         let sealer = sealer
-        let page = try await reading { try EventReader($0, sealer: sealer).events(query) }
+        let page = try await reading { try StoredEventReader($0, sealer: sealer).events(query) }
         guard let damage = page.damage else { return page.events }
         Log.damage(of: "event_pack", damage.pack, damage.words)
         try await forgetEvents(through: damage.pack)
@@ -213,7 +213,7 @@ public final class DurableStore: Store {
     /// One look at an index.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
         let sealer = sealer
-        return try await reading { try EventReader($0, sealer: sealer).oldest(of: stream) }
+        return try await reading { try StoredEventReader($0, sealer: sealer).oldest(of: stream) }
     }
 
     // MARK: Connections

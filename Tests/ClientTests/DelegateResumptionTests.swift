@@ -14,12 +14,12 @@ struct DelegateResumptionTests {
         bench = try DelegateBench()
     }
 
-    private func resumePoint() throws -> ResumePoint? {
-        try ResumePoint.read(for: bench.folder.file("a.iso"))
+    private func resumePoint() throws -> ResumeFile? {
+        try ResumeFile.read(for: bench.folder.file("a.iso"))
     }
 
     @Test func `without a password a resumed download loses nothing (S-34)`() async throws {
-        try ResumePoint(url: "http://host/a.iso", resumeData: "old")
+        try ResumeFile(url: "http://host/a.iso", resumeData: "old")
             .write(for: bench.folder.file("a.iso"))
         let decision = ScriptedDecision.password()
         gateway.serveOwnSession([decision])

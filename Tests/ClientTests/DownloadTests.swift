@@ -333,14 +333,14 @@ struct DownloadTests {
     func `a header line is read at its first colon`(
         _ line: String, _ name: String, _ value: String
     ) throws {
-        var expected = RequestHeaders()
+        var expected = RequestFields()
         expected.append(name, value)
-        #expect(try RequestHeaders(parsing: [line]) == expected)
+        #expect(try RequestFields(parsing: [line]) == expected)
     }
 
     @Test(arguments: ["Accept", ": x", ""])
     func `what is no header line is refused`(_ line: String) {
-        #expect(throws: ClientError.self) { try RequestHeaders(parsing: ["A: b", line]) }
+        #expect(throws: ClientError.self) { try RequestFields(parsing: ["A: b", line]) }
     }
 
     @Test func `the receipt is JSON for scripts`() throws {

@@ -133,7 +133,7 @@ struct EventStreamTests {
         gateway.onEvents { exchange in
             try exchange.answer(status, [:], #"{"code":"no","detail":"Not here.","status":1}"#)
         }
-        let problem = Problem(status: status, code: "no", detail: "Not here.")
+        let problem = ProblemDetails(status: status, code: "no", detail: "Not here.")
         await #expect(throws: ClientError.refused(problem)) { try await read() }
     }
 

@@ -23,7 +23,7 @@ struct GatewayClientTests {
     @Test func `a refusal without problem+json keeps its status`() async throws {
         let gateway = try FakeGateway()
         gateway.origin.on("/v1/gateway", .fixed(502, [:], "Bad gateway\u{1B}[2J"))
-        let problem = Problem(status: 502, code: nil, detail: "")
+        let problem = ProblemDetails(status: 502, code: nil, detail: "")
         #expect(problem.description == "the gateway refused (502)")
         await #expect(throws: ClientError.refused(problem)) {
             try await onThread { () throws(ClientError) in
@@ -35,7 +35,9 @@ struct GatewayClientTests {
     @Test func `a redirect is not followed: the token stays`() async throws {
         let (gateway, decoy) = (try FakeGateway(), try ScriptedOrigin())
         gateway.origin.on("/v1/gateway", .redirect(307, to: decoy.url("/v1/gateway")))
-        await #expect(throws: ClientError.refused(Problem(status: 307, code: nil, detail: ""))) {
+        await #expect(
+            throws: ClientError.refused(ProblemDetails(status: 307, code: nil, detail: ""))
+        ) {
             try await onThread { () throws(ClientError) in
                 try gateway.client().json("GET", "/v1/gateway")
             }
@@ -58,7 +60,9 @@ struct GatewayClientTests {
     @Test func `what may pass is tried again, so often and no more`() async throws {
         let gateway = try FakeGateway()
         gateway.origin.on("/v1/gateway", .fixed(503))
-        await #expect(throws: ClientError.refused(Problem(status: 503, code: nil, detail: ""))) {
+        await #expect(
+            throws: ClientError.refused(ProblemDetails(status: 503, code: nil, detail: ""))
+        ) {
             try await onThread { () throws(ClientError) in
                 let client = try gateway.client()
                 client.persistence.tries = 4
@@ -105,7 +109,8 @@ struct GatewayClientTests {
     }
 
     @Test func `what a refusal says is fit for a terminal (X-8)`() {
-        let problem = Problem(status: 422, code: "x", detail: "a\u{1B}[2J\nb", pointer: "/\u{7}")
+        let problem = ProblemDetails(
+            status: 422, code: "x", detail: "a\u{1B}[2J\nb", pointer: "/\u{7}")
         let text = ClientError.refused(problem).description
         #expect(text == "a\\u{1b}[2J\\u{a}b at /\\u{7} (x, 422)")
     }

@@ -75,7 +75,7 @@ struct NamedSessionTests {
             guard case ClientError.resumable(.unreachable) = error else { return false }
             return true
         }
-        let point = try ResumePoint.read(for: bench.folder.file("a.iso"))
+        let point = try ResumeFile.read(for: bench.folder.file("a.iso"))
         #expect(point?.task == "tsk_1" && point?.session == nil)
 
         gateway.onQuestions([])

@@ -64,7 +64,7 @@ extension ResumptionTests {
             else { return false }
             return json["resumable"]?.bool == true && json["code"]?.int64 == -1005
         }
-        #expect(try ResumePoint.read(for: folder.file("a.iso"))?.resumeData == "b64")
+        #expect(try ResumeFile.read(for: folder.file("a.iso"))?.resumeData == "b64")
         #expect(gateway.task.isDeleted)
     }
 
@@ -107,7 +107,7 @@ extension ResumptionTests {
         #expect(try creations().first?["resumeData"]?.string == "b64")
 
         let other = try TransferBench()
-        try ResumePoint(url: "http://host/a.iso", task: "tsk_2")
+        try ResumeFile(url: "http://host/a.iso", task: "tsk_2")
             .write(for: other.folder.file("a.iso"))
         other.gateway.second.update {
             $0.state = "completed"

@@ -73,7 +73,7 @@ struct ResumptionTests {
         url: String = "http://host/a.iso", task: String? = nil, resumeData: String? = nil,
         partialLength: Int = 0
     ) throws {
-        let point = ResumePoint(
+        let point = ResumeFile(
             url: url, task: task, resumeData: resumeData, partialLength: Int64(partialLength))
         try point.write(for: folder.file("a.iso"))
         if partialLength > 0 {
@@ -275,7 +275,7 @@ struct ResumptionTests {
     @Test func `without a name, what was left is found by the URL`() async throws {
         try leave(resumeData: "good")
         try folder.write("z.iso.resume", Array("no JSON".utf8))
-        try ResumePoint(url: "http://host/c", resumeData: "other").write(for: folder.file("c"))
+        try ResumeFile(url: "http://host/c", resumeData: "other").write(for: folder.file("c"))
         succeed(gateway.task, resumedAt: 5)
         let receipt = try await bench.get(output: folder.path)
         #expect(receipt.path == folder.file("a.iso"))

@@ -102,7 +102,7 @@ struct TaskOptionsTests {
     func `a rate is bytes a second, or a power of 1024 of them`(
         _ text: String, _ expected: Int64
     ) throws {
-        #expect(try TaskOptions.rate(text) == expected)
+        #expect(try TaskSettings.rate(text) == expected)
     }
 
     @Test(arguments: [
@@ -110,7 +110,7 @@ struct TaskOptionsTests {
         "99999999999999999999",
     ])
     func `what is no rate is refused`(_ text: String) {
-        #expect(throws: ClientError.self) { try TaskOptions.rate(text) }
+        #expect(throws: ClientError.self) { try TaskSettings.rate(text) }
     }
 }
 

@@ -167,7 +167,8 @@ struct TimeoutTests {
     }
 
     @Test @LoopActor
-    func `a task whose whole time is over when the gateway starts fails then (S-17)`() async throws {
+    func `a task whose whole time is over when the gateway starts fails then (S-17)`() async throws
+    {
         let (house, session) = try await open(request: 100, resource: 0.05)
         let task = try await house.create(
             try house.spec {

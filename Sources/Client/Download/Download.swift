@@ -7,7 +7,7 @@
 /// completed. Either way the file gets its name only after the task has succeeded and the length is
 /// right.
 ///
-/// A download that ends early leaves a `ResumePoint` wherever another one can go on; this one
+/// A download that ends early leaves a `ResumeFile` wherever another one can go on; this one
 /// begins with what an earlier one has left. The task is deleted at the end, unless another
 /// download goes on with it.
 public final class Download {
@@ -93,7 +93,7 @@ public final class Download {
     private func openTarget() throws(ClientError) -> Beginning {
         var path = order.output
         if path.map(PartFile.isFolder) ?? true {
-            path = ResumePoint.target(of: order.url, in: path ?? ".")
+            path = ResumeFile.target(of: order.url, in: path ?? ".")
             if let found = path, !order.replacesFile, PartFile.exists(found) { path = nil }
         }
         guard let path else { return .anew }

@@ -7,7 +7,7 @@ public struct DownloadOrder: Sendable {
     /// The file to write, or the folder to write into; nil for the suggested name in this folder.
     public var output: String?
     /// Headers of the request.
-    public var headers = RequestHeaders()
+    public var headers = RequestFields()
     /// What the content must hash to, as `sha-256=:…:` (RFC 9530); the gateway verifies it.
     public var expectedDigest: String?
     /// Over how many connections ranges are fetched side by side, 1…16; nil for the gateway's
@@ -18,7 +18,7 @@ public struct DownloadOrder: Sendable {
     /// What the request may take from the session's cache; nil for what its configuration says.
     public var cachePolicy: CachePolicy?
     /// What else is asked of the task.
-    public var options = TaskOptions()
+    public var options = TaskSettings()
     /// What was said in advance about who asks.
     public var delegate = DelegateSettings()
     /// Whether a file of that name may be replaced.

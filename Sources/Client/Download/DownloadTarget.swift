@@ -3,7 +3,7 @@ final class DownloadTarget {
     /// The file while it grows; locked, so that no other command writes to either.
     let part: PartFile
     /// What the file beside it holds now; nil for none that is of this URL.
-    private(set) var point: ResumePoint?
+    private(set) var point: ResumeFile?
     /// Why a file beside it that may be one of ours cannot be used.
     let complaint: ClientError?
 
@@ -15,11 +15,11 @@ final class DownloadTarget {
     /// - Throws: `fileExists`, `file`.
     init(_ path: String, url: String, replacesFile: Bool) throws(ClientError) {
         self.url = url
-        var found: ResumePoint?
+        var found: ResumeFile?
         var complaint: ClientError?
         part = try PartFile(path, replacesFile: replacesFile) { () throws(ClientError) in
             do throws(ClientError) {
-                found = try ResumePoint.read(for: path)
+                found = try ResumeFile.read(for: path)
             } catch {
                 complaint = error
             }
@@ -42,7 +42,7 @@ final class DownloadTarget {
     ) throws(ClientError) {
         // Also where the disk is full: the part that is given up makes room.
         if count > 0 { try part.synchronize() } else { try part.restart() }
-        let point = ResumePoint(
+        let point = ResumeFile(
             url: url, task: task, session: session, resumeData: resumeData, partialLength: count)
         try point.write(for: path)
         self.point = point
@@ -63,7 +63,7 @@ final class DownloadTarget {
     ///
     /// - Throws: `file`.
     func forget() throws(ClientError) {
-        if point != nil { ResumePoint.remove(for: path) }
+        if point != nil { ResumeFile.remove(for: path) }
         point = nil
         try part.restart()
     }
@@ -73,7 +73,7 @@ final class DownloadTarget {
     /// - Throws: `fileExists`, `file`.
     func commit() throws(ClientError) {
         try part.commit()
-        ResumePoint.remove(for: path)
+        ResumeFile.remove(for: path)
         point = nil
     }
 

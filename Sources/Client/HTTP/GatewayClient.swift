@@ -114,7 +114,7 @@ public final class GatewayClient {
     /// Throws the problem that an exchange was answered with.
     func requireAccepted(_ exchange: HTTPExchange) throws(ClientError) {
         guard !exchange.isAccepted else { return }
-        throw .refused(Problem(status: exchange.status, body: exchange.refusal))
+        throw .refused(ProblemDetails(status: exchange.status, body: exchange.refusal))
     }
 
     // MARK: Turns

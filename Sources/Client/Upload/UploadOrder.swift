@@ -9,9 +9,9 @@ public struct UploadOrder: Sendable {
     /// The method of the request.
     public var method = "PUT"
     /// Headers of the request.
-    public var headers = RequestHeaders()
+    public var headers = RequestFields()
     /// What else is asked of the task.
-    public var options = TaskOptions()
+    public var options = TaskSettings()
     /// What was said in advance about who asks.
     public var delegate = DelegateSettings()
     /// The file to write the answer's body to; nil to drop it.

@@ -82,7 +82,7 @@ public final class Gateway {
         let staged = StagedFiles(
             contents, journal: journals.durable, clock: clock, room: room, parts: parts,
             limits: limits)
-        let ending = SessionEnding(
+        let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
         self.room = room

@@ -9,7 +9,7 @@ public final class SessionService {
     private let journals: Journals
     private let hub: EventHub
     private let identifiers: IdentifierSource
-    let ending: SessionEnding
+    let ending: SessionCloser
     private let parts: GatewayParts
     private let bandwidth: Bandwidth
     private let budget: AttemptBudget
@@ -26,7 +26,7 @@ public final class SessionService {
     ///   - budget: the attempts that they have together.
     init(
         _ directory: SessionDirectory, tasks: TaskDirectory, journals: Journals, hub: EventHub,
-        identifiers: IdentifierSource, ending: SessionEnding, parts: GatewayParts,
+        identifiers: IdentifierSource, ending: SessionCloser, parts: GatewayParts,
         bandwidth: Bandwidth, budget: AttemptBudget
     ) {
         self.directory = directory

@@ -9,11 +9,11 @@ public final class TaskService {
     private let journals: Journals
     private let identifiers: IdentifierSource
     private let services: TaskServices
-    private let ending: SessionEnding
+    private let ending: SessionCloser
 
     init(
         _ directory: TaskDirectory, sessions: SessionDirectory, journals: Journals,
-        identifiers: IdentifierSource, services: TaskServices, ending: SessionEnding
+        identifiers: IdentifierSource, services: TaskServices, ending: SessionCloser
     ) {
         self.directory = directory
         self.sessions = sessions

@@ -181,7 +181,7 @@ final class Checking {
     }
 
     private func checkPacks() throws {
-        let reader = try EventReader(database, sealer: sealer)
+        let reader = try StoredEventReader(database, sealer: sealer)
         try look(
             at: "SELECT id, tenant, session, lastSequence, events FROM event_pack ORDER BY id",
             as: { .packs(through: $0.int64(3), of: SessionID(rawValue: $0.int64(2))) }

@@ -63,7 +63,7 @@ struct Get: ParsableCommand {
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             var order = DownloadOrder(url: url)
             order.output = output
-            order.headers = try RequestHeaders(parsing: options.header)
+            order.headers = try RequestFields(parsing: options.header)
             order.expectedDigest = digest
             order.connections = connections
             order.mirrors = mirror

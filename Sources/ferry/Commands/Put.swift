@@ -47,7 +47,7 @@ struct Put: ParsableCommand {
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             var order = UploadOrder(file: file, url: url)
             order.method = method
-            order.headers = try RequestHeaders(parsing: options.header)
+            order.headers = try RequestFields(parsing: options.header)
             order.options = try options.task()
             // A file that is typed leaves no terminal for questions.
             let canAsk = options.session == nil && file != "-" && Prompt.isPossible

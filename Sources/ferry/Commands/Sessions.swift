@@ -97,7 +97,7 @@ struct Sessions: ParsableCommand {
                 var order = SessionOrder()
                 order.isEphemeral = ephemeral
                 order.description = description
-                if let limitRate { order.maximumBytesPerSecond = try TaskOptions.rate(limitRate) }
+                if let limitRate { order.maximumBytesPerSecond = try TaskSettings.rate(limitRate) }
                 if let configuration { try order.readConfiguration(configuration) }
                 let session = try gatewayOptions.client().createSession(order)
                 if json { return CommandLineIO.print(session) }

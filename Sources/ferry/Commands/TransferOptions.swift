@@ -58,7 +58,7 @@ struct TransferOptions: ParsableArguments {
         }
         if let limitRate {
             do {
-                _ = try TaskOptions.rate(limitRate)
+                _ = try TaskSettings.rate(limitRate)
             } catch {
                 throw ValidationError("--limit-rate: \(error)")
             }
@@ -74,10 +74,10 @@ struct TransferOptions: ParsableArguments {
     }
 
     /// What the task is asked for beside its request.
-    func task() throws(ClientError) -> TaskOptions {
-        var options = TaskOptions()
+    func task() throws(ClientError) -> TaskSettings {
+        var options = TaskSettings()
         options.priority = priority
-        if let limitRate { options.maximumBytesPerSecond = try TaskOptions.rate(limitRate) }
+        if let limitRate { options.maximumBytesPerSecond = try TaskSettings.rate(limitRate) }
         if let retry, retry > 0 { options.retryAttempts = retry }
         return options
     }

@@ -6,7 +6,7 @@ internal import JSON
 ///
 /// The file is this user's alone (0600). What the gateway has received stays there; of the bytes
 /// that a command has fetched from it, `NAME.part` keeps those that are still of use.
-struct ResumePoint: Equatable {
+struct ResumeFile: Equatable {
     /// The URL that the download was asked for.
     var url: String
     /// The task that has the transfer, running or completed; nil when it is gone.
@@ -32,7 +32,7 @@ struct ResumePoint: Equatable {
     ///
     /// - Throws: `file` when a file is there that cannot be read, or that others could have read or
     ///   written.
-    static func read(for target: String) throws(ClientError) -> ResumePoint? {
+    static func read(for target: String) throws(ClientError) -> ResumeFile? {
         let path = path(for: target)
         guard let bytes = try LocalFile.read(path, limit: byteLimit, onlyOwn: true) else {
             return nil
@@ -40,7 +40,7 @@ struct ResumePoint: Equatable {
         guard let json = try? JSONValue(parsing: bytes), json["version"]?.int64 == version,
             let url = json["url"]?.string
         else { return nil }
-        return ResumePoint(
+        return ResumeFile(
             url: url, task: json["task"]?.string, session: json["session"]?.string,
             resumeData: json["resumeData"]?.string,
             partialLength: json["partialLength"]?.int64 ?? 0)
@@ -50,8 +50,8 @@ struct ResumePoint: Equatable {
     ///
     /// - Throws: `file`, also when something else has that name.
     func write(for target: String) throws(ClientError) {
-        let path = ResumePoint.path(for: target)
-        if PartFile.exists(path), try ResumePoint.read(for: target) == nil {
+        let path = ResumeFile.path(for: target)
+        if PartFile.exists(path), try ResumeFile.read(for: target) == nil {
             throw .file(path: path, detail: "is there already, and none of ferry's")
         }
         try LocalFile.replace(path, with: bytes, mode: 0o600)
@@ -60,7 +60,7 @@ struct ResumePoint: Equatable {
     private var bytes: [UInt8] {
         var json = JSONWriter()
         json.object { json in
-            json.member("version", ResumePoint.version)
+            json.member("version", ResumeFile.version)
             json.member("url", url)
             json.member("task", task)
             json.member("session", session)

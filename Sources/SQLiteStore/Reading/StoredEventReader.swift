@@ -3,7 +3,7 @@ internal import GRDB
 internal import Semantics
 
 /// Reads events from one state of the database.
-struct EventReader {
+struct StoredEventReader {
     private let database: Database
     private let sealer: any Sealer
 
@@ -237,7 +237,7 @@ struct EventReader {
     }
 }
 
-extension EventReader.Damage {
+extension StoredEventReader.Damage {
     /// Any other error is thrown again.
     fileprivate init(_ error: StoreError, of pack: Int64) throws(StoreError) {
         guard case .damaged(let words) = error else { throw error }

@@ -2,7 +2,7 @@ internal import JSON
 internal import Syntax
 
 /// What `get` and `put` may ask of the task that they create, beside its request.
-public struct TaskOptions: Equatable, Sendable {
+public struct TaskSettings: Equatable, Sendable {
     /// The place in the queue, 0…1; the gateway's default is 0.5 (rule S-43).
     public var priority: Double?
     /// The most bytes a second; nil for no limit of the task's own.

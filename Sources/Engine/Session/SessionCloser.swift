@@ -3,7 +3,7 @@ internal import Semantics
 
 /// How sessions that were invalidated come to their end (S-9…S-11).
 @LoopActor
-final class SessionEnding {
+final class SessionCloser {
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let hub: EventHub

@@ -1,7 +1,7 @@
 internal import JSON
 
 /// The headers of a request as a user gives them, in their order; a name may come more than once.
-public struct RequestHeaders: Equatable, Sendable {
+public struct RequestFields: Equatable, Sendable {
     /// A header line.
     struct Line: Equatable, Sendable {
         var name: String

@@ -1,7 +1,7 @@
 internal import JSON
 
 /// A refusal of the gateway (RFC 9457, problem+json).
-public struct Problem: Equatable, Sendable {
+public struct ProblemDetails: Equatable, Sendable {
     /// The HTTP status, 400 to 599.
     public let status: Int
     /// The stable code of the contract, such as `unknown-task`; nil when the answer was no
@@ -30,7 +30,7 @@ public struct Problem: Equatable, Sendable {
     }
 }
 
-extension Problem {
+extension ProblemDetails {
     /// Whether the same request may well be taken a little later: the gateway is overloaded, on its
     /// way down, or gave the request up.
     var isPassing: Bool { [408, 429, 502, 503, 504].contains(status) }
@@ -42,7 +42,7 @@ extension Problem {
     }
 }
 
-extension Problem: CustomStringConvertible {
+extension ProblemDetails: CustomStringConvertible {
     /// One line: the detail, where, the code and the status.
     public var description: String {
         var text = detail.isEmpty ? "the gateway refused" : detail
