@@ -14,8 +14,15 @@ final class CurlPool: ConnectionPool {
     /// Where this pool's attempts may go.
     let gate: EgressGate
     private var multi: MultiHandle? {
-        didSet { if multi == nil { descriptors.leave(ObjectIdentifier(self)) } }
+        didSet {
+            guard multi == nil else { return }
+            descriptors.leave(ObjectIdentifier(self))
+            spare = []
+        }
     }
+    /// Handles of attempts that have ended: one that is used again has the memory that it needs.
+    private var spare: [EasyHandle] = []
+    private static let spareLimit = 4
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
     private(set) var isClosed = false
@@ -202,8 +209,12 @@ final class CurlPool: ConnectionPool {
 
     /// Ends the transfer of an attempt and forgets it.
     func remove(_ easy: EasyHandle) {
-        guard attempts.removeValue(forKey: easy.raw) != nil else { return }
+        guard let attempt = attempts.removeValue(forKey: easy.raw) else { return }
         multi?.remove(easy)
+        if spare.count < Self.spareLimit, attempt.request.leavesNothing {
+            easy.reset()
+            spare.append(easy)
+        }
         attemptLeft()
     }
 
@@ -260,7 +271,7 @@ final class CurlPool: ConnectionPool {
     private func makeHandle(
         for request: AttemptRequest, _ proofs: Tickets.Proofs, _ attempt: CurlAttempt
     ) throws(CurlFailure) -> EasyHandle {
-        let easy = EasyHandle()
+        let easy = spare.popLast() ?? EasyHandle()
         let url: ParsedURL
         do {
             url = try ParsedURL(request.url.string)
@@ -356,4 +367,10 @@ final class CurlPool: ConnectionPool {
         guard attempts.isEmpty else { return }
         if wasUsed { waitIdle() } else { multi = nil }
     }
+}
+
+extension AttemptRequest {
+    /// Whether a handle that was used for it knows nothing afterwards that another request might
+    /// use: no TLS session, and no state of an authentication.
+    fileprivate var leavesNothing: Bool { !url.isSecure && proxy == nil && credential == nil }
 }

@@ -5,17 +5,18 @@ extension EventBody {
     /// set. Names and attributes stay; so does everything else.
     public var withoutCookieValues: EventBody {
         switch self {
-        case .didReceiveResponse(let response, let decision):
+        case .didReceiveResponse(let response, let decision) where response.setsCookies:
             .didReceiveResponse(response.withoutCookieValues, decision: decision)
         case .didReceiveInformationalResponse(let status, let headers):
             .didReceiveInformationalResponse(
                 status: status, headers: headers.withoutCookieValues)
         case .didReceiveChallenge(let challenge, let decision):
             .didReceiveChallenge(challenge.withoutCookieValues, decision: decision)
-        case .willPerformHTTPRedirection(let response, let request, let decision):
+        case .willPerformHTTPRedirection(let response, let request, let decision)
+        where response.setsCookies:
             .willPerformHTTPRedirection(
                 response.withoutCookieValues, request: request, decision: decision)
-        case .willCacheResponse(let response, let decision):
+        case .willCacheResponse(let response, let decision) where response.setsCookies:
             .willCacheResponse(response.withoutCookieValues, decision: decision)
         default: self
         }
@@ -25,12 +26,14 @@ extension EventBody {
 extension ResponseRecord {
     /// The response with `<redacted>` in place of the values that its `Set-Cookie` fields set.
     public var withoutCookieValues: ResponseRecord {
-        guard headers.contains("Set-Cookie") || headers.contains("Set-Cookie2") else {
-            return self
-        }
+        guard setsCookies else { return self }
         var response = self
         response.headers = headers.withoutCookieValues
         return response
+    }
+
+    fileprivate var setsCookies: Bool {
+        headers.contains("Set-Cookie") || headers.contains("Set-Cookie2")
     }
 }
 

@@ -15,7 +15,7 @@ public struct CachedEntry: Equatable, Sendable {
     /// Whose session that is.
     public let tenant: TenantID
     /// Head, times and what requests it answers; its `id` is this one's.
-    public var response: StoredResponse
+    @Boxed public var response: StoredResponse
     /// Where its content is.
     public let place: Place
     /// What the client has put beside it (S-71).

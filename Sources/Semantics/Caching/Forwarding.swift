@@ -26,7 +26,7 @@ public struct Forwarding: Equatable, Sendable {
     public let reason: ForwardReason
     /// The stored response that was selected, to be confirmed, replaced, or used in an error's
     /// place; nil without one.
-    public let selected: StoredResponse?
+    @BoxedIfAny public private(set) var selected: StoredResponse?
     /// All fields to send: the request's, and the conditions of `selected` where `isConditional`.
     public let headers: HeaderList
     /// Whether the conditions are the cache's own, so that a 304 is for the cache and not for the

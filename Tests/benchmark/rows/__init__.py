@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..bench import Bench
 from ..results import Comparison
 from . import (
-    cached, create, download, events, forgetting, get, latency, lists, memory, peak, readers,
-    restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
+    cached, create, download, events, forgetting, get, idle, latency, lists, memory, peak,
+    readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
 )  # fmt: skip
 
 ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
@@ -26,6 +26,7 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "latency": ("GET /v1/tasks/{id} while 4 downloads saturate the disk", latency.measure),
     "slow-disk": ("POST of a task while each write to a content takes 20 ms longer", slow_disk.measure),
     "peak": ("memory five minutes after a peak", peak.measure),
+    "idle": ("a gateway at rest, alone and with 5,000 silent event readers", idle.measure),
     "readers": ("5,000 event readers of one session, 100 events a second", readers.measure),
     "lists": ("lists with 1,000,000 tasks and 20,000 sessions", lists.measure),
     "forgetting": ("GET /healthz while a long history is forgotten", forgetting.measure),
