@@ -290,6 +290,7 @@ final class ChallengeResponder {
     ///   - challenge: what it was asked.
     ///   - url: of the current request.
     ///   - rounds: what is presented from now on.
+    /// - Returns: what follows.
     func apply(
         _ disposition: ChallengeDisposition, to challenge: Challenge, at url: WebURL,
         in rounds: inout TaskAuthentication

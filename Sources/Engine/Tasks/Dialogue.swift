@@ -96,6 +96,7 @@ final class Dialogue {
     ///   - id: what it decides.
     ///   - answer: one to that.
     ///   - check: refuses what cannot be carried out.
+    /// - Throws: `decisionAnswered`, `answerNotPossible`; what `check` throws.
     func answer(
         _ id: DecisionID, with answer: DecisionAnswer,
         unless check: (EventBody) throws(GatewayError) -> Void

@@ -12,6 +12,7 @@ extension LiveSession {
     ///   - isLimited: whether a limit may hold the attempt up.
     ///   - decided: all fields that are sent, where the cache has had its say about them.
     ///   - method: in place of the request's own.
+    /// - Returns: the request, with what proves who sends it.
     func attemptRequest(
         for task: TaskRecord, asking range: RangeRequest?, sending body: AttemptBody?,
         isLimited: Bool, headers decided: HeaderList? = nil, method: String? = nil

@@ -44,7 +44,7 @@ extension TaskRunner {
         }
     }
 
-    /// - Parameter finish: makes the content; nil where that takes a while.
+    /// Takes over what `finish` makes of a spool; nil of it means that it takes a while.
     private func keep(
         _ spool: ContentSpool, _ finish: () throws(TransferError) -> TaskContent.Kept?
     ) {

@@ -145,9 +145,11 @@ final class TaskTimers {
 
 extension TaskRecord {
     /// What is left of the whole task's time, as it is going on (S-17).
+    ///
     /// - Parameters:
     ///   - interval: all of it.
     ///   - clock: what the record's instants are told by.
+    /// - Returns: zero at the least.
     @LoopActor
     func resourceTimeLeft(of interval: Duration, by clock: KeptClock) -> Duration {
         switch resourceTime {
