@@ -24,7 +24,7 @@ struct CurlFailure: Error, Equatable {
 /// A libcurl easy handle with what its options point into; released, it is cleaned up.
 ///
 /// Made for one exchange. Another one may follow after `reset`, unless the first was by TLS: what
-/// stays is libcurl's buffer of 64 KiB, which costs an allocator more than all the rest of a handle,
+/// stays is libcurl's buffer of 64 KiB, which is dearer to allocate than all the rest of a handle,
 /// and the TLS sessions of the origins that it has seen.
 /// <https://curl.se/libcurl/c/curl_easy_init.html>
 @LoopActor
