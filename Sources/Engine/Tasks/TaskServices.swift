@@ -16,9 +16,9 @@ final class TaskServices {
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
-    /// Lets running tasks tell their progress four times a second at most (S-59): a little more than
-    /// a quarter of a second, since a timer counts from the beginning of the loop's turn, and may be
-    /// early by as long as that takes.
+    /// Lets running tasks tell their progress four times a second at most (S-59): a little more
+    /// than a quarter of a second, since a timer counts from the beginning of the loop's turn, and
+    /// may be early by as long as that takes.
     let progress = Ticker(every: .milliseconds(280))
     /// Lets running downloads note what is on disk for good, about once a second.
     let checkpoints = Ticker(every: .seconds(1))
