@@ -30,6 +30,8 @@ final class TaskTimers {
     private let clock: any Clock
     private var timeouts: TimeoutClock
     private lazy var timeoutTimer = LoopTimer { [weak self] in self?.checkTimeouts() }
+    /// When the timer comes.
+    private var armedFor = Duration.zero
     /// Whether a time-out has run out and waits for the sockets to be read.
     private var isOverdue = false
     private var isStopped = false
@@ -120,6 +122,9 @@ final class TaskTimers {
         }
         if isOverdue, next.instant <= now { return }  // about to be judged
         isOverdue = false
+        // A timer that comes early looks again: most time-outs move on, and none runs out.
+        guard !timeoutTimer.isArmed || next.instant < armedFor else { return }
+        armedFor = next.instant
         timeoutTimer.arm(after: max(.zero, next.instant - now))
     }
 
@@ -135,7 +140,9 @@ final class TaskTimers {
             isOverdue = true
             // A loop that comes late has many sockets to read, and turns to take for them.
             let isLate = now - deadline.instant > .milliseconds(100)
-            timeoutTimer.arm(after: isLate ? .seconds(1) : .zero)
+            let wait = isLate ? Duration.seconds(1) : .zero
+            armedFor = now + wait
+            timeoutTimer.arm(after: wait)
             return
         }
         isOverdue = false
