@@ -24,6 +24,8 @@ final class Journal {
     private(set) var isStalled = false
     /// Called after each acknowledged batch.
     var onCommit: (@LoopActor () -> Void)?
+    /// Called when the wall clock was set, before the batch that notes it goes to the store.
+    var onClockJump: (@LoopActor () -> Void)?
     /// Called when the store has failed for good: the process must end and recover from the
     /// store.
     var onFailure: (@LoopActor (StoreError) -> Void)?
@@ -299,9 +301,11 @@ final class Journal {
     private func stamp() {
         let mark = clock.mark
         gathered.batch.keptAt = mark.kept
-        guard notedMark.map({ mark.hasJumped(since: $0) }) ?? true else { return }
+        let hasJumped = mark.hasJumped(since: notedMark ?? clock.stored)
+        guard hasJumped || notedMark == nil else { return }
         notedMark = mark
         gathered.batch.clockMark = mark
+        if hasJumped { onClockJump?() }
     }
 
     /// Sees to it that the store has the mark that a start should go on from, also where nothing

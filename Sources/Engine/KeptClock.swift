@@ -8,7 +8,7 @@ internal import Semantics
 final class KeptClock {
     private let clock: any Clock
     /// What the store had when the process began; the beginning, where it had nothing.
-    private let stored: ClockMark
+    let stored: ClockMark
     private let origin: ClockMark
     /// What instants are shown by: not the newest, so that one instant is shown alike twice.
     private var shown: ClockMark
@@ -30,8 +30,8 @@ final class KeptClock {
     /// What the next start goes on from.
     var mark: ClockMark { origin.moved(to: clock.now, clock.machine) }
 
-    /// When the wall clock showed an instant, in this process or the last one. Where somebody has
-    /// set the clock between that and the last mark, it is wrong by so much.
+    /// When the wall clock showed an instant, in this process or since the last mark of the one
+    /// before.
     func kept(at wall: Timestamp) -> KeptTime {
         let mark = wall < origin.wall ? stored : origin
         return mark.kept.advanced(by: .milliseconds(wall.milliseconds - mark.wall.milliseconds))

@@ -166,6 +166,28 @@ struct TimeoutTests {
         #expect(try await next.recorder.end(of: task)?.code == -1001)
     }
 
+    @Test(arguments: [-100_000, 100_000]) @LoopActor
+    func `who sets the wall clock gives no task time, nor takes any (S-17, R-14)`(
+        seconds: Int64
+    ) async throws {
+        let (house, session) = try await open(request: 100, resource: 0.05)
+        let other = try await house.session { $0.timeoutIntervalForRequest = 100 }
+        let task = try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 1_000_000_000)
+            }, in: session)
+        house.clock.advance(by: .milliseconds(20))
+        house.clock.jump(by: .seconds(seconds))
+        _ = try await house.create(try house.spec(), in: other)  // something is noted
+        let next = try await restart(house, after: .milliseconds(20))
+        let watched = try await next.session { $0.timeoutIntervalForRequest = 0.001 }
+        try await pass(.milliseconds(9), in: next, noticedBy: watched)
+        #expect(try await next.state(task) == .running)
+        next.clock.advance(by: .milliseconds(1))
+        #expect(try await next.recorder.end(of: task)?.code == -1001)
+    }
+
     @Test @LoopActor
     func `a task whose whole time is over when the gateway starts fails then (S-17)`() async throws
     {

@@ -117,6 +117,7 @@ public final class Gateway {
         sessions.recall(contents)
         recovery = Recovery(
             contents, sessions: known, tasks: directory, decisions: decisions, services: services)
+        journals.durable.onClockJump = { [weak directory] in directory?.noteClockJump() }
         for journal in journals.each {
             journal.onCommit = { [weak hub] in hub?.release() }
             journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }

@@ -216,7 +216,12 @@ final class TaskDirectory {
 
     /// Lets a task go on that waited when the last process ended, once.
     func letGoOn(_ runner: TaskRunner) {
-        if starting.remove(runner.record.id) != nil { runner.resume() }
+        if starting.remove(runner.record.id) != nil { runner.goOn() }
+    }
+
+    /// The wall clock was set: what tasks have told by it until now is told otherwise.
+    func noteClockJump() {
+        for runner in runners.values { runner.noteClockJump() }
     }
 
     /// Who waits for the end of a task, or for its content to begin, is answered now.

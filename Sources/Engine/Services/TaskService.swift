@@ -166,7 +166,7 @@ public final class TaskService {
                 if let date = change.earliestBeginDate { runner.setEarliestBeginDate(date) }
                 if let limit = change.maximumBytesPerSecond { runner.setLimit(limit) }
             }
-            session.journal.save(runner.record)
+            runner.task.save()
         }
     }
 

@@ -13,7 +13,8 @@ extension TaskRunner: DialogueOwner {
 
     /// A decision's clock runs while one of those runs that wait for the answer (S-77).
     func runDecisionClock() {
-        dialogue.runClock(!machine.isSuspended || session.trust.isAwaited(besides: self))
+        let moves = !machine.isSuspended || session.trust.isAwaited(besides: self)
+        dialogue.runClock(moves && machine.phase != .settled)
         session.trust.asker(for: self)?.runDecisionClock()
     }
 

@@ -47,6 +47,7 @@ extension TaskRunner {
     func standStill() {
         stopAttempt()
         timers.stop()
+        dialogue.runClock(false)
     }
 
     /// The next process tells what became of the task.

@@ -132,6 +132,12 @@ final class TaskRunner {
         if let kept { act(on: kept) }
     }
 
+    /// As `resume`, of a task that waited when the last process ended: its whole time may be over
+    /// (S-17).
+    func goOn() {
+        if timers.timeLeft > .zero { resume() } else { interrupt(.timedOut(.resource)) }
+    }
+
     /// Takes an input: at once, or once the orders of the one before are performed.
     func send(_ input: TaskMachine.Input) {
         inputs.append(input)
@@ -260,7 +266,8 @@ final class TaskRunner {
         if task.record.suspendCount != machine.suspendCount {
             task.record.suspendCount = machine.suspendCount
         }
-        if task.record.hasLiveAttempt != hasLiveAttempt {
+        // What was under way when everything stood still is for the next start to end (S-56).
+        if machine.phase != .settled, task.record.hasLiveAttempt != hasLiveAttempt {
             task.record.hasLiveAttempt = hasLiveAttempt
         }
         let isRunning = task.record.state == .running
@@ -268,6 +275,15 @@ final class TaskRunner {
         timers.run(isRunning)
         noteResourceTime()
         runDecisionClock()
+        task.save()
+    }
+
+    /// The wall clock, and with it `startedAt`, does not tell any more how long the task has been
+    /// going on.
+    func noteClockJump() {
+        guard task.record.state == .running, task.record.resourceTime == nil else { return }
+        task.record.resourceTime = .until(
+            services.keptClock.now.advanced(by: timers.timeLeft))
         task.save()
     }
 

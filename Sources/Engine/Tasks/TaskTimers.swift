@@ -163,7 +163,7 @@ extension TaskRecord {
         case .left(let left): return left
         case .until(let end): return max(.zero, end.since(clock.now))
         case nil:
-            guard let startedAt else { return interval }
+            guard state == .running, let startedAt else { return interval }
             return max(.zero, interval - clock.now.since(clock.kept(at: startedAt)))
         }
     }
