@@ -14,15 +14,8 @@ final class CurlPool: ConnectionPool {
     /// Where this pool's attempts may go.
     let gate: EgressGate
     private var multi: MultiHandle? {
-        didSet {
-            guard multi == nil else { return }
-            descriptors.leave(ObjectIdentifier(self))
-            spare = []
-        }
+        didSet { if multi == nil { descriptors.leave(ObjectIdentifier(self)) } }
     }
-    /// Handles of attempts that have ended: one that is used again has the memory that it needs.
-    private var spare: [EasyHandle] = []
-    private static let spareLimit = 4
     /// By the address of the easy handle.
     private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
     private(set) var isClosed = false
@@ -209,12 +202,8 @@ final class CurlPool: ConnectionPool {
 
     /// Ends the transfer of an attempt and forgets it.
     func remove(_ easy: EasyHandle) {
-        guard let attempt = attempts.removeValue(forKey: easy.raw) else { return }
+        guard attempts.removeValue(forKey: easy.raw) != nil else { return }
         multi?.remove(easy)
-        if spare.count < Self.spareLimit, attempt.request.leavesNothing {
-            easy.reset()
-            spare.append(easy)
-        }
         attemptLeft()
     }
 
@@ -271,7 +260,7 @@ final class CurlPool: ConnectionPool {
     private func makeHandle(
         for request: AttemptRequest, _ proofs: Tickets.Proofs, _ attempt: CurlAttempt
     ) throws(CurlFailure) -> EasyHandle {
-        let easy = spare.popLast() ?? EasyHandle()
+        let easy = EasyHandle()
         let url: ParsedURL
         do {
             url = try ParsedURL(request.url.string)
@@ -367,10 +356,4 @@ final class CurlPool: ConnectionPool {
         guard attempts.isEmpty else { return }
         if wasUsed { waitIdle() } else { multi = nil }
     }
-}
-
-extension AttemptRequest {
-    /// Whether a handle that was used for it knows nothing afterwards that another request might
-    /// use: no TLS session, and no state of an authentication.
-    fileprivate var leavesNothing: Bool { !url.isSecure && proxy == nil && credential == nil }
 }

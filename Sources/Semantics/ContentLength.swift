@@ -24,7 +24,11 @@ public enum ContentLength {
     /// - Throws: `malformed` or `conflicting`.
     public static func parse(_ values: [String]) throws(Violation) -> Int64? {
         // The usual form is read without a look for commas.
-        if values.count == 1, let length = FieldSyntax.decimal(values[0]) { return length }
+        if values.count == 1, values[0].utf8.count <= FieldSyntax.byteLimit,
+            let length = FieldSyntax.decimal(values[0])
+        {
+            return length
+        }
         var length: Int64?
         for value in values {
             guard value.utf8.count <= FieldSyntax.byteLimit else { throw .malformed(value) }

@@ -46,7 +46,9 @@ public struct HeaderList: Equatable, Sendable, ExpressibleByDictionaryLiteral {
 
     /// The values of all fields of this name, in their order.
     public func values(of name: String) -> [String] {
-        fields.lazy.filter { $0.name.equalsIgnoringCase(name) }.map(\.value)
+        var values: [String] = []
+        for field in fields where field.name.equalsIgnoringCase(name) { values.append(field.value) }
+        return values
     }
 
     /// Every name once, in the order and the case of letters in which it came first, with all its

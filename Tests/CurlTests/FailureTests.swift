@@ -44,6 +44,19 @@ import Testing
     }
 
     @LoopActor
+    @Test func `a host that does not exist is nothing to the next one of its pool`() async throws {
+        let origin = try ScriptedOrigin()
+        origin.on("/here", .fixed(200, [:], "here"))
+        let network = Network()
+        for _ in 0..<3 {
+            let missing = try await network.fetch("http://does-not-exist.invalid/")
+            #expect(missing.error?.kind == .url(.cannotFindHost))
+            let found = try await network.fetch(origin.url("/here"))
+            #expect(found.error == nil && found.head?.status == 200)
+        }
+    }
+
+    @LoopActor
     @Test func `an address that no way leads to is no server that refuses (S-26)`() async throws {
         // To the broadcast address of a network there is no route for TCP, on any machine.
         let broadcast = try await Network().fetch("http://127.255.255.255:9/")

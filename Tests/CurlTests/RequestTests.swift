@@ -47,23 +47,6 @@ import Testing
     }
 
     @LoopActor
-    @Test func `nothing of a request is left to the next one of its pool (X-7)`() async throws {
-        let origin = try ScriptedOrigin()
-        origin.on("/", .fixed(200, [:], "ok"))
-        let network = Network()
-        try await network.fetch(origin.url(), method: "HEAD")
-        try await network.fetch(
-            origin.url(), method: "PROPFIND", headers: ["X-One": "1"], body: [1, 2])
-        let probe = try await network.fetch(origin.url())
-        #expect(probe.error == nil && probe.body == Array("ok".utf8))
-        let request = origin.requests[2]
-        #expect(request.method == "GET" && request.body.isEmpty)
-        #expect(
-            request.headers == ["Host": "127.0.0.1:\(origin.port)", "User-Agent": "ferry/test"])
-        #expect(probe.ends[0].metrics.countOfRequestBodyBytesSent == 0)
-    }
-
-    @LoopActor
     @Test(
         arguments: [
             ("GET", nil, nil), ("DELETE", nil, nil), ("OPTIONS", nil, nil), ("PROPFIND", nil, nil),

@@ -145,6 +145,9 @@ struct ContentLengthTests {
         #expect(try ContentLength.parse(values) == length)
     }
 
+    /// A number, if an endless one.
+    private static let zeros = String(repeating: "0", count: 10_000) + "5"
+
     @Test(
         arguments: [
             (["5", "6"], .conflicting(5, 6)), (["5, 6"], .conflicting(5, 6)),
@@ -152,6 +155,7 @@ struct ContentLengthTests {
             (["5,"], .malformed("")), (["+5"], .malformed("+5")), (["-1"], .malformed("-1")),
             (["5x"], .malformed("5x")), (["0x5"], .malformed("0x5")), (["5 5"], .malformed("5 5")),
             (["9223372036854775808"], .malformed("9223372036854775808")), (["٥"], .malformed("٥")),
+            ([zeros], .malformed(zeros)),
         ] as [([String], ContentLength.Violation)])
     func `X-9: lengths that differ or are none are an error`(
         values: [String], error: ContentLength.Violation
