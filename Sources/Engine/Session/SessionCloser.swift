@@ -51,12 +51,16 @@ final class SessionCloser {
         }
     }
 
-    /// S-11: from then on an ephemeral session is unknown.
+    /// S-11: from then on an ephemeral session is unknown, once its last event has been shown.
     private func forget(_ session: LiveSession, after delay: Duration) {
         let id = session.record.id
         let timer = LoopTimer { [weak self, weak session] in
-            self?.expiries[id] = nil
-            if let session { self?.forget(session) }
+            guard let self, let session else { return }
+            if hub.newestPosition(of: .session(id)) < session.record.lastSequence {
+                expiries[id]?.arm(after: delay)
+            } else {
+                forget(session)
+            }
         }
         timer.arm(after: delay)
         expiries[id] = timer
