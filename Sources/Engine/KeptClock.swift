@@ -34,7 +34,9 @@ final class KeptClock {
     /// before.
     func kept(at wall: Timestamp) -> KeptTime {
         let mark = wall < origin.wall ? stored : origin
-        return mark.kept.advanced(by: .milliseconds(wall.milliseconds - mark.wall.milliseconds))
+        // A damaged row may have any number.
+        let shown = min(max(wall.milliseconds, 0), Int64.max / 2)
+        return mark.kept.advanced(by: .milliseconds(shown - mark.wall.milliseconds))
     }
 
     /// What the wall clock shows at an instant, as it is set now.

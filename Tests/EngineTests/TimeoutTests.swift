@@ -134,6 +134,16 @@ struct TimeoutTests {
         #expect(try await house.finished(task).resourceTime == nil)
     }
 
+    /// A task that waits for its begin date, which is far away.
+    @LoopActor
+    private func waiting(in session: SessionID, of house: House) async throws -> TaskID {
+        try await house.create(
+            try house.spec {
+                $0.earliestBeginDate = Timestamp(
+                    milliseconds: house.clock.now.milliseconds + 1_000_000_000)
+            }, in: session)
+    }
+
     /// Nothing is there for a while, and then a gateway with what the store has.
     @LoopActor
     private func restart(_ house: House, after pause: Duration) async throws -> House {
@@ -149,11 +159,7 @@ struct TimeoutTests {
         async throws
     {
         let (house, session) = try await open(request: 100, resource: 0.05)
-        let task = try await house.create(
-            try house.spec {
-                $0.earliestBeginDate = Timestamp(
-                    milliseconds: house.clock.now.milliseconds + 60_000)
-            }, in: session)
+        let task = try await waiting(in: session, of: house)
         house.clock.advance(by: .milliseconds(20))
         if isSuspended { _ = try await house.gateway.tasks.suspend(task, of: house.tenant) }
         // A suspended task has no time that goes by; one that waits has, without a process too.
@@ -172,11 +178,7 @@ struct TimeoutTests {
     ) async throws {
         let (house, session) = try await open(request: 100, resource: 0.05)
         let other = try await house.session { $0.timeoutIntervalForRequest = 100 }
-        let task = try await house.create(
-            try house.spec {
-                $0.earliestBeginDate = Timestamp(
-                    milliseconds: house.clock.now.milliseconds + 1_000_000_000)
-            }, in: session)
+        let task = try await waiting(in: session, of: house)
         house.clock.advance(by: .milliseconds(20))
         house.clock.jump(by: .seconds(seconds))
         _ = try await house.create(try house.spec(), in: other)  // something is noted
@@ -192,11 +194,7 @@ struct TimeoutTests {
     func `a task whose whole time is over when the gateway starts fails then (S-17)`() async throws
     {
         let (house, session) = try await open(request: 100, resource: 0.05)
-        let task = try await house.create(
-            try house.spec {
-                $0.earliestBeginDate = Timestamp(
-                    milliseconds: house.clock.now.milliseconds + 60_000)
-            }, in: session)
+        let task = try await waiting(in: session, of: house)
         let next = try await restart(house, after: .milliseconds(50))
         #expect(try await next.recorder.end(of: task)?.code == -1001)
     }

@@ -27,8 +27,6 @@ final class TaskRunner {
     /// How long the task waits before it is tried again.
     var retryDelay = Duration.zero
 
-    // What the delegate decides; see TaskRunner+Decisions.
-
     let dialogue: Dialogue
     let challenges: ChallengeResponder
     /// Whether the delegate has allowed the response, or was not asked.
@@ -90,12 +88,14 @@ final class TaskRunner {
             exchange.isPaused(for: .decision) || asksAboutHeldResponse || caching.isAsking
         return machine.waitReason ?? (asks ? .decision : nil)
     }
+
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
         machine.phase == .suspended(nil) && !machine.asksForDecision
             && content.sink == nil && waiters.isEmpty
             && upload?.hasBody != true && !dialogue.isOpen && task.record.dialogue.held == nil
     }
+
     /// Whether nothing is left to be done, now that an attempt has ended: the runner may be let go.
     func rest() {
         if isAtRest { owner?.rests(self) }
@@ -111,6 +111,7 @@ final class TaskRunner {
     func makeDownload() -> TaskRunner? {
         owner?.makeDownload(of: self)
     }
+
     /// Whether the task has ended, or is no longer this process's.
     var isOver: Bool { machine.isOver }
 
@@ -281,7 +282,9 @@ final class TaskRunner {
     /// The wall clock, and with it `startedAt`, does not tell any more how long the task has been
     /// going on.
     func noteClockJump() {
-        guard task.record.state == .running, task.record.resourceTime == nil else { return }
+        guard !isOver, task.record.state == .running, task.record.resourceTime == nil else {
+            return
+        }
         task.record.resourceTime = .until(
             services.keptClock.now.advanced(by: timers.timeLeft))
         task.save()

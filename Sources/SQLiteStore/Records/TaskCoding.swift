@@ -115,9 +115,10 @@ enum TaskStatus {
                 task.checkpoint = try DownloadCheckpoint(try reader.record(), of: task.id)
             case Field.dialogue: dialogue = try reader.record()
             case Field.resourceTimeEnd:
-                task.resourceTime = .until(KeptTime(milliseconds: try reader.int64()))
+                task.resourceTime = .until(
+                    KeptTime(milliseconds: try milliseconds(try reader.int64())))
             case Field.resourceTimeLeft:
-                task.resourceTime = .left(.milliseconds(try reader.int64()))
+                task.resourceTime = .left(.milliseconds(try milliseconds(try reader.int64())))
             default: try reader.skip()
             }
         }
@@ -136,6 +137,12 @@ enum TaskStatus {
         task.response = outcome.response
         task.error = outcome.error
         task.metrics = outcome.metrics
+    }
+
+    /// What can be reckoned with: a damaged row may have any number.
+    private static func milliseconds(_ stored: Int64) throws(StoreError) -> Int64 {
+        guard (0...Int64.max / 2).contains(stored) else { throw .damagedRecord }
+        return stored
     }
 
     /// Reads only what events are told from.
