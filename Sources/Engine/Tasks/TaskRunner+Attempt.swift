@@ -8,10 +8,10 @@ extension TaskRunner: AttemptObserver {
     private static let restLimit = 64 << 10
     private static let restTime = Duration.seconds(1)
 
-    func attemptDidMove() { moved() }
+    func attemptDidMove() { timers.attemptMoved() }
 
     func attemptDidReceiveInformational(_ head: ResponseHead) {
-        moved()
+        timers.attemptMoved()
         task.publish(
             .didReceiveInformationalResponse(status: head.status, headers: head.headers))
     }
@@ -23,7 +23,7 @@ extension TaskRunner: AttemptObserver {
     }
 
     private func act(on head: ResponseHead) -> FlowVerdict {
-        moved()
+        timers.attemptMoved()
         exchange.hasAnswer = true
         if let response = inheritedResponse {
             inheritedResponse = nil
@@ -63,7 +63,7 @@ extension TaskRunner: AttemptObserver {
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        moved()
+        timers.attemptMoved()
         let verdict = take(bytes)
         exchange.took(verdict, of: bytes.count)
         return verdict
@@ -132,7 +132,7 @@ extension TaskRunner: AttemptObserver {
     }
 
     func attemptDidSend(total: Int64) {
-        moved()
+        timers.attemptMoved()
         task.hasSent(total)
     }
 

@@ -187,11 +187,6 @@ final class TaskRunner {
         updateIdleTimer()
     }
 
-    /// The attempt is alive (S-16).
-    func moved() {
-        timers.attemptMoved()
-    }
-
     /// S-43.
     func setPriority(_ priority: Double) {
         task.record.options.priority = priority
