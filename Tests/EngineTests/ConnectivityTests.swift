@@ -138,13 +138,13 @@ struct ConnectivityTests {
         for number in 0..<4 {
             try await house.network.attempt(number).end(.url(.notConnectedToInternet))
             try await house.waits(task)
-            #expect(house.gateway.tasks.directory.runners[task]?.route.tries == number + 1)
+            #expect(house.gateway.tasks.directory.runners[task]?.followUp.route.tries == number + 1)
             house.routes.change()
         }
         try await house.network.attempt(4).answer(302, ["Location": "http://other.test/"])
         try await house.network.attempt(5).end(.url(.notConnectedToInternet))
         try await house.waits(task)
-        #expect(house.gateway.tasks.directory.runners[task]?.route.tries == 1)
+        #expect(house.gateway.tasks.directory.runners[task]?.followUp.route.tries == 1)
         house.routes.change()
         let last = try await house.network.attempt(6)
         #expect(last.request.url.host == "other.test")

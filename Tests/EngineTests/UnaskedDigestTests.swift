@@ -148,7 +148,7 @@ struct UnaskedDigestTests {
         }
         if isAsked {
             try await eventually("the second question") {
-                house.gateway.tasks.directory.runners[task]?.dialogue.isOpen == true
+                house.gateway.tasks.directory.runners[task]?.decisions.isOpen == true
             }
             let decision = try await house.asked(task)
             #expect(decision.challenge?.previousFailureCount == 1)

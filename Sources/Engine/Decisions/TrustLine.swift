@@ -7,7 +7,7 @@ protocol TrustWaiter: AnyObject {
     /// Whether nothing but the decision keeps it from its next attempt.
     var waitsForDecision: Bool { get }
     /// Whether one that waits with it moves may have changed.
-    func runDecisionClock()
+    func runClock()
     /// It is decided.
     func actWhenResumed(on decided: KeptAnswer)
     /// The one that has asked is gone: whoever comes first asks again.

@@ -71,7 +71,7 @@ public final class DecisionService {
             let runner = tasks.runners[pending.task]
         {
             try runner.session.requireRoom()
-            try runner.answer(id, with: answer)
+            try runner.decisions.answer(id, with: answer)
             let journal = runner.session.journal
             tasks.settle(runner)
             try await journal.acknowledged()
@@ -97,7 +97,7 @@ public final class DecisionService {
         for decision in decisions {
             guard let session = sessions[decision.session] else { continue }
             if let runner = tasks.runners[decision.task] {
-                runner.recall(decision)
+                runner.decisions.recall(decision)
                 continue
             }
             // Suspended, and so not among the active ones.
@@ -109,7 +109,7 @@ public final class DecisionService {
                 continue
             }
             if let record, record.state != .completed {
-                tasks.runner(for: record, in: session).recall(decision)
+                tasks.runner(for: record, in: session).decisions.recall(decision)
             }
         }
     }

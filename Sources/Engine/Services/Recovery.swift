@@ -37,8 +37,9 @@ final class Recovery {
         // The most urgent first, among equals the oldest: the first ones get their slots at once
         // (S-43).
         let inOrder = runners.sorted { left, right in
-            left.priority != right.priority
-                ? left.priority > right.priority : left.age < right.age
+            left.record.options.priority != right.record.options.priority
+                ? left.record.options.priority > right.record.options.priority
+                : left.record.id < right.record.id
         }
         runners = []
         // What was interrupted first, before a client can have its say about it.

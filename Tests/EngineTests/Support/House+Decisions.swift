@@ -21,7 +21,7 @@ extension House {
     func asked(_ task: TaskID, after last: DecisionID? = nil) async throws -> DecisionRecord {
         var found: DecisionRecord?
         try await eventually("a decision") {
-            found = gateway.tasks.directory.runners[task]?.dialogue.decision?.record
+            found = gateway.tasks.directory.runners[task]?.decisions.pending?.record
             return found != nil && found?.id != last
         }
         let record = try #require(found)

@@ -24,7 +24,7 @@ struct Exchange {
     /// The host whose slot the attempt holds.
     private(set) var origin: WebURL.Origin
     /// What follows when the attempt has ended, if not its answer.
-    var sequel: Sequel?
+    var nextStep: NextStep?
     /// Whether the jar and the cache have taken note of the head.
     var isHeadNoted = false
     /// Whether the attempt has brought the head of an answer.
@@ -42,7 +42,7 @@ struct Exchange {
     private var isOpen = false
     private var pauses: PauseReasons = []
 
-    enum Sequel {
+    enum NextStep {
         case follow(RequestRecord)
         /// The delegate is asked, and the response is kept until it answers.
         case ask(Question, ResponseRecord)
@@ -74,7 +74,7 @@ struct Exchange {
     mutating func begin(to origin: WebURL.Origin) {
         number += 1
         self.origin = origin
-        sequel = nil
+        nextStep = nil
         isHeadNoted = false
         hasAnswer = false
         missingByteCount = nil
@@ -93,14 +93,14 @@ struct Exchange {
 
     /// The response that a decision is about, and that is still coming; nil where none is.
     var heldResponse: ResponseRecord? {
-        guard case .ask(_, let response)? = sequel, attempt != nil else { return nil }
+        guard case .ask(_, let response)? = nextStep, attempt != nil else { return nil }
         return response
     }
 
     /// The response that was held is the result: what of its body was kept is handed out.
     mutating func releaseHeld() -> [UInt8] {
         defer { heldBody = [] }
-        sequel = nil
+        nextStep = nil
         return heldBody
     }
 
@@ -144,7 +144,7 @@ struct Exchange {
 
     /// The attempt is not to bring an answer: the body is asked for when it has ended well.
     mutating func connectsOnly() {
-        sequel = .sendBody
+        nextStep = .sendBody
         hasAnswer = true
     }
 

@@ -36,6 +36,8 @@ final class TaskTimers {
     private var isOverdue = false
     private var isStopped = false
     private var waitTimer: LoopTimer?
+    /// How long the task waits before it is tried again.
+    var retryDelay = Duration.zero
     /// Counts the waits: tells one from the next.
     private(set) var waitCount = 0
 

@@ -96,6 +96,20 @@ extension LiveTask {
 
     // MARK: Held responses (S-66, S-68)
 
+    /// A response has asked for something, and is kept until that is decided.
+    ///
+    /// - Parameters:
+    ///   - response: the response.
+    ///   - body: of it, as far as it was kept.
+    ///   - end: of the attempt that has brought it.
+    func hold(_ response: ResponseRecord, _ body: [UInt8], _ end: AttemptEnd) {
+        record.dialogue.held = HeldResponse(
+            response, bodyLength: body.count, isTruncated: end.error != nil,
+            isDamaged: end.error?.kind == .url(.cannotDecodeRawData),
+            lengthVerified: end.lengthVerified)
+        if !body.isEmpty { session.journal.keep(body, of: record.id) }
+    }
+
     /// What was held is not used.
     func dropHeld() {
         guard let held = record.dialogue.held else { return }

@@ -38,6 +38,16 @@ final class LiveTask: Ticking {
 
     func publish(_ body: EventBody) { services.hub.publish(body, of: record.id, in: session) }
 
+    /// What stands between the task and those who have asked who it is; written back if it changes.
+    func withAuthentication<Result>(_ body: (inout TaskAuthentication) -> Result) -> Result {
+        var authentication = record.dialogue.authentication
+        let result = body(&authentication)
+        if authentication != record.dialogue.authentication {
+            record.dialogue.authentication = authentication
+        }
+        return result
+    }
+
     /// Whether the session's delegate makes decisions of this kind.
     func handles(_ kind: DecisionKind) -> Bool {
         session.record.decides(kind, about: record.options)

@@ -1,0 +1,72 @@
+internal import Loop
+internal import Semantics
+
+/// What follows an attempt that did not succeed: another source, another try, or the end.
+extension LiveTask {
+    /// What a status leads to in place of being the result.
+    ///
+    /// - Parameters:
+    ///   - head: of the answer.
+    ///   - timeLeft: of the whole task's time.
+    /// - Returns: nil where the response is the result.
+    func nextStep(
+        after head: ResponseHead, timeLeft: @autoclosure () -> Duration
+    ) -> Exchange.NextStep? {
+        guard SourceFailure.isFailure(status: head.status) else { return nil }
+        if let next = nextSource() { return .turn(to: next) }
+        guard let policy = record.options.retry, policy.retries(status: head.status) else {
+            return nil
+        }
+        let retryAfter = head.headers.first("Retry-After").flatMap {
+            RetryAfter.parse($0, now: services.clock.now)
+        }
+        return retry(by: policy, retryAfter, "status \(head.status)", timeLeft())
+    }
+
+    /// What follows an attempt that has failed.
+    ///
+    /// - Parameters:
+    ///   - error: how it has failed.
+    ///   - timeLeft: of the whole task's time.
+    /// - Returns: nil where it fails the task.
+    func nextStep(
+        after error: TransferError, timeLeft: @autoclosure () -> Duration
+    ) -> Exchange.NextStep? {
+        if SourceFailure.isFailure(error), let next = nextSource() { return .turn(to: next) }
+        guard let policy = record.options.retry, policy.retries(error) else { return nil }
+        return retry(by: policy, nil, error.name, timeLeft())
+    }
+
+    private func nextSource() -> RequestRecord? {
+        record.type == .download && canBeginAgain ? turnToNextSource() : nil
+    }
+
+    /// The next try; nil where there is none: too many, not allowed for the method, too late for
+    /// the task's time, or something was handed on that cannot be taken back.
+    private func retry(
+        by policy: RetryPolicy, _ retryAfter: Duration?, _ reason: String, _ timeLeft: Duration
+    ) -> Exchange.NextStep? {
+        guard record.retryCount < policy.attempts,
+            policy.mayRetry(method: record.currentRequest.method), canBeginAgain
+        else { return nil }
+        let delay = policy.delay(
+            beforeRetry: record.retryCount + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
+        return delay < timeLeft ? .retry(after: delay, reason: reason) : nil
+    }
+
+    /// The task is tried once more from its original request on, later.
+    func beginRetry(after delay: Duration, reason: String) {
+        record.retryCount += 1
+        record.mirrorCount = 0
+        returnToOriginalRequest()
+        publish(
+            .willRetry(attempt: record.retryCount + 1, delay: delay.seconds, reason: reason))
+    }
+}
+
+extension Duration {
+    /// The length in seconds.
+    var seconds: Double {
+        Double(components.seconds) + Double(components.attoseconds) / 1e18
+    }
+}

@@ -1,0 +1,434 @@
+internal import Loop
+internal import Semantics
+
+/// Drives one live task: takes inputs one at a time, asks the machine, and performs its orders.
+///
+/// What the orders are about is done by the task's parts, which tell the runner what has happened.
+@LoopActor
+final class TaskRunner {
+    let task: LiveTask
+    /// Hears what becomes of the task; nil once the gateway is gone.
+    private weak var owner: (any TaskOwner)?
+    private(set) var machine: TaskMachine
+    /// What has come while the orders of another input were being performed.
+    private var inputs: [TaskMachine.Input] = []
+    private var isPerforming = false
+    let caching: CacheFlow
+    let reception: Reception
+    private let upload: Upload
+    let followUp: FollowUp
+    private let transfer: TaskTransfer
+    private let keeper: ContentKeeper
+    let decisions: TaskDecisions
+    private let turn: TaskTurn
+    private let waiters = TaskWaiters()
+    private let timers: TaskTimers
+
+    /// A runner for a task as the journal has been given it: as it was created, or recalled.
+    init(
+        _ record: TaskRecord, in session: LiveSession, services: TaskServices,
+        owner: (any TaskOwner)?
+    ) {
+        self.owner = owner
+        task = LiveTask(record, in: session, services: services)
+        machine = TaskMachine(suspendCount: max(1, record.suspendCount))
+        timers = TaskTimers(
+            request: record.currentRequest.idleLimit(in: session.record),
+            resource: record.resourceTimeLeft(
+                of: .seconds(session.record.configuration.timeoutIntervalForResource),
+                by: services.keptClock),
+            clock: services.clock)
+        let challenges = ChallengeResponder(in: session, services: services)
+        caching = CacheFlow(in: session, services: services)
+        upload = Upload(of: task)
+        reception = Reception(of: task, caching: caching, timers: timers, waiters: waiters)
+        followUp = FollowUp(of: task, reception, caching, upload, timers)
+        transfer = TaskTransfer(
+            of: task, into: reception, caching, upload, followUp,
+            AnswerReader(of: task, caching: caching, challenges: challenges), timers)
+        keeper = ContentKeeper(of: task, from: reception, caching, followUp, timers)
+        decisions = TaskDecisions(about: task, challenges, caching, upload, transfer, reception)
+        turn = TaskTurn(of: task, caching, reception.download, transfer)
+        connect()
+        upload.note()
+    }
+
+    /// Tells the parts whom they tell.
+    private func connect() {
+        timers.owner = self
+        turn.control = self
+        reception.owner = transfer
+        keeper.owner = transfer
+        (upload.control, upload.delegate) = (self, decisions)
+        (reception.control, reception.delegate) = (self, decisions)
+        (followUp.control, followUp.delegate) = (self, decisions)
+        (transfer.control, transfer.delegate) = (self, decisions)
+        (keeper.control, keeper.delegate) = (self, decisions)
+        decisions.control = self
+    }
+
+    var record: TaskRecord { task.record }
+    var session: LiveSession { task.session }
+    private var services: TaskServices { task.services }
+
+    /// What the content goes into; nil before there is any, and afterwards.
+    var sink: TaskContent.Sink? { reception.content.sink }
+
+    var waitReason: WaitReason? {
+        guard !machine.isSuspended else { return nil }
+        let asks = transfer.waitsForDecision || caching.isAsking
+        return machine.waitReason ?? (asks ? .decision : nil)
+    }
+
+    /// Whether nothing is lost when the runner is let go.
+    var isAtRest: Bool {
+        machine.phase == .suspended(nil) && !machine.asksForDecision && sink == nil
+            && waiters.isEmpty && upload.isAtRest && transfer.isAtRest && decisions.isAtRest
+    }
+
+    /// Whether the task has ended, or is no longer this process's.
+    var isOver: Bool { machine.isOver }
+
+    // MARK: Inputs
+
+    func resume() {
+        guard machine.suspendCount == 1 else { return send(.resume(beginsLater: false)) }
+        let isBetweenAttempts = machine.phase == .suspended(nil)
+        let found = decisions.resumption(isBetweenAttempts: isBetweenAttempts)
+        let delay = found.mayBeginLater ? beginDelay : .zero
+        if delay <= .zero, isBetweenAttempts, found.answer == nil { decisions.askAboutDelay() }
+        send(.resume(beginsLater: delay > .zero))
+        guard !machine.isSuspended else { return }
+        if found.delivers { decisions.deliverHeld() }
+        if let answer = found.answer { decisions.act(on: answer) }
+    }
+
+    /// As `resume`, of a task that waited when the last process ended: its whole time may be over
+    /// (S-17).
+    func goOn() {
+        if timers.timeLeft > .zero { resume() } else { interrupt(.timedOut(.resource)) }
+    }
+
+    /// Ends the task with -999 (S-33); of a download nothing is left.
+    func cancel() {
+        if keeper.keepsPart { interrupt(.cancelled) } else { send(.cancel) }
+    }
+
+    /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
+    /// (S-58), or for another task to go on from (S-35).
+    func interrupt(_ error: TransferError) {
+        send(keeper.hasPart ? .interruptedWithPart(error) : .interrupted(error))
+    }
+
+    /// Stops moving bytes, and returns when what has been received of a download is there for good
+    /// of a full disk what that has taken.
+    func settle() async {
+        send(.settle)
+        guard machine.phase == .settled else { return }
+        await transfer.prepared()
+        await reception.download.checkpointAll(waitsForRoom: false)
+    }
+
+    /// Stops without an end: the record stays as the store has it, and the next start tells what
+    /// became of it.
+    func abandon() { send(.abandon) }
+
+    /// Brings what has come of an outstanding download to the disk (S-13).
+    /// - Returns: why it is not there, if it is not.
+    func flush() async -> FileError? { await reception.download.flush() }
+
+    /// A streamed content is being read: now it is the reader's pace that counts.
+    func readerAttached() {
+        if case .finishing = machine.phase { timers.attemptEnded() }
+        transfer.updateIdleTimer()
+    }
+
+    /// The client sends the body of a generation.
+    ///
+    /// - Parameters:
+    ///   - generation: which body it takes itself to be.
+    ///   - length: bytes; nil where the client does not know.
+    /// - Returns: the pipe to write it to.
+    /// - Throws: `bodyNotWanted`, `wrongBodyLength`.
+    func takeBody(of generation: Int, length: Int64?) throws(GatewayError) -> BodyPipe {
+        let pipe = try upload.take(generation, length)
+        decisions.bodyComes()
+        send(.bodyGiven)
+        return pipe
+    }
+
+    /// The client has left before its body was over.
+    func loseBody(_ pipe: BodyPipe) { upload.lose(pipe) }
+
+    /// S-43.
+    func setPriority(_ priority: Double) { turn.setPriority(priority) }
+
+    /// S-44.
+    func setEarliestBeginDate(_ date: Timestamp?) {
+        task.record.options.earliestBeginDate = date
+        if machine.phase == .waitingForBeginDate { waitForBeginDate() }
+    }
+
+    /// Bytes a second; nil for no limit of the task's own.
+    func setLimit(_ limit: Int64?) {
+        task.record.options.maximumBytesPerSecond = limit
+        task.bandwidth.limit = limit
+    }
+
+    // MARK: Waiting (S-45)
+
+    /// Returns when the task has a body to be read, or none ever.
+    func contentBegun() async {
+        guard sink == nil || record.response == nil, record.state != .completed else { return }
+        await waiters.untilContentBegins()
+    }
+
+    /// Returns when the task has completed, or after `limit`.
+    func completion(within limit: Duration) async {
+        if record.state != .completed { await waiters.untilEnd(within: limit) }
+    }
+
+    /// Nobody waits for the task any more.
+    func endWaits() { waiters.end() }
+
+    // MARK: Orders
+
+    private func perform(_ order: TaskMachine.Order) {
+        switch order {
+        case .waitForBeginDate: waitForBeginDate()
+        case .stopWaitingForBeginDate, .stopWaitingForRetry: timers.stopWaiting()
+        case .askForBody: upload.ask()
+        case .waitForRetry:
+            keeper.settleWhileWaiting()
+            timers.wait(.retry, for: timers.retryDelay)
+        case .waitForConnectivity:
+            keeper.settleWhileWaiting()
+            followUp.route.wait { [weak self] in self?.send(.reconnected) }
+        case .stopWaitingForConnectivity: followUp.route.stopWaiting()
+        case .enterQueue: turn.enter()
+        case .leaveQueue: turn.leave()
+        case .startAttempt: transfer.start()
+        case .holdAttempt: transfer.hold()
+        case .releaseAttempt: transfer.release()
+        case .stopAttempt: transfer.stop()
+        case .freeSlot: turn.free()
+        case .keepContent: keeper.keep()
+        case .dropContent: keeper.drop()
+        case .keepPart(let error): keepPart(ofTaskEndingWith: error)
+        case .standStill: standStill()
+        case .letGo: letGo()
+        case .save: save()
+        case .fail(let error): fail(error)
+        case .complete(let error): complete(error)
+        case .retire: retire()
+        }
+    }
+
+    /// Brings the part of a task that ends to safety.
+    private func keepPart(ofTaskEndingWith error: TransferError) {
+        timers.stop()
+        LoopActor.start { [self] in
+            await transfer.prepared()  // it may be taking the part up
+            send(.partKept(await keeper.keepPart(ofTaskEndingWith: error)))
+        }
+    }
+
+    // MARK: The record
+
+    /// The wall clock, and with it `startedAt`, does not tell any more how long the task has been
+    /// going on.
+    func noteClockJump() {
+        guard !isOver, record.state == .running, record.resourceTime == nil else { return }
+        task.record.resourceTime = .until(
+            services.keptClock.now.advanced(by: timers.timeLeft))
+        task.save()
+    }
+
+    /// What is left of the task's whole time goes on over a restart (S-17, S-18). Of a task that
+    /// was never suspended `startedAt` tells it.
+    private func noteResourceTime() {
+        switch (record.state, record.resourceTime) {
+        case (.running, .left(let left)):
+            task.record.resourceTime = .until(services.keptClock.now.advanced(by: left))
+        case (.suspended, .left): break
+        case (.suspended, _) where record.startedAt != nil:
+            task.record.resourceTime = .left(timers.timeLeft)
+        default: break
+        }
+    }
+
+    // MARK: The end of the process
+
+    /// Nothing moves any more.
+    private func standStill() {
+        transfer.stop()
+        timers.stop()
+        decisions.stopClock()
+    }
+
+    /// The next process tells what became of the task.
+    private func letGo() {
+        timers.stop()
+        followUp.route.stopWaiting()
+        decisions.letGo()
+        transfer.letGo()
+        _ = reception.download.segments?.stop()
+        upload.tell(.gatewayStops)
+        reception.content.close()
+        waiters.end()
+    }
+
+    // MARK: The end of the task
+
+    private func complete(_ error: TransferError?) {
+        noteEnd()
+        task.record.checkpoint = nil
+        task.record.error = error.map {
+            $0.failingURL == nil ? $0.at(task.record.currentRequest.url.string) : $0
+        }
+        leave()
+        if error == nil, record.type == .download { task.publish(.didFinishDownloading) }
+        task.publish(.didFinishCollectingMetrics(record.metrics))
+        task.publish(.didComplete(record.error))
+        hasEnded()
+    }
+
+    /// The task goes on as another one (S-70).
+    private func retire() {
+        noteEnd()
+        reception.content.endHere()
+        leave()
+        if let successor = record.dialogue.becameTask {
+            task.publish(.didBecomeDownloadTask(successor))
+        }
+        hasEnded()
+    }
+
+    private func noteEnd() {
+        task.record.state = .completed
+        task.record.suspendCount = 0
+        task.record.hasLiveAttempt = false
+        task.record.completedAt = services.clock.now
+        task.record.keptSince = services.keptClock.now
+    }
+
+    /// What the end of a task leaves nothing of.
+    private func leave() {
+        timers.stop()
+        followUp.route.stopWaiting()
+        caching.end()
+        task.record.resourceTime = nil
+        services.progress.forget(task)
+        services.checkpoints.forget(reception.download)
+        upload.end(.taskEnded(record.error))
+        decisions.end()
+        task.showProgress()
+        task.save()
+    }
+
+    /// Nothing follows any more.
+    private func hasEnded() {
+        waiters.end()
+        owner?.completed(self)
+    }
+}
+
+extension TaskRunner: TaskControl {
+    func send(_ input: TaskMachine.Input) {
+        inputs.append(input)
+        guard !isPerforming else { return }
+        isPerforming = true
+        defer { isPerforming = false }
+        while !inputs.isEmpty {
+            let next = inputs.removeFirst()
+            for order in machine.handle(next) { perform(order) }
+        }
+    }
+
+    func fail(_ error: TransferError) {
+        if machine.isSuspended { send(.failed(error)) } else { interrupt(error) }
+    }
+
+    func save() {
+        // A part of a content that is not on disk for good does not outlive the process.
+        let hasLiveAttempt =
+            machine.hasLiveAttempt || (sink != nil && !reception.download.isCheckpointWhole)
+        if record.state != machine.state { task.record.state = machine.state }
+        if record.suspendCount != machine.suspendCount {
+            task.record.suspendCount = machine.suspendCount
+        }
+        // What was under way when everything stood still is for the next start to end (S-56).
+        if machine.phase != .settled, record.hasLiveAttempt != hasLiveAttempt {
+            task.record.hasLiveAttempt = hasLiveAttempt
+        }
+        let isRunning = record.state == .running
+        if isRunning, record.startedAt == nil { task.record.startedAt = services.clock.now }
+        timers.run(isRunning)
+        noteResourceTime()
+        decisions.runClock()
+        task.save()
+    }
+
+    func setAsksForDecision(_ asks: Bool) { machine.asksForDecision = asks }
+
+    func setAsksForBody(_ asks: Bool) { machine.asksForBody = asks }
+
+    func rest() {
+        if isAtRest { owner?.rests(self) }
+    }
+
+    func becomeDownload() {
+        guard record.dialogue.held == nil || reception.holdsParts else {
+            LoopActor.start { [self] in await handHeldOver() }
+            return
+        }
+        guard let response = record.response, let successor = makeSuccessor() else { return }
+        successor.turn.takeOver(turn)
+        successor.transfer.takeOver(transfer, as: reception.holdsParts ? nil : response)
+        if reception.holdsParts { successor.reception.takeOverPart(of: reception, response) }
+        send(.handedOver)
+        successor.decisions.deliverDecided()
+    }
+
+    /// Hands over a response that was held whole.
+    private func handHeldOver() async {
+        guard let held = record.dialogue.held else { return }
+        let bytes = await task.heldBytes(of: held)
+        guard !isOver, let successor = makeSuccessor() else { return }
+        if let bytes, !bytes.isEmpty { session.journal.keep(bytes, of: successor.record.id) }
+        send(.handedOver)
+        successor.decisions.deliverHeld()
+    }
+
+    /// The download that goes on where this task is (S-70); nil once the gateway is gone.
+    private func makeSuccessor() -> TaskRunner? {
+        guard let successor = owner?.makeDownload(of: self) else { return nil }
+        task.record.dialogue.becameTask = successor.record.id
+        successor.decisions.inheritDecidedResponse()
+        successor.machine = TaskMachine(phase: machine.phase, suspendCount: machine.suspendCount)
+        successor.timers.inherit(timers)
+        successor.task.record.resourceTime = record.resourceTime
+        return successor
+    }
+}
+
+extension TaskRunner: TaskTimersOwner {
+    private var beginDelay: Duration {
+        guard let date = record.options.earliestBeginDate else { return .zero }
+        return .milliseconds(date.milliseconds - services.clock.now.milliseconds)
+    }
+
+    private func waitForBeginDate() { timers.wait(.beginDate, for: beginDelay) }
+
+    func timerIsDue(_ timer: TaskTimers.Due) {
+        switch timer {
+        case .wait(.beginDate):
+            decisions.askAboutDelay()
+            send(.beginDateReached)
+        case .wait(.grace): transfer.detach()
+        case .wait(.retry): keeper.retryIsDue()
+        case .timeout(.request) where machine.phase == .attempting: transfer.timedOut()
+        case .timeout(let timer): fail(.timedOut(timer))
+        }
+    }
+}

@@ -1,0 +1,477 @@
+internal import Loop
+internal import Semantics
+
+/// What is on the wire for a task: one attempt at a time, what its answer means, and what follows.
+@LoopActor
+final class TaskTransfer {
+    weak var control: (any TaskControl)?
+    weak var delegate: (any DelegateAsking)?
+    private let task: LiveTask
+    private let reception: Reception
+    private let caching: CacheFlow
+    private let upload: Upload
+    private let followUp: FollowUp
+    private let answers: AnswerReader
+    private let timers: TaskTimers
+    private var exchange: Exchange
+    /// Brings together what the next attempt needs.
+    private var preparation: Task<Void, Never>?
+    /// The response of another task whose transfer this one goes on with (S-70).
+    private var inheritedResponse: ResponseRecord?
+
+    init(
+        of task: LiveTask, into reception: Reception, _ caching: CacheFlow, _ upload: Upload,
+        _ followUp: FollowUp, _ answers: AnswerReader, _ timers: TaskTimers
+    ) {
+        self.task = task
+        self.reception = reception
+        self.caching = caching
+        self.upload = upload
+        self.followUp = followUp
+        self.answers = answers
+        self.timers = timers
+        exchange = Exchange(to: task.record.currentRequest.url.origin)
+    }
+
+    private var session: LiveSession { task.session }
+    private var phase: TaskMachine.Phase? { control?.machine.phase }
+    private var isOver: Bool { control?.machine.isOver ?? true }
+
+    // MARK: An attempt begins
+
+    /// Begins an attempt; the task has a slot for it, or the cache's answer.
+    func start() {
+        exchange.begin(to: task.record.currentRequest.url.origin)
+        control?.save()
+        if caching.hasAnswer {
+            openReplay()
+        } else if needsPreparation {
+            openWhenPrepared()
+        } else {
+            open(sending: upload.inlineBody)
+        }
+    }
+
+    /// An unsafe request is sent only once the store knows of it, so that a crash never sends it
+    /// twice; a file must be opened; a part must be found. All that only if the task has not
+    /// been suspended meanwhile.
+    private var needsPreparation: Bool {
+        !task.record.currentRequest.isSafe || upload.mustBeOpened
+            || reception.download.mustFindPart
+    }
+
+    private func openWhenPrepared() {
+        guard preparation == nil, let control else { return }
+        preparation = LoopActor.start { [self] in
+            do throws(TransferError) {
+                if !task.record.currentRequest.isSafe { await session.journal.durable() }
+                try await reception.findPart()
+                // A streamed body that was begun for nothing could not be begun again.
+                if isReadyToOpen {
+                    let body = try await upload.open { [weak self] in self?.updateIdleTimer() }
+                    if isReadyToOpen { open(sending: body) }
+                }
+            } catch {
+                control.fail(error)
+            }
+            preparation = nil
+            control.rest()
+        }
+    }
+
+    /// Returns when nothing is being brought together any more.
+    func prepared() async { await preparation?.value }
+
+    private var isReadyToOpen: Bool { exchange.isWaitingToStart && phase == .attempting }
+
+    private func open(sending body: AttemptBody?) {
+        prepareToReceive()
+        answers.presentAccepted()
+        let range = reception.download.rangeRequest
+        let headers = caching.attemptBegins(task.record, isWhole: range == nil)
+        var request = session.attemptRequest(
+            for: task.record, asking: range, sending: body, isLimited: task.isLimited,
+            headers: headers)
+        if upload.onlyConnects {
+            request.onlyConnects = true
+            request.usesFreshConnection = false
+            exchange.connectsOnly()
+        }
+        exchange.opened(session.pool.start(request, observer: self))
+    }
+
+    private func openReplay() {
+        prepareToReceive()
+        if let replay = caching.takeReplay(to: task.record.currentRequest, for: self) {
+            exchange.opened(replay)
+        }
+    }
+
+    private func prepareToReceive() {
+        if !reception.download.planAttempt() { reception.drop() }
+        delegate?.responseBegins()
+        // An attempt that sends a body counts from zero (S-59). One that sends none, such as a
+        // redirect's, leaves the figures: they are the last body's.
+        if task.record.currentRequest.body != nil { task.beginSending() }
+        timers.attemptBegan(
+            allowing: task.record.currentRequest.idleLimit(in: session.record))
+    }
+
+    /// The request that asks the origin whether what the cache has is still valid; nil where it
+    /// would be made in somebody's name: what one who proves who he is gets, is stored for his own
+    /// requests only.
+    func revalidationRequest(_ forwarding: Forwarding) -> AttemptRequest? {
+        guard task.record.dialogue.authentication.server.use == nil,
+            session.acceptedCredential(for: task.record.currentRequest.url) == nil
+        else { return nil }
+        answers.presentAccepted()
+        return session.attemptRequest(
+            for: task.record, asking: nil, sending: nil, isLimited: task.isLimited,
+            headers: forwarding.headers, method: forwarding.request.method)
+    }
+
+    // MARK: An attempt rests, or is ended
+
+    /// The task is suspended: its connection is kept for a while (S-32).
+    func hold() {
+        exchange.pause(.client)
+        upload.isHeld = true
+        reception.download.segments?.hold()
+        timers.run(false)
+        timers.wait(.grace, for: task.services.suspensionGrace)
+    }
+
+    /// The task goes on, with the connection that was kept.
+    func release() {
+        timers.stopWaiting()
+        timers.run(true)
+        upload.isHeld = false
+        reception.download.segments?.release()
+        let attempt = exchange.unpause(.client)
+        if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
+    }
+
+    /// Ends the attempt that is on the wire.
+    func stop() {
+        if let metrics = exchange.stop() { task.record.metrics.add(metrics) }
+        reception.endSegments()
+        upload.attemptEnded()
+        timers.attemptEnded()
+    }
+
+    /// The process ends: whatever is on the wire is dropped.
+    func letGo() { _ = exchange.stop() }
+
+    /// Whether nothing is lost when the transfer is let go.
+    var isAtRest: Bool { preparation == nil }
+
+    /// The attempt was silent for too long.
+    func timedOut() {
+        stop()
+        followUp.attemptFailed(.timedOut(.request))
+    }
+
+    /// The time of the connection of a suspended task is over: it is a slot of its host, and no
+    /// server keeps one for ever (S-32).
+    func detach() {
+        guard let control, phase == .held, canDetach else { return }
+        control.send(.detach)
+        LoopActor.start { [reception] in
+            await reception.download.checkpointAll()
+            guard case .suspended = control.machine.phase else { return }
+            control.save()
+            control.rest()
+        }
+    }
+
+    /// Whether nothing was delivered yet, so that the task can begin anew, or the rest of a
+    /// download can be asked for.
+    private var canDetach: Bool {
+        guard task.record.currentRequest.isSafe, task.record.currentRequest.body == nil,
+            delegate?.isAsked == false
+        else { return false }
+        return task.record.response == nil || reception.download.canBeResumed
+    }
+
+    // MARK: Pauses
+
+    /// The idle timer stands still while it is not the network that is slow, but the store, the
+    /// disk, a limit, or the client at either end (S-18). A streamed content that nobody reads does
+    /// not stop it.
+    func updateIdleTimer() {
+        let waits =
+            (exchange.isPaused(for: .sink) && !reception.content.lacksReader)
+            || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
+            || exchange.isPaused(for: .decision) || isAskedAboutHeldResponse
+            || upload.isWaiting
+        let isHeldUp =
+            reception.download.segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
+        timers.attemptIsHeldUp(isHeldUp)
+    }
+
+    /// Whether the attempt waits for what the delegate says about its response.
+    var waitsForDecision: Bool {
+        exchange.isPaused(for: .decision) || isAskedAboutHeldResponse
+    }
+
+    /// Whether the delegate is being asked about a response whose body is still coming.
+    private var isAskedAboutHeldResponse: Bool {
+        exchange.heldResponse != nil && delegate?.isOpen == true
+    }
+
+    private func pause(_ reason: Exchange.PauseReasons) -> FlowVerdict {
+        exchange.notePause(reason)
+        updateIdleTimer()
+        return .pause
+    }
+
+    /// What has kept the attempt from going on does so no more.
+    func goOn(_ reason: Exchange.PauseReasons) {
+        let attempt = exchange.unpause(reason)
+        updateIdleTimer()
+        attempt?.resume()
+    }
+
+    // MARK: Held responses (S-66, S-68)
+
+    /// The response that a decision is about, and that is still coming; nil where none is.
+    var heldResponse: ResponseRecord? { exchange.heldResponse }
+
+    /// The response that was held is the result: what of its body was kept is handed out.
+    func releaseHeld() -> [UInt8] { exchange.releaseHeld() }
+
+    // MARK: Another task's transfer (S-70)
+
+    /// Goes on with the attempt of a task that this one takes the place of.
+    func takeOver(_ other: TaskTransfer, as response: ResponseRecord?) {
+        exchange.takeOver(&other.exchange, for: self)
+        inheritedResponse = exchange.heldResponse == nil ? response : nil
+    }
+}
+
+// MARK: -
+
+/// What an attempt tells, and what becomes of it.
+extension TaskTransfer: AttemptObserver {
+    /// What is followed by another attempt is acted on at its head: its body is read on for the
+    /// sake of the connection, but no further and no longer than this.
+    private static let restLimit = 64 << 10
+    private static let restTime = Duration.seconds(1)
+
+    func attemptDidMove() { timers.attemptMoved() }
+
+    func attemptDidReceiveInformational(_ head: ResponseHead) {
+        timers.attemptMoved()
+        task.publish(
+            .didReceiveInformationalResponse(status: head.status, headers: head.headers))
+    }
+
+    func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
+        timers.attemptMoved()
+        exchange.hasAnswer = true
+        let verdict = act(on: head)
+        if verdict == .proceed, exchange.nextStep != nil { limitRest() }
+        return verdict
+    }
+
+    private func act(on head: ResponseHead) -> FlowVerdict {
+        if let response = inheritedResponse {
+            inheritedResponse = nil
+            reception.take(response)
+            return .proceed
+        }
+        let range = reception.download.rangeRequest
+        if !caching.isServing, !exchange.isHeadNoted {
+            exchange.isHeadNoted = true
+            followUp.route.found()
+            if let step = answers.note(head, isWhole: range == nil) { return lead(to: step) }
+        }
+        let head = caching.shown(head)
+        switch answers.meaning(of: head, timeLeft: timers.timeLeft) {
+        case .result: break
+        case .leadsTo(let step): return lead(to: step)
+        case .fails(let step): return lead(to: step, .stop)
+        }
+        upload.tell(.answered(status: head.status))
+        let response = answers.response(head)
+        guard let range else { return begin(response) }
+        switch reception.goOn(with: range, head, response) {
+        case .proceed(let missing):
+            exchange.missingByteCount = missing
+            return .proceed
+        case .waits: return pause(.decision)
+        case .begins: return begin(response)
+        case .leadsTo(let step): return lead(to: step)
+        case .fails(let step): return lead(to: step, .stop)
+        }
+    }
+
+    private func lead(to step: Exchange.NextStep, _ verdict: FlowVerdict = .proceed) -> FlowVerdict
+    {
+        exchange.nextStep = step
+        return verdict
+    }
+
+    /// The response is the task's: it is told, and its body is taken, if the delegate does not
+    /// decide otherwise; then the head is delivered again.
+    private func begin(_ response: ResponseRecord) -> FlowVerdict {
+        guard delegate?.shows(response) != true else { return pause(.decision) }
+        reception.take(response)
+        return .proceed
+    }
+
+    func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        timers.attemptMoved()
+        let verdict = take(bytes)
+        exchange.took(verdict, of: bytes.count)
+        return verdict
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        if case .ask(let question, let response)? = exchange.nextStep {
+            guard !exchange.hold(bytes) else { return .proceed }
+            // What does not fit stays on the wire.
+            ask(question, after: response)
+            return pause(.decision)
+        }
+        if exchange.nextStep != nil { return takeRest(bytes) }
+        let taken = reception.take(bytes)
+        if let step = reception.takeNextStep() { exchange.nextStep = step }
+        if let reason = taken.pause { _ = pause(reason) }
+        return taken.verdict
+    }
+
+    private func takeRest(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
+        let count = exchange.heldBody.count + exchange.discardedBytes + bytes.count
+        guard count <= TaskTransfer.restLimit else { return .stop }
+        if !keepsRedirect || !exchange.hold(bytes) { exchange.discardedBytes += bytes.count }
+        return .proceed
+    }
+
+    private func limitRest() {
+        let timer = LoopTimer { [weak self] in self?.restIsOver() }
+        timer.arm(after: TaskTransfer.restTime)
+        exchange.restTimer = timer
+    }
+
+    /// A delegate is asked now, and what is still coming is kept for it meanwhile; anything else
+    /// goes on without the rest.
+    private func restIsOver() {
+        if case .ask(let question, let response)? = exchange.nextStep {
+            ask(question, after: response)
+            updateIdleTimer()
+        } else if exchange.nextStep != nil, let metrics = exchange.stop() {
+            attemptDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: false))
+        }
+    }
+
+    private func ask(_ question: Exchange.Question, after response: ResponseRecord) {
+        if let delegate, !delegate.isAsked { delegate.ask(question, after: response) }
+    }
+
+    func attemptGoesOn(after request: TransactionMetrics) { task.record.metrics.add(request) }
+
+    func attemptDidSend(total: Int64) {
+        timers.attemptMoved()
+        task.hasSent(total)
+    }
+
+    // MARK: An attempt has ended
+
+    func attemptDidEnd(_ end: AttemptEnd) {
+        let step = exchange.nextStep
+        let end = exchange.ended(end)
+        upload.attemptEnded()
+        task.record.metrics.add(end.metrics)
+        if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
+        timers.attemptEnded()
+        if let question = end.question {
+            delegate?.ask(question)
+            return followUp.tryAgain()
+        }
+        if let response = end.tunnelResponse, let step = answers.meaning(ofTunnel: response) {
+            if case .ask(let question, let response) = step {
+                delegate?.ask(question, after: response)
+            }
+            return followUp.tryAgain()
+        }
+        guard let step else { return answerHasEnded(end) }
+        followUp.carryOut(
+            step, after: end, exchange.heldBody, isWhole: exchange.discardedBytes == 0)
+    }
+
+    /// The answer is the task's, and nothing more of it comes.
+    private func answerHasEnded(_ end: AttemptEnd) {
+        if let error = end.error ?? reception.finish(lengthVerified: end.lengthVerified) {
+            // A suspended task whose connection is lost does as if its time was over (S-32, S-77).
+            if phase == .held, canDetach { detach() } else { followUp.attemptFailed(error) }
+        } else if reception.isShort {
+            // A server may give less of a range than it was asked for (RFC 9110 §15.3.7).
+            if reception.mayAskForMore {
+                followUp.tryAgain()
+            } else {
+                control?.fail(.badServerResponse("The server gives too little of each range."))
+            }
+        } else {
+            control?.send(.answered)
+        }
+    }
+
+    /// Whether the body of a redirect that is followed is kept, to be stored with it.
+    private var keepsRedirect: Bool {
+        guard case .follow = exchange.nextStep, !task.handles(.cache) else { return false }
+        return reception.storable(0) != nil
+    }
+}
+
+extension TaskTransfer: ReceptionOwner {
+    func partsAreDecided() {
+        let step = reception.takeNextStep()
+        if let step, let metrics = exchange.stop() {
+            exchange.nextStep = step
+            attemptDidEnd(AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
+        } else if case .fail(let error)? = step {
+            control?.fail(error)
+        } else if phase == .waitingForDecision {
+            reception.finishHeld()
+        } else {
+            goOn(.decision)
+        }
+    }
+
+    // MARK: Ranges side by side
+
+    func segmentsDidMove() { timers.attemptMoved() }
+
+    func segmentsDidReceive(_ count: Int) { task.hasReceived(count) }
+
+    func segmentDidEnd(_ metrics: TransactionMetrics) { task.record.metrics.add(metrics) }
+
+    func segmentsDidChangePace() { updateIdleTimer() }
+
+    func segmentsGiveUpPrimary() {
+        guard !exchange.isPaused(for: .sink), !exchange.isPaused(for: .rate),
+            let metrics = exchange.stop()
+        else { return }
+        task.record.metrics.add(metrics)
+        reception.download.segments?.primaryDidEnd(
+            AttemptEnd(error: nil, metrics: metrics, lengthVerified: true))
+    }
+
+    func segmentsDidEnd(_ outcome: SegmentedTransfer.Outcome) {
+        guard reception.download.segments != nil else { return }
+        reception.endSegments()
+        if let metrics = exchange.stop() { task.record.metrics.add(metrics) }
+        timers.attemptEnded()
+        switch outcome {
+        case .whole: control?.send(.answered)
+        case .failed(let error) where error.kind != .url(.badServerResponse):
+            followUp.attemptFailed(error)
+        // The answers to ranges make no sense: what one connection brings from zero on does.
+        case .failed, .changed:
+            reception.download.beginAnew()
+            reception.drop()
+            followUp.tryAgain()
+        }
+    }
+}
