@@ -60,6 +60,21 @@ struct DecisionTests {
     }
 
     @Test(arguments: [true, false]) @LoopActor
+    func `a stopped redirect whose end the connection told says so of its content (R-3)`(
+        isVerified: Bool
+    ) async throws {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.redirect))
+        let task = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(302, ["Location": "/x"])
+        attempt.body(Array("moved".utf8))
+        attempt.end(lengthVerified: isVerified)
+        try await house.answer(task, .redirect(.stop))
+        #expect(try await house.finished(task).content?.lengthVerified == isVerified)
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
     func `a body that is more than is held waits on the wire (S-66, S-68)`(
         isFollowed: Bool
     ) async throws {

@@ -92,6 +92,30 @@ struct PartDecisionTests {
     }
 
     @Test @LoopActor
+    func `a part that becomes a download takes the slot along, and gives it back (S-19)`()
+        async throws
+    {
+        let house = try await House.open()
+        let session = try await house.session(delegate: .deciding(.response)) {
+            $0.httpMaximumConnectionsPerHost = 1
+        }
+        let task = try await house.create(try house.spec(), in: session)
+        let next = try await house.create(try house.spec(), in: session)
+        let attempt = try await house.network.attempt(0)
+        attempt.head(200, ["Content-Type": Self.type])
+        attempt.body(Array(Self.parts.utf8))
+        attempt.end()
+        let container = try await house.asked(task)
+        try await house.answer(container, .response(.allow))
+        let part = try await house.asked(task, after: container.id)
+        #expect(house.network.attempts.count == 1)
+        try await house.answer(part, .response(.becomeDownload))
+        try await house.network.attempt(1).answer()
+        try await house.answer(next, .response(.allow))
+        #expect(try await house.finished(next).error == nil)
+    }
+
+    @Test @LoopActor
     func `a task can be suspended while a part is decided about (S-77)`() async throws {
         let house = try await House.open()
         let (task, _, container) = try await ask(house, pieces: 16 << 10)
