@@ -60,6 +60,7 @@ let package = Package(
         library("Syntax"),
         library("Semantics", ["Syntax"]),
         library("JSON", ["Syntax"]),
+        library("Contract", ["Semantics", "JSON", "Syntax"]),
         library("Loop", ["CEvent"]),
         library("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
         library("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
@@ -74,8 +75,8 @@ let package = Package(
         library(
             "REST",
             [
-                "HTTP", "Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CAssets",
-                structuredFields,
+                "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
+                "CAssets", structuredFields,
             ]),
         library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(
@@ -104,7 +105,8 @@ let package = Package(
         tests(
             "GatewayTests",
             [
-                "ferry", "REST", "HTTP", "Engine", "Semantics", "Curl", "Sealing", "SQLiteStore",
+                "ferry", "REST", "HTTP", "Engine", "Contract", "Semantics", "Curl", "Sealing",
+                "SQLiteStore",
                 "Loop",
                 "JSON", "TestSupport", yams, grdb,
             ]),

@@ -280,11 +280,10 @@ extension TaskView {
         // What a task that has not succeeded had begun to keep is not shown.
         if record.state != .completed { shown.content = nil }
         let isLive = runner?.record.state == record.state
-        self.record = shown
-        waitingFor = isLive ? runner?.waitReason : nil
         let hasSink = runner?.sink != nil
-        hasContent =
-            shown.content != nil || (record.state != .completed && hasSink)
+        self.init(
+            record: shown, waitingFor: isLive ? runner?.waitReason : nil,
+            hasContent: shown.content != nil || (record.state != .completed && hasSink))
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Contract
 internal import Engine
 internal import JSON
 internal import Semantics

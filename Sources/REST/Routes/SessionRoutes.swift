@@ -1,3 +1,4 @@
+internal import Contract
 internal import Engine
 internal import HTTP
 internal import JSON

@@ -1,3 +1,4 @@
+import Contract
 import Engine
 import JSON
 import Semantics

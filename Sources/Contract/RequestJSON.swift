@@ -1,9 +1,9 @@
-internal import JSON
-internal import Semantics
+package import JSON
+package import Semantics
 
 extension RequestRecord {
     /// The request as it is shown: without the body's bytes, and without sensitive values.
-    func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("url", url.string)
             json.member("method", method)
@@ -39,7 +39,7 @@ extension BodyRecord {
 
 extension TaskRecord {
     /// S-39: which body was asked for last, 0 before the first; nil for a task that streams none.
-    var shownBodyGeneration: Int? {
+    package var shownBodyGeneration: Int? {
         let streams = originalRequest.body?.isStream == true || bodyGeneration > 0
         return streams ? bodyGeneration : nil
     }

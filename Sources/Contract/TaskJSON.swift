@@ -1,6 +1,5 @@
-internal import Engine
-internal import JSON
-internal import Semantics
+package import JSON
+package import Semantics
 
 extension TaskView {
     /// The task as it is answered (`Task` of openapi.yaml).
@@ -10,7 +9,7 @@ extension TaskView {
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
     ///   - hidesCookieValues: whether the response is shown as events show it.
     ///   - writeMore: writes what this answer has beside the task's own members.
-    func write(
+    package func write(
         to json: inout JSONWriter, sharedSession: Bool, hidesCookieValues: Bool = false,
         and writeMore: (inout JSONWriter) -> Void = { _ in }
     ) {
@@ -94,7 +93,7 @@ extension TaskView {
 }
 
 extension ResponseRecord {
-    func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("url", url)
             json.member("status", status)
@@ -110,7 +109,7 @@ extension ResponseRecord {
 }
 
 extension TransferError {
-    func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("domain", domain)
             json.member("code", code)
@@ -141,7 +140,7 @@ extension TransferError {
 }
 
 extension TaskMetrics {
-    func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.object { json in
             json.member("redirectCount", redirectCount)
             json.array("transactions") { json in

@@ -1,10 +1,10 @@
-internal import JSON
-internal import Semantics
+package import JSON
+package import Semantics
 internal import Syntax
 
 extension Challenge {
     /// The challenge as its event tells it (S-65): nothing in it is secret.
-    func write(to json: inout JSONWriter) {
+    package func write(to json: inout JSONWriter) {
         json.object { json in
             json.name("protectionSpace")
             writeSpace(to: &json)
@@ -37,7 +37,7 @@ extension Challenge {
 
 extension ProtectionSpace {
     /// What tells a space from others.
-    func writeMembers(to json: inout JSONWriter) {
+    package func writeMembers(to json: inout JSONWriter) {
         json.member("host", host)
         json.member("port", port)
         json.member("protocol", scheme)

@@ -92,31 +92,6 @@ struct ProxyDraft {
     }
 }
 
-extension ProxyConfiguration {
-    /// What is in force, so that it can be posted again (S-5).
-    func write(to json: inout JSONWriter) {
-        json.object { json in
-            if let http {
-                json.member("HTTPEnable", true)
-                json.member("HTTPProxy", http.host)
-                json.member("HTTPPort", http.port)
-            }
-            if let https {
-                json.member("HTTPSEnable", true)
-                json.member("HTTPSProxy", https.host)
-                json.member("HTTPSPort", https.port)
-            }
-            if let socks {
-                json.member("SOCKSEnable", true)
-                json.member("SOCKSProxy", socks.host)
-                json.member("SOCKSPort", socks.port)
-                json.member("SOCKSVersion", socks.kind.rawValue)
-            }
-            if !exceptions.isEmpty { json.member("ExceptionsList", exceptions.map(\.pattern)) }
-        }
-    }
-}
-
 extension JSONReader {
     /// 1…65,535.
     mutating func port() throws(JSONError) -> Int { try int(in: 1...65_535) }

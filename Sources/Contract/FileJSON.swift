@@ -1,9 +1,9 @@
-internal import JSON
-internal import Semantics
+package import JSON
+package import Semantics
 
 extension StagedFile {
     /// The file as it is answered (`StagedFile` of openapi.yaml).
-    func write(to json: inout JSONWriter, expiresAt: Timestamp) {
+    package func write(to json: inout JSONWriter, expiresAt: Timestamp) {
         json.object { json in
             json.member("id", id.description)
             json.member("length", length)

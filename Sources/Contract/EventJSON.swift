@@ -1,7 +1,5 @@
-internal import Engine
-internal import HTTP
 internal import JSON
-internal import Semantics
+package import Semantics
 
 extension Event {
     /// The event's data: one line of JSON (`Event` of openapi.yaml). What an earlier version stored
@@ -11,7 +9,7 @@ extension Event {
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
     ///   - bytes: an inline event's bytes, where the event does not carry them itself.
     /// - Returns: UTF-8 without a line break.
-    func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
+    package func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 1024)
         json.object { json in
             json.member("session", sharedSession ? "shared" : session.description)
@@ -93,24 +91,5 @@ extension Event {
             json.name("error")
             if let error { error.write(to: &json) } else { json.null() }
         }
-    }
-}
-
-extension EventStreamKey {
-    /// The id of a position of this stream; opaque to clients.
-    func identifier(of position: Int64) -> String {
-        switch self {
-        case .session(let session), .task(_, let session): "\(session.rawValue).\(position)"
-        case .tenant: "t.\(position)"
-        }
-    }
-
-    /// The position that an id names, or nil if it is no id of this stream.
-    func position(of identifier: String) -> Int64? {
-        let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 2, let position = Int64(parts[1]),
-            self.identifier(of: position) == identifier
-        else { return nil }
-        return position
     }
 }

@@ -1,10 +1,9 @@
-internal import Engine
-internal import JSON
-internal import Semantics
+package import JSON
+package import Semantics
 
 extension DecisionKind {
     /// The kind as decisions show it: a challenge is one, whoever of the delegates is asked.
-    var shownName: String {
+    package var shownName: String {
         switch self {
         case .sessionChallenge, .taskChallenge: "challenge"
         case .redirect, .response, .cache, .delayedRequest, .bodyStream: rawValue
@@ -14,7 +13,7 @@ extension DecisionKind {
 
 extension DecisionNotice {
     /// The member `decision` of an event that asks.
-    func writeMember(to json: inout JSONWriter) {
+    package func writeMember(to json: inout JSONWriter) {
         json.object("decision") { json in
             json.member("id", id.description)
             json.member("kind", kind.shownName)
@@ -29,7 +28,7 @@ extension DecisionRecord {
     /// - Parameters:
     ///   - json: what it is written to.
     ///   - sharedSession: whether the session is shown as `shared` (S-4).
-    func write(to json: inout JSONWriter, sharedSession: Bool) {
+    package func write(to json: inout JSONWriter, sharedSession: Bool) {
         json.object { json in
             json.member("id", id.description)
             json.member("kind", kind.shownName)

@@ -38,21 +38,6 @@ extension Cookie {
         cookie.domain = domain
         self = cookie
     }
-
-    /// The cookie as it is answered; posted as it is, it makes an equal one.
-    func write(to json: inout JSONWriter) {
-        json.object { json in
-            json.member("name", name)
-            json.member("value", value)
-            json.member("domain", domain)
-            json.member("path", path)
-            json.member("expires", instant: expires?.milliseconds)
-            json.member("secure", isSecure)
-            json.member("httpOnly", isHTTPOnly)
-            json.member("sameSite", sameSite == .default ? nil : sameSite.rawValue)
-            json.member("hostOnly", isHostOnly)
-        }
-    }
 }
 
 extension CookieRejection {

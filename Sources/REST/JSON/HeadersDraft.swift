@@ -1,9 +1,7 @@
+internal import Contract
 internal import HTTP
 internal import JSON
 internal import Semantics
-
-/// What stands in answers and events in place of a sensitive value.
-let redacted = "<redacted>"
 
 extension HeaderList {
     /// Reads an object of strings or arrays of strings; of too many, one more than `check` lets
@@ -38,34 +36,6 @@ extension HeaderList {
             throw ProblemCode.invalidHeader.problem(
                 "The value is the placeholder that answers show; give the real one.",
                 at: pointer + JSONPointer.text([field.name]))
-        }
-    }
-
-    /// Writes an object; a name that stands more than once gets an array. Sensitive values are
-    /// hidden.
-    func writeObject(to json: inout JSONWriter, hiding marked: [String]) {
-        let sensitive = SensitiveNames(marking: marked)
-        json.object { json in
-            for (name, values) in byName {
-                let shown = sensitive.contains(name) ? values.map { _ in redacted } : values
-                if shown.count == 1 {
-                    json.member(named: name, shown[0])
-                } else {
-                    json.member(named: name, shown)
-                }
-            }
-        }
-    }
-
-    /// Writes an array of pairs, in order and as they came.
-    func writePairs(to json: inout JSONWriter) {
-        json.array { json in
-            for field in fields {
-                json.array { json in
-                    json.string(field.name)
-                    json.string(field.value)
-                }
-            }
         }
     }
 }
