@@ -23,6 +23,7 @@ extension TaskView {
             json.member("state", record.state.rawValue)
             json.member("suspendCount", record.suspendCount)
             json.member("waitingFor", waitingFor?.rawValue)
+            json.member("nextAttemptAt", instant: record.nextAttemptAt?.milliseconds)
             json.member("priority", record.options.priority)
             json.member("description", record.options.description)
             json.member("createdAt", instant: record.createdAt.milliseconds)

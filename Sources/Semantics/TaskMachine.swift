@@ -182,8 +182,7 @@ public struct TaskMachine: Equatable, Sendable {
         }
     }
 
-    /// Nil in every phase but those that wait for one of these; also between an attempt and its
-    /// repetition.
+    /// Nil in every phase but those that wait for one of these.
     public var waitReason: WaitReason? {
         switch phase {
         case .waitingForBeginDate: .beginDate
@@ -191,6 +190,7 @@ public struct TaskMachine: Equatable, Sendable {
         case .waitingForBody: .bodyStream
         case .waitingForSlot: .slot
         case .waitingForConnectivity: .connectivity
+        case .waitingForRetry: .retry
         default: nil
         }
     }

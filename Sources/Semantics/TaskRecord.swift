@@ -16,6 +16,8 @@ public enum WaitReason: String, Sendable {
     /// As many transfers to the host as allowed are on their way (S-19).
     case slot
     case bodyStream
+    /// An attempt has failed, and the next one comes at `nextAttemptAt`.
+    case retry
 }
 
 /// S-41: whether a data task's body is kept.
@@ -244,6 +246,9 @@ public struct TaskRecord: Equatable, Sendable {
     public var suspendCount: Int
     /// How often an attempt was made again by `TaskOptions.retry`.
     public var retryCount: Int
+    /// When the next attempt follows one that has failed, by the wall clock; nil where none is
+    /// waited for.
+    public var nextAttemptAt: Timestamp?
     /// How many of `TaskOptions.mirrors` have been turned to.
     public var mirrorCount: Int
     /// S-39: which body the client was asked for last, 1, 2, …; 0 before the first, and without a

@@ -54,10 +54,21 @@ extension LiveTask {
         return delay < timeLeft ? .retry(after: delay, reason: reason) : nil
     }
 
+    /// Whether the task goes on by itself behind the end of a process that has interrupted its
+    /// attempt: its policy covers the interruption, and nothing is done twice that may not be, nor
+    /// handed on twice.
+    var mayGoOnAfterRestart: Bool {
+        guard let policy = record.options.retry else { return false }
+        return record.retryCount < policy.attempts
+            && policy.mayRetry(method: record.currentRequest.method)
+            && policy.mayRetry(method: record.originalRequest.method) && canBeginAgain
+    }
+
     /// The task is tried once more from its original request on, later.
     func beginRetry(after delay: Duration, reason: String) {
         record.retryCount += 1
         record.mirrorCount = 0
+        record.nextAttemptAt = services.clock.now.advanced(by: delay)
         returnToOriginalRequest()
         publish(
             .willRetry(attempt: record.retryCount + 1, delay: delay.seconds, reason: reason))

@@ -98,6 +98,13 @@ final class TaskDecisions {
             answer: kept, delivers: delivers, mayBeginLater: !delivers && isAboutBegin)
     }
 
+    /// What was asked about is gone with the attempt.
+    func withdraw() {
+        dialogue.close(as: .withdrawn)
+        if task.record.dialogue.keptAnswer != nil { task.record.dialogue.keptAnswer = nil }
+        control?.setAsksForDecision(false)
+    }
+
     /// The gateway was started again while the decision waited.
     func recall(_ decision: DecisionRecord) {
         dialogue.recall(decision)

@@ -77,7 +77,9 @@ final class TaskRunner {
     var waitReason: WaitReason? {
         guard !machine.isSuspended else { return nil }
         let asks = transfer.waitsForDecision || caching.isAsking
-        return machine.waitReason ?? (asks ? .decision : nil)
+        let reason = machine.waitReason ?? (asks ? .decision : nil)
+        // Behind a restart a wait for the next try goes on as one for a date.
+        return reason == .beginDate && record.nextAttemptAt != nil ? .retry : reason
     }
 
     /// Whether nothing is lost when the runner is let go.
@@ -107,6 +109,26 @@ final class TaskRunner {
     /// (S-17).
     func goOn() {
         if timers.timeLeft > .zero { resume() } else { interrupt(.timedOut(.resource)) }
+    }
+
+    /// Takes up what the end of the last process has interrupted, where the task may go on by
+    /// itself (S-52, S-56): it has no attempt any more, and another one follows when it is resumed.
+    ///
+    /// - Returns: false where that is the end of the task.
+    func recover() -> Bool {
+        guard task.mayGoOnAfterRestart else { return false }
+        decisions.withdraw()
+        task.record.hasLiveAttempt = false
+        if let point = record.checkpoint?.point {
+            task.beginReceiving(at: point.receivedCount)
+        } else {
+            reception.drop()
+            services.discardPart(of: record.id)
+        }
+        task.beginRetry(after: .zero, reason: "gatewayRestarted")
+        task.record.nextAttemptAt = nil
+        task.save()
+        return true
     }
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
@@ -361,6 +383,8 @@ extension TaskRunner: TaskControl {
         if machine.phase != .settled, record.hasLiveAttempt != hasLiveAttempt {
             task.record.hasLiveAttempt = hasLiveAttempt
         }
+        let waitsForTry = [.waitingForRetry, .waitingForBeginDate].contains(machine.phase)
+        if !waitsForTry, record.nextAttemptAt != nil { task.record.nextAttemptAt = nil }
         let isRunning = record.state == .running
         if isRunning, record.startedAt == nil { task.record.startedAt = services.clock.now }
         timers.run(isRunning)
@@ -413,9 +437,11 @@ extension TaskRunner: TaskControl {
 }
 
 extension TaskRunner: TaskTimersOwner {
+    /// How long it is until the task may begin (S-44), or behind a restart until its next try.
     private var beginDelay: Duration {
-        guard let date = record.options.earliestBeginDate else { return .zero }
-        return .milliseconds(date.milliseconds - services.clock.now.milliseconds)
+        let dates = [record.options.earliestBeginDate, record.nextAttemptAt]
+        guard let date = dates.compactMap({ $0?.milliseconds }).max() else { return .zero }
+        return .milliseconds(date - services.clock.now.milliseconds)
     }
 
     private func waitForBeginDate() { timers.wait(.beginDate, for: beginDelay) }

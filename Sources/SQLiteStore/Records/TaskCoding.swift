@@ -23,6 +23,7 @@ enum TaskStatus {
         static let dialogue: UInt8 = 16
         static let resourceTimeEnd: UInt8 = 17
         static let resourceTimeLeft: UInt8 = 18
+        static let nextAttemptAt: UInt8 = 19
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -69,6 +70,9 @@ enum TaskStatus {
         case .until(let end): parts.clear.put(Field.resourceTimeEnd, end.milliseconds)
         case .left(let left): parts.clear.put(Field.resourceTimeLeft, left.milliseconds)
         case nil: break
+        }
+        if let next = task.nextAttemptAt {
+            parts.clear.put(Field.nextAttemptAt, next.milliseconds)
         }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
@@ -119,6 +123,9 @@ enum TaskStatus {
                     KeptTime(milliseconds: try milliseconds(try reader.int64())))
             case Field.resourceTimeLeft:
                 task.resourceTime = .left(.milliseconds(try milliseconds(try reader.int64())))
+            case Field.nextAttemptAt:
+                task.nextAttemptAt = Timestamp(
+                    milliseconds: try milliseconds(try reader.int64()))
             default: try reader.skip()
             }
         }
