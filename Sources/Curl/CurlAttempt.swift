@@ -25,7 +25,7 @@ final class CurlAttempt: Attempt {
     private var tunnel: Tunnel
     private var conversation: Conversation
     /// The sending of a body that is pulled.
-    private let upload: UploadFlow?
+    private let upload: PulledUpload?
     private var response = IncomingResponse()
     private var content = IncomingContent()
     private var flow = FlowControl()
@@ -44,7 +44,7 @@ final class CurlAttempt: Attempt {
         tls = TLSNegotiation(offer)
         tunnel = Tunnel(request)
         conversation = Conversation(request)
-        upload = UploadFlow(request.body, bufferSize: sendBufferSize)
+        upload = PulledUpload(request.body, bufferSize: sendBufferSize)
     }
 
     // MARK: For the pool
@@ -418,7 +418,7 @@ final class CurlAttempt: Attempt {
     }
 
     /// Looks whether the response has ended, or the connection, while the body rests.
-    private func lookForEnd(_ upload: UploadFlow) {
+    private func lookForEnd(_ upload: PulledUpload) {
         guard mayBeOver(upload) else { return }
         upload.seemOver()
         // Where libcurl has stopped sending, it now ends the transfer by its own rules; where the
@@ -433,7 +433,7 @@ final class CurlAttempt: Attempt {
         settle(error?.at(request.url.string))
     }
 
-    private func mayBeOver(_ upload: UploadFlow) -> Bool {
+    private func mayBeOver(_ upload: PulledUpload) -> Bool {
         easy != nil && upload.hasNoInput && flow.mayDeliver
     }
 

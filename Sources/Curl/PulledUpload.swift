@@ -12,7 +12,7 @@ internal import Semantics
 /// socket, and the attempt would wait for its source. That it has stopped watching is how it is
 /// noticed here: whoever sends a body shares its socket with nobody.
 @LoopActor
-final class UploadFlow {
+final class PulledUpload {
     private let body: PulledBody
     /// Not sending for the rest of this turn of the loop, so that others get theirs.
     private var isYielding = false
