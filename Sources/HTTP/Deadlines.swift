@@ -41,12 +41,12 @@ struct Deadlines {
     // MARK: What is due
 
     /// By then the header has to be there, or the first byte of the next request.
-    func ofHead(_ limits: Limits) -> Uptime {
+    func ofHead(_ limits: ServerLimits) -> Uptime {
         since.advanced(by: isInHead ? limits.headerTime : limits.idleTime)
     }
 
     /// By then a client that was answered for the last time has to have sent more, or to be gone.
-    func ofLingering(_ limits: Limits, isDraining: Bool) -> Uptime {
+    func ofLingering(_ limits: ServerLimits, isDraining: Bool) -> Uptime {
         min(
             since.advanced(by: limits.lingerTime),
             lingersSince.advanced(by: isDraining ? limits.lingerTime : limits.lingerLimit))
