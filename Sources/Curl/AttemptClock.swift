@@ -20,6 +20,12 @@ struct AttemptClock {
     private var connectStart: Int64?
     private var responseStart: Int64?
     private var requestEnd: Int64?
+    /// How much of the body has left with the request that is under way.
+    private var sentByteCount: Int64 = 0
+    /// The most of it that was told, of this request or of one before.
+    private var toldByteCount: Int64 = 0
+    /// What the attempt ended with; stays what it is.
+    private(set) var metricsAtEnd: TransactionMetrics?
 
     private struct Begun {
         /// What is known until then.
@@ -67,7 +73,10 @@ struct AttemptClock {
     }
 
     /// The request that was under way is over; what follows is another one.
-    mutating func requestIsOver() { isFirst = false }
+    mutating func requestIsOver() {
+        isFirst = false
+        sentByteCount = 0
+    }
 
     /// Whether anything of the request that is under way has left; `sent` as above.
     func hasSent(_ sent: Int) -> Bool {
@@ -86,10 +95,25 @@ struct AttemptClock {
         if responseStart == nil { responseStart = Self.now() }
     }
 
-    /// More of the request's body has left; the last call is the end of the request.
-    mutating func bodySent() {
+    /// So many bytes of the request's body have left. The last time that these are more is the end
+    /// of the request.
+    /// - Returns: whether they are more.
+    mutating func bodySent(_ byteCount: Int64) -> Bool {
+        guard byteCount > sentByteCount else { return false }
+        sentByteCount = byteCount
         requestEnd = Self.now()
+        return true
     }
+
+    /// How many bytes of the body have left, where that is more than was ever told.
+    mutating func nextTotal() -> Int64? {
+        guard sentByteCount > toldByteCount else { return nil }
+        toldByteCount = sentByteCount
+        return sentByteCount
+    }
+
+    /// The attempt is over.
+    mutating func end(_ metrics: TransactionMetrics) { metricsAtEnd = metrics }
 
     /// Metrics of an attempt that never reached the network, or may not tell.
     func metrics(of request: AttemptRequest) -> TransactionMetrics {
@@ -124,7 +148,9 @@ struct AttemptClock {
         metrics.countOfResponseHeaderBytesReceived = Int64(
             easy.long(CURLINFO_HEADER_SIZE) - (begun?.headerSize ?? 0))
         metrics.countOfResponseBodyBytesReceived = easy.offset(CURLINFO_SIZE_DOWNLOAD_T)
-        metrics.countOfRequestBodyBytesSent = easy.offset(CURLINFO_SIZE_UPLOAD_T)
+        // libcurl counts the framing of chunks too.
+        metrics.countOfRequestBodyBytesSent =
+            request.body?.isPulled == true ? sentByteCount : easy.offset(CURLINFO_SIZE_UPLOAD_T)
         metrics.countOfRequestHeaderBytesSent = headerByteCount(of: request, easy)
         return metrics
     }

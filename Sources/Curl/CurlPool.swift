@@ -17,7 +17,7 @@ final class CurlPool: ConnectionPool {
         didSet { if multi == nil { descriptors.leave(ObjectIdentifier(self)) } }
     }
     /// By the address of the easy handle.
-    private var attempts: [UnsafeMutableRawPointer: CurlAttempt] = [:]
+    private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
     private(set) var isClosed = false
     private var connectionLimit = 0
     private var idleTimer: LoopTimer?
@@ -30,6 +30,22 @@ final class CurlPool: ConnectionPool {
     private let descriptors: OpenDescriptors
     /// The greater, the later the pool has begun to rest.
     private(set) var restNumber: UInt64 = 0
+
+    /// An attempt with what its transfer was made of beside the request, for another one that takes
+    /// its place.
+    private struct Transfer {
+        let attempt: CurlAttempt
+        let supplement: Supplement
+    }
+
+    /// What goes into a transfer beside the request.
+    private struct Supplement {
+        /// What a SOCKS proxy is told in place of the host.
+        var address: IPAddress?
+        var proofs = Tickets.Proofs()
+        /// A connection that was kept did not serve.
+        var needsOwnConnection = false
+    }
 
     init(
         _ settings: PoolSettings, _ common: CurlSettings, share: FairShare, tickets: Tickets,
@@ -74,8 +90,8 @@ final class CurlPool: ConnectionPool {
         _ request: AttemptRequest, _ offer: ProtocolOffer, _ observer: any AttemptObserver
     ) -> CurlAttempt {
         let attempt = CurlAttempt(
-            request, offer, pool: self, gate: gate, share: share,
-            sendBufferSize: common.sendBufferSize, observer: observer)
+            request, offer, pool: self, share: share, sendBufferSize: common.sendBufferSize,
+            observer: observer)
         if let refusal = refusal(of: request) {
             attempt.endSoon(refusal)
             return attempt
@@ -83,7 +99,7 @@ final class CurlPool: ConnectionPool {
         if request.proxy?.kind.isToldAddresses == true {
             findAddress(for: attempt, request)
         } else {
-            findTickets(for: attempt, request)
+            findTickets(for: attempt, request, Supplement())
         }
         return attempt
     }
@@ -94,8 +110,8 @@ final class CurlPool: ConnectionPool {
     private func findAddress(for attempt: CurlAttempt, _ request: AttemptRequest) {
         let url = request.url
         let start = LoopActor.loop.clock.now
-        addresses.find(url.host, while: { attempt.observer != nil }) { [self] answer in
-            guard attempt.observer != nil else { return }
+        addresses.find(url.host, while: { !attempt.hasEnded }) { [self] answer in
+            guard !attempt.hasEnded else { return }
             switch answer {
             case .failure(let failure) where failure.lacksDescriptors:
                 lacksDescriptor(for: attempt) { [self] in findAddress(for: attempt, request) }
@@ -108,12 +124,12 @@ final class CurlPool: ConnectionPool {
                 let permitted = known.filter { gate.mayTell($0, port: url.port) }
                 // One only is tried. Nobody knows what the proxy's own network has, and most that
                 // lack a version lack version 6; the order of the resolver is about this machine's.
-                attempt.address = permitted.first { $0.bitCount == 32 } ?? permitted.first
-                guard attempt.address != nil else { return attempt.endSoon(.destinationDenied) }
+                let address = permitted.first { $0.bitCount == 32 } ?? permitted.first
+                guard let address else { return attempt.endSoon(.destinationDenied) }
                 var request = request
                 request.connectTimeout? -= Double(LoopActor.loop.clock.now - start) / 1e9
-                attempt.clock.restart()
-                findTickets(for: attempt, request)
+                attempt.hasWaited()
+                findTickets(for: attempt, request, Supplement(address: address))
             }
         }
     }
@@ -124,22 +140,25 @@ final class CurlPool: ConnectionPool {
             message: "The host has no address of version 4, and SOCKS 4 knows no other.")
     }
 
-    private func findTickets(for attempt: CurlAttempt, _ request: AttemptRequest) {
-        guard request.needsTickets else { return begin(attempt, request) }
+    private func findTickets(
+        for attempt: CurlAttempt, _ request: AttemptRequest, _ supplement: Supplement
+    ) {
+        guard request.needsTickets else { return begin(attempt, request, supplement) }
         tickets.prove(request) { [self] proofs in
-            guard attempt.observer != nil else { return }
-            attempt.clock.restart()
-            begin(attempt, request, proofs)
+            guard !attempt.hasEnded else { return }
+            attempt.hasWaited()
+            var supplement = supplement
+            supplement.proofs = proofs
+            begin(attempt, request, supplement)
         }
     }
 
     private func begin(
-        _ attempt: CurlAttempt, _ request: AttemptRequest,
-        _ proofs: Tickets.Proofs = Tickets.Proofs()
+        _ attempt: CurlAttempt, _ request: AttemptRequest, _ supplement: Supplement
     ) {
-        attempt.proofs = proofs
+        let transfer = Transfer(attempt: attempt, supplement: supplement)
         do throws(CurlFailure) {
-            try begin(attempt, makeHandle(for: request, proofs, attempt))
+            try begin(transfer, makeHandle(for: request, supplement, attempt))
         } catch {
             attempt.endSoon(AttemptOutcome.error(of: error, at: request.url))
         }
@@ -148,7 +167,7 @@ final class CurlPool: ConnectionPool {
     func close() {
         precondition(multi?.isActing != true, "a pool is closed from inside libcurl")
         isClosed = true
-        for attempt in attempts.values { attempt.keepConnectionAtEnd(false) }
+        for transfer in transfers.values { transfer.attempt.keepConnectionAtEnd(false) }
         closeIfUnused()
     }
 
@@ -170,27 +189,31 @@ final class CurlPool: ConnectionPool {
     /// Ends the transfer of an attempt, which has not sent anything of its request, and begins
     /// another one on a connection of its own. The attempt is not held in between.
     func beginAnew(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
-        attempt.needsOwnConnection = true
         var request = attempt.request
         request.usesFreshConnection = true
         let isApart = Conversation(request).needsAnswers || attempt.offer == .http2Apart
         let pool = isApart ? CurlPool(apartFrom: self) : self
-        let fresh = try pool.makeHandle(for: request, Tickets.Proofs(), attempt)
-        attempts[easy.raw] = nil
+        var supplement = transfers[easy.raw]?.supplement ?? Supplement()
+        supplement.needsOwnConnection = true
+        let transfer = Transfer(attempt: attempt, supplement: supplement)
+        supplement.proofs = Tickets.Proofs()
+        let fresh = try pool.makeHandle(for: request, supplement, attempt)
+        transfers[easy.raw] = nil
         multi?.remove(easy)
-        try pool.begin(attempt, fresh)
+        try pool.begin(transfer, fresh)
         attemptLeft()
         if isClosed { attempt.keepConnectionAtEnd(false) }
     }
 
     /// Begins a transfer again for which there was no descriptor.
     func tryAgain(_ attempt: CurlAttempt, instead easy: EasyHandle) throws(CurlFailure) {
+        let supplement = transfers[easy.raw]?.supplement ?? Supplement()
         var request = attempt.request
-        if attempt.needsOwnConnection { request.usesFreshConnection = true }
-        let fresh = try makeHandle(for: request, attempt.proofs, attempt)
-        attempts[easy.raw] = nil
+        if supplement.needsOwnConnection { request.usesFreshConnection = true }
+        let fresh = try makeHandle(for: request, supplement, attempt)
+        transfers[easy.raw] = nil
         multi?.remove(easy)
-        try begin(attempt, fresh)
+        try begin(Transfer(attempt: attempt, supplement: supplement), fresh)
         if isClosed { attempt.keepConnectionAtEnd(false) }
     }
 
@@ -202,13 +225,13 @@ final class CurlPool: ConnectionPool {
 
     /// Ends the transfer of an attempt and forgets it.
     func remove(_ easy: EasyHandle) {
-        guard attempts.removeValue(forKey: easy.raw) != nil else { return }
+        guard transfers.removeValue(forKey: easy.raw) != nil else { return }
         multi?.remove(easy)
         attemptLeft()
     }
 
     private func attemptLeft() {
-        guard attempts.isEmpty else { return }
+        guard transfers.isEmpty else { return }
         if isClosed {
             // Not here: libcurl's messages may be being read.
             LoopActor.later { [self] in closeIfUnused() }
@@ -248,17 +271,17 @@ final class CurlPool: ConnectionPool {
         return nil
     }
 
-    private func begin(_ attempt: CurlAttempt, _ easy: EasyHandle) throws(CurlFailure) {
+    private func begin(_ transfer: Transfer, _ easy: EasyHandle) throws(CurlFailure) {
         guard let multi = multi ?? makeMulti() else { throw .outOfMemory }
         try easy.setCloseCallback(multi)
-        attempts[easy.raw] = attempt
+        transfers[easy.raw] = transfer
         makeRoom(multi)
-        attempt.begin(easy, in: self)
+        transfer.attempt.begin(easy, in: self)
         multi.add(easy)
     }
 
     private func makeHandle(
-        for request: AttemptRequest, _ proofs: Tickets.Proofs, _ attempt: CurlAttempt
+        for request: AttemptRequest, _ supplement: Supplement, _ attempt: CurlAttempt
     ) throws(CurlFailure) -> EasyHandle {
         let easy = EasyHandle()
         let url: ParsedURL
@@ -268,13 +291,14 @@ final class CurlPool: ConnectionPool {
             throw .malformedURL
         }
         try easy.setConnection(request, attempt.offer)
-        try easy.setDestination(url, request, address: attempt.address)
+        try easy.setDestination(url, request, address: supplement.address)
         if request.url.isSecure {
             try easy.setSecurity(
                 request, settings, trustedCertificates: common.trustedCertificates)
         }
         try easy.setRequest(
-            request, proofs, userAgent: common.userAgent, bufferSize: common.sendBufferSize)
+            request, supplement.proofs, userAgent: common.userAgent,
+            bufferSize: common.sendBufferSize)
         try easy.setResponse(bufferSize: common.receiveBufferSize)
         try easy.setCallbacks(attempt, request)
         return easy
@@ -285,12 +309,12 @@ final class CurlPool: ConnectionPool {
         descriptors.join(self)
         multi = MultiHandle(
             counting: descriptors,
-            onEnd: { [unowned self] easy, code in attempts[easy]?.end(code) },
+            onEnd: { [unowned self] easy, code in transfers[easy]?.attempt.end(code) },
             onWatch: { [unowned self] easy, socket, isForInput in
-                attempts[easy]?.noteWatch(of: socket, isForInput: isForInput)
+                transfers[easy]?.attempt.noteWatch(of: socket, isForInput: isForInput)
             },
             onStandstill: { [unowned self] in
-                for attempt in attempts.values { attempt.prolongConnecting() }
+                for transfer in transfers.values { transfer.attempt.prolongConnecting() }
             })
         return multi
     }
@@ -300,8 +324,8 @@ final class CurlPool: ConnectionPool {
     /// is in use.
     private func makeRoom(_ multi: MultiHandle) {
         wasUsed = true
-        guard connectionLimit < attempts.count * 2 else { return }
-        connectionLimit = max(64, attempts.count * 4)
+        guard connectionLimit < transfers.count * 2 else { return }
+        connectionLimit = max(64, transfers.count * 4)
         multi.limitConnections(to: connectionLimit)
     }
 
@@ -314,14 +338,14 @@ final class CurlPool: ConnectionPool {
     }
 
     /// Whether the pool has no attempt.
-    var isResting: Bool { attempts.isEmpty }
+    var isResting: Bool { transfers.isEmpty }
 
     /// How many connections there are beside those of attempts, at least.
-    var keptConnectionCount: Int { max(0, (multi?.socketCount ?? 0) - attempts.count) }
+    var keptConnectionCount: Int { max(0, (multi?.socketCount ?? 0) - transfers.count) }
 
     /// Closes all connections of a pool without attempts.
     func giveUpHandle() {
-        precondition(attempts.isEmpty && !isActing, "a handle is given up that is in use")
+        precondition(transfers.isEmpty && !isActing, "a handle is given up that is in use")
         idleTimer?.cancel()
         multi = nil
     }
@@ -330,7 +354,7 @@ final class CurlPool: ConnectionPool {
     /// more of them.
     func giveUpKept() {
         guard let multi else { return }
-        connectionLimit = max(1, attempts.count)
+        connectionLimit = max(1, transfers.count)
         multi.limitConnections(to: connectionLimit)
         multi.closeKept()
     }
@@ -338,7 +362,7 @@ final class CurlPool: ConnectionPool {
     // MARK: Ending
 
     private func closeIfUnused() {
-        if attempts.isEmpty { multi = nil }
+        if transfers.isEmpty { multi = nil }
     }
 
     /// Closes the connections when the pool has been without attempts for the idle lifetime, at
@@ -353,7 +377,7 @@ final class CurlPool: ConnectionPool {
     }
 
     private func idleTimePassed() {
-        guard attempts.isEmpty else { return }
+        guard transfers.isEmpty else { return }
         if wasUsed { waitIdle() } else { multi = nil }
     }
 }

@@ -35,6 +35,8 @@ final class EasyHandle {
     private var proxyHeaderLines: UnsafeMutablePointer<curl_slist>?
     private var connectTo: UnsafeMutablePointer<curl_slist>?
     private var url: OpaquePointer?
+    /// What the loop's clock had lost when the transfer began, in nanoseconds.
+    private let lostBefore = LoopActor.loop.clock.lost
 
     init() {
         guard let raw = curl_easy_init() else { preconditionFailure("curl_easy_init: no memory") }
@@ -137,6 +139,23 @@ final class EasyHandle {
         guard let longer = curl_slist_append(connectTo, place) else { throw .outOfMemory }
         connectTo = longer
         try check(ccurl_set_pointer(raw, CURLOPT_CONNECT_TO, connectTo))
+    }
+
+    /// The process stood still since the transfer began, and libcurl's clock did not: what is left
+    /// of so many seconds for the connection stays what it was.
+    func prolongConnecting(_ limit: Double) {
+        let lost = Double(LoopActor.loop.clock.lost - lostBefore) / 1e9
+        do throws(CurlFailure) {
+            try limitConnecting(to: limit + lost)
+        } catch {
+            preconditionFailure("libcurl takes any number for this option: \(error)")
+        }
+    }
+
+    /// Whether the connection is kept for another transfer. May be called from inside libcurl.
+    func keepConnection(_ isKept: Bool) {
+        let code = ccurl_set_long(raw, CURLOPT_FORBID_REUSE, isKept ? 0 : 1)
+        precondition(code == CURLE_OK, "libcurl has no CURLOPT_FORBID_REUSE")
     }
 
     /// Turns the result of a setting into an error.

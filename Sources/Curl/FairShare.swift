@@ -1,4 +1,6 @@
+internal import Decoding
 internal import Loop
+internal import Semantics
 
 /// What all transfers together may take in one turn of the loop, so that whoever else is on it is
 /// not kept waiting.
@@ -30,10 +32,23 @@ final class FairShare {
         return false
     }
 
-    /// Takes what was decoded from the share of this turn: by the time that it took, where that is
-    /// longer than usual.
-    func spend(_ byteCount: Int, in time: Duration) {
+    /// Goes one step on with decoding, and takes what was decoded from the share of this turn: by
+    /// the time that it took, where that is longer than usual.
+    ///
+    /// - Parameters:
+    ///   - decoder: all of whose piece was taken.
+    ///   - left: what it has not seen yet; what it takes goes from the front.
+    /// - Returns: whether there may be something to deliver, and more to decode.
+    /// - Throws: for a content that is damaged.
+    func step(
+        _ decoder: ContentDecoder, _ left: inout UnsafeRawBufferPointer
+    ) throws(DecodingFault) -> Bool {
+        let (start, count) = (ContinuousClock.now, left.count)
+        let hasMore = try decoder.step(&left)
+        let byteCount = max(count - left.count, decoder.piece.count)
+        let time = ContinuousClock.now - start
         spend(max(byteCount, Int(time / .microseconds(1)) * FairShare.bytesPerMicrosecond))
+        return hasMore
     }
 
     /// Takes what was moved from the share of this turn.

@@ -47,7 +47,7 @@ final class PulledBody {
     ///   - body: what the attempt sends.
     ///   - bufferSize: CURLOPT_UPLOAD_BUFFERSIZE.
     init?(_ body: AttemptBody?, bufferSize: Int) {
-        guard let body, !body.isEmpty, case .source(let source, let length) = body else {
+        guard let body, body.isPulled, case .source(let source, let length) = body else {
             return nil
         }
         self.source = source

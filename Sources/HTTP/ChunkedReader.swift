@@ -47,7 +47,7 @@ struct ChunkedReader {
     /// - Returns: The bytes of `input` that are done with, and how things stand.
     mutating func decode(
         _ input: UnsafeRawBufferPointer, onto output: inout [UInt8], limit: Int,
-        limits: borrowing Limits
+        limits: borrowing ServerLimits
     ) -> (consumed: Int, Outcome) {
         var index = 0
         while index < input.count {

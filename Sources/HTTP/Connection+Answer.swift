@@ -53,7 +53,7 @@ extension Connection {
                 source.cancel()
                 close()
             } else {
-                self.source = source
+                stream = AnswerStream(source)
                 return PendingBody(source: source, framing: framing)
             }
         case .events(let subscription):
@@ -136,7 +136,7 @@ extension Connection {
                 if case .length(let length) = framing, sent > length { return cutAnswer() }
                 piece.withUnsafeBytes { sendPiece($0, isChunked: framing == .chunked) }
                 if wire.queued > server.limits.answerAhead {
-                    await withCheckedContinuation { roomWaiter = $0 }
+                    await withCheckedContinuation { stream.wait($0) }
                     guard phase == .answering else { return }
                 }
             }
@@ -144,7 +144,7 @@ extension Connection {
             return cutAnswer()
         }
         guard phase == .answering else { return }
-        self.source = nil
+        stream = AnswerStream()
         if case .length(let length) = framing, sent < length { return cutAnswer() }
         if framing == .chunked { send("0\r\n\r\n") }
         finish()
@@ -152,7 +152,7 @@ extension Connection {
 
     private func begin(_ subscription: EventSubscription, isChunked: Bool) {
         let reader = EventReader(subscription, connection: self, isChunked: isChunked)
-        events = reader
+        stream = AnswerStream(reader)
         let opening = EventReader.opening + subscription.opening
         opening.withUnsafeBytes { sendPiece($0, isChunked: isChunked) }
         reader.start()
@@ -170,9 +170,14 @@ extension Connection {
     /// last chunk, short of its length, or by a reset.
     func cutAnswer() {
         guard phase == .answering else { return }
-        source.take()?.cancel()
-        events.take()?.cancel()
+        cancelStream()
         reset()
+    }
+
+    func cancelStream() {
+        let ended = stream
+        stream = AnswerStream()
+        ended.cancel()
     }
 }
 

@@ -31,14 +31,11 @@ final class Connection {
     /// Whether the client has sent its last byte.
     private(set) var clientIsDone = false
     private var isProceeding = false
-    private var continueIsDue = false
 
     /// Whether another request may follow the one that is answered.
     var staysOpen = true
-    var source: (any ByteSource)?
-    var events: EventReader?
-    /// The pump of a source, waiting for room in the wire.
-    var roomWaiter: CheckedContinuation<Void, Never>?
+    /// What is under way of an answer that is sent piece by piece.
+    var stream = AnswerStream()
     var deadlines = Deadlines()
     private(set) lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
 
@@ -77,8 +74,8 @@ final class Connection {
         switch phase {
         case .head: proceed()
         case .answering:
-            roomWaiter.take()?.resume()
-            events?.outputHasDrained()
+            stream.outputHasDrained()
+            stream.events?.outputHasDrained()
         case .lingering: linger()
         case .handling, .closed: break
         }
@@ -117,9 +114,7 @@ final class Connection {
         body.fail(.disconnected)
         task?.cancel()
         task = nil
-        events.take()?.cancel()
-        source.take()?.cancel()
-        roomWaiter.take()?.resume()
+        cancelStream()
         server.remove(self)
     }
 
@@ -129,7 +124,7 @@ final class Connection {
         staysOpen = false
         switch phase {
         case .head: close()
-        case .answering: events?.end()
+        case .answering: stream.events?.end()
         case .handling, .lingering, .closed: break
         }
     }
@@ -170,13 +165,12 @@ final class Connection {
 
     private func begin() {
         phase = .handling
-        continueIsDue = head.expectsContinue
         staysOpen = !head.wantsClose && !clientIsDone && !server.isDraining
         let resolution = server.router.resolve(head)
         if head.framing != .length(0) {
             body = RequestBody(
                 framing: head.framing, pace: resolution.bodyPace ?? server.limits.bodyPace,
-                connection: self)
+                connection: self, expectsContinue: head.expectsContinue)
         }
         let request = Request(
             head: head, body: body, connection: context, parameters: resolution.parameters)
@@ -222,9 +216,7 @@ final class Connection {
     }
 
     /// The handler asks for body bytes: a client that waits to be asked is asked.
-    func bodyIsWanted() {
-        guard continueIsDue else { return }
-        continueIsDue = false
+    func askForBody() {
         if !wire.hasInput { send("HTTP/1.1 100 Continue\r\n\r\n") }
     }
 
@@ -232,8 +224,7 @@ final class Connection {
     func finish() {
         guard phase == .answering else { return }
         task = nil
-        source = nil
-        events = nil
+        stream = AnswerStream()
         body = .none
         if staysOpen {
             phase = .head

@@ -11,15 +11,6 @@ public import Loop
 ///
 @LoopActor
 public final class EventLog {
-    struct Entry {
-        /// Where its bytes begin, counted from the beginning of the stream.
-        var start: Int64
-        /// The position of the newest numbered event up to and with this one.
-        var through: Int64
-        var progressKey: Int64?
-        var isSuperseded = false
-    }
-
     private static let manyReaders = 64
     /// How many are sent to in one turn of the loop: a few milliseconds.
     private static let sliceSize = 256
@@ -28,16 +19,13 @@ public final class EventLog {
     private static let pauses = Duration.milliseconds(2)...Duration.milliseconds(400)
     private static let pauseShare = 7
 
-    /// The position of the newest numbered event, or what the log started after.
-    public private(set) var lastPosition: Int64
     /// Whether `finish` was called.
     public private(set) var isFinished = false
     /// Called when a reader has gone and no other is left: the owner may drop the log.
     public var onLastReaderGone: (@LoopActor () -> Void)?
 
-    /// Every numbered event after this position is in the log.
-    private(set) var droppedThrough: Int64
-    private(set) var entries: [Entry] = []
+    /// The events that readers can be sent without asking the history.
+    private(set) var buffer: EventBuffer
     /// How far the readers that are up to date had been sent to before this round.
     private(set) var flushedEnd: Int64 = 0
     /// How far this round goes, and the position of the newest numbered event by then.
@@ -45,13 +33,6 @@ public final class EventLog {
     /// The readers before this one are still to be sent to in this round; nil between rounds.
     private var cursor: Int?
     private var timeOfRound = Duration.zero
-    private var bytes: [UInt8] = []
-    /// The stream offset of `bytes[0]`.
-    private(set) var base: Int64 = 0
-    private let byteLimit: Int
-    /// The newest progress entry of each key, counted from the first entry ever.
-    private var newestProgress: [Int64: Int] = [:]
-    private var droppedEntries = 0
     private var readers: [EventReader] = []
     private var isFlushDue = false
     /// Runs for a moment after a round to many readers.
@@ -65,11 +46,12 @@ public final class EventLog {
     ///   - byteLimit: The bytes of formatted events that are kept for readers that lag; up to twice
     ///     as many are in memory.
     public init(startingAfter position: Int64, byteLimit: Int = 256 << 10) {
-        lastPosition = position
-        droppedThrough = position
+        buffer = EventBuffer(startingAfter: position, byteLimit: byteLimit)
         target = (0, position)
-        self.byteLimit = byteLimit
     }
+
+    /// The position of the newest numbered event, or what the log started after.
+    public var lastPosition: Int64 { buffer.lastPosition }
 
     /// The readers at this moment.
     public var readerCount: Int { readers.count }
@@ -87,20 +69,9 @@ public final class EventLog {
         id: String?, position: Int64?, name: String, data: [UInt8], progressKey: Int64? = nil
     ) {
         precondition(!isFinished, "an event after the last one")
-        if bytes.count + data.count > 2 * byteLimit { makeRoom() }
-        let start = end
-        EncodedEvent.format(id: id, name: name, data: data, onto: &bytes)
-        if let position {
-            precondition(position > lastPosition, "events are appended in the order of positions")
-            lastPosition = position
-        }
-        if let progressKey {
-            let number = droppedEntries + entries.count
-            if let older = newestProgress.updateValue(number, forKey: progressKey) {
-                entries[older - droppedEntries].isSuperseded = true
-            }
-        }
-        entries.append(Entry(start: start, through: lastPosition, progressKey: progressKey))
+        if buffer.needsRoom(for: data.count) { makeRoom() }
+        buffer.append(
+            id: id, position: position, name: name, data: data, progressKey: progressKey)
         scheduleFlush()
     }
 
@@ -111,9 +82,6 @@ public final class EventLog {
     }
 
     // MARK: The readers' side
-
-    /// The stream offset behind the newest entry.
-    var end: Int64 { base + Int64(bytes.count) }
 
     func add(_ reader: EventReader) {
         reader.index = readers.count
@@ -130,48 +98,6 @@ public final class EventLog {
             last.index = reader.index
         }
         if readers.isEmpty { onLastReaderGone?() }
-    }
-
-    /// Lends the bytes between two stream offsets, which have to be in the log.
-    @inline(__always)
-    func withBytes(_ range: Range<Int64>, _ body: (UnsafeRawBufferPointer) -> Void) {
-        let local = Int(range.lowerBound - base)..<Int(range.upperBound - base)
-        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[local])) }
-    }
-
-    /// The offset at which a reader joins who has seen everything up to `position`; nil when events
-    /// after it have been dropped.
-    func offset(after position: Int64) -> Int64? {
-        guard position >= droppedThrough else { return nil }
-        // The first entry whose numbered predecessor, or itself, is newer.
-        return startOfProgress(before: firstEntry { $0.through > position })
-    }
-
-    /// The index of the entry that begins at or after a stream offset.
-    func entry(at offset: Int64) -> Int {
-        firstEntry { $0.start >= offset }
-    }
-
-    /// The stream offset behind an entry.
-    func end(of index: Int) -> Int64 {
-        index + 1 < entries.count ? entries[index + 1].start : end
-    }
-
-    /// Trailing progress behind what the reader has seen is news to it.
-    private func startOfProgress(before index: Int) -> Int64 {
-        var index = index
-        while index > 0, entries[index - 1].progressKey != nil { index -= 1 }
-        return index < entries.count ? entries[index].start : end
-    }
-
-    private func firstEntry(where isBehind: (Entry) -> Bool) -> Int {
-        var low = 0
-        var high = entries.count
-        while low < high {
-            let middle = (low + high) / 2
-            if isBehind(entries[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 
     // MARK: Flushing
@@ -192,7 +118,7 @@ public final class EventLog {
 
     private func beginRound() {
         isFlushDue = false
-        target = (end, lastPosition)
+        target = (buffer.end, lastPosition)
         cursor = readers.count
         timeOfRound = .zero
     }
@@ -224,25 +150,11 @@ public final class EventLog {
         flushedEnd = target.end
     }
 
-    /// Drops the oldest entries until `byteLimit` bytes are left, the newest entry in any case.
     private func makeRoom() {
         // Readers that keep up must not lose what this very turn has appended.
         if cursor != nil { flush(through: 0) }
         beginRound()
         flush(through: 0)
-        let keptFrom = end - Int64(byteLimit)
-        let count = min(firstEntry { $0.start >= keptFrom }, max(0, entries.count - 1))
-        guard count > 0 else { return }
-        for (index, entry) in entries[..<count].enumerated() {
-            if let key = entry.progressKey, newestProgress[key] == droppedEntries + index {
-                newestProgress[key] = nil
-            }
-        }
-        droppedThrough = entries[count - 1].through
-        let newBase = entries[count].start
-        bytes.removeFirst(Int(newBase - base))
-        base = newBase
-        entries.removeFirst(count)
-        droppedEntries += count
+        buffer.dropOldest()
     }
 }

@@ -70,9 +70,9 @@ final class EventReader {
             if offset < target.end {
                 place = .log(target.end)
                 position = target.position
-                log.withBytes(offset..<target.end) { send($0) }
+                log.buffer.withBytes(offset..<target.end) { send($0) }
             }
-            if log.isFinished, target.end == log.end { end() }
+            if log.isFinished, target.end == log.buffer.end { end() }
         } else {
             advance()
         }
@@ -103,12 +103,12 @@ final class EventReader {
         while !hasEnded, !isCatchingUp, connection.wire.queued == 0 {
             switch place {
             case .history:
-                guard let offset = log.offset(after: position) else { return catchUp() }
+                guard let offset = log.buffer.offset(after: position) else { return catchUp() }
                 place = .log(offset)
-            case .log(let offset) where offset < log.base:
+            case .log(let offset) where offset < log.buffer.base:
                 // The log has dropped what comes next.
                 place = .history
-            case .log(let offset) where offset < log.end:
+            case .log(let offset) where offset < log.buffer.end:
                 sendRun(from: offset)
             case .log:
                 if log.isFinished { end() }
@@ -119,19 +119,10 @@ final class EventReader {
 
     /// Sends entries from a stream offset, leaving out superseded progress, up to a flush.
     private func sendRun(from offset: Int64) {
-        var run: [UInt8] = []
-        var entry = log.entry(at: offset)
-        while entry < log.entries.count, run.count < EventReader.flushSize {
-            if !log.entries[entry].isSuperseded {
-                log.withBytes(log.entries[entry].start..<log.end(of: entry)) {
-                    run.append(contentsOf: $0)
-                }
-            }
-            position = max(position, log.entries[entry].through)
-            entry += 1
-        }
-        place = .log(entry < log.entries.count ? log.entries[entry].start : log.end)
-        if !run.isEmpty { run.withUnsafeBytes { send($0) } }
+        let run = log.buffer.run(from: offset, limit: EventReader.flushSize)
+        position = max(position, run.through ?? position)
+        place = .log(run.end)
+        if !run.bytes.isEmpty { run.bytes.withUnsafeBytes { send($0) } }
     }
 
     /// Takes pages of history until the log has what comes next. One task at a time.
@@ -152,8 +143,8 @@ final class EventReader {
     }
 
     private func takePages(of history: any EventHistory) async throws {
-        while !hasEnded, log.offset(after: position) == nil {
-            let through = log.droppedThrough
+        while !hasEnded, log.buffer.offset(after: position) == nil {
+            let through = log.buffer.droppedThrough
             let page = try await history.page(
                 after: position, through: through, limit: EventReader.pageSize)
             guard !hasEnded else { return }

@@ -24,7 +24,7 @@ struct HeadReader {
 
     /// Reads on in `received`, which begins with the first byte of the request and has grown.
     mutating func read(
-        _ received: UnsafeRawBufferPointer, into head: RequestHead, limits: borrowing Limits
+        _ received: UnsafeRawBufferPointer, into head: RequestHead, limits: borrowing ServerLimits
     ) -> Outcome {
         if fieldsStart == 0 {
             let stop = readRequestLine(received, into: head, limit: limits.requestLine)

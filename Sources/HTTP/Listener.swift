@@ -10,7 +10,7 @@ final class Listener {
     private static let rest = Duration.milliseconds(500)
     private static let log = Log("http")
 
-    /// Whether there is a descriptor for one more connection (`Limits.descriptors`).
+    /// Whether there is a descriptor for one more connection (`ServerLimits.descriptors`).
     enum Room {
         case free
         /// Others have been closed for it, and their descriptors come free in the next turn of the

@@ -20,11 +20,17 @@ public final class RequestBody {
     private weak var connection: Connection?
     private var pacer: BodyPacer
     private var waiting: CheckedContinuation<Void, Never>?
+    /// The client waits to be asked for the body (RFC 9110 §10.1.1).
+    private var isContinueDue: Bool
     /// Why the body will never be whole; nil while it may be.
     public private(set) var failure: BodyError?
     private(set) var isFinished: Bool
 
-    init(framing: RequestHead.Framing, pace: BodyPace, connection: Connection?) {
+    init(
+        framing: RequestHead.Framing, pace: BodyPace, connection: Connection?,
+        expectsContinue: Bool = false
+    ) {
+        isContinueDue = expectsContinue
         switch framing {
         case .length(let length):
             declaredLength = length
@@ -58,7 +64,8 @@ public final class RequestBody {
             let piece = take(from: connection)
             if !piece.isEmpty { return piece }
             if isFinished || failure != nil { continue }
-            connection.bodyIsWanted()
+            if isContinueDue { connection.askForBody() }
+            isContinueDue = false
             await withCheckedContinuation { continuation in
                 waiting = continuation
                 pacer.beginWaiting()

@@ -34,7 +34,7 @@ public enum ResponseBody {
     case events(EventSubscription)
 }
 
-/// Bytes in pieces, pulled while less than `Limits.answerAhead` waits to be sent.
+/// Bytes in pieces, pulled while less than `ServerLimits.answerAhead` waits to be sent.
 @LoopActor
 public protocol ByteSource: AnyObject {
     /// The next piece, of any size; 64 to 256 KiB cost least. `nil` is the end.

@@ -15,7 +15,7 @@ public struct Route: Sendable {
     public let method: String
     /// The path: literal segments and `{name}` for one that is a parameter, `/v1/tasks/{task}`.
     public let pattern: String
-    /// How fast the body has to come; nil is `Limits.bodyPace`.
+    /// How fast the body has to come; nil is `ServerLimits.bodyPace`.
     public let bodyPace: BodyPace?
     /// Who answers.
     public let handler: Handler

@@ -8,7 +8,7 @@ public import Loop
 @LoopActor
 public final class Server {
     let router: Router
-    let limits: Limits
+    let limits: ServerLimits
     let checks: @LoopActor (Request) -> Problem?
     let failure: @LoopActor (any Error, Request?) -> Response
     var writer = ResponseWriter()
@@ -27,7 +27,7 @@ public final class Server {
     ///   - failure: Renders a `Problem`, or whatever else a handler has thrown. The request is nil
     ///     when the bytes were none.
     public init(
-        router: Router, limits: Limits = Limits(),
+        router: Router, limits: ServerLimits = ServerLimits(),
         checks: @escaping @LoopActor (Request) -> Problem? = { _ in nil },
         failure: @escaping @LoopActor (any Error, Request?) -> Response
     ) {

@@ -5,7 +5,7 @@ import Semantics
 import TestSupport
 import Testing
 
-private typealias Coding = TestSupport.ContentCoding
+private typealias Coding = UncompressedCoding
 
 /// What is decoded on its way to the observer (S-76), and that it is whole or an error.
 @Suite struct CodedContents {
@@ -26,7 +26,7 @@ private typealias Coding = TestSupport.ContentCoding
     @LoopActor
     @Test(arguments: Coding.allCases)
     func `a coded body is decoded where that is asked (S-76)`(
-        coding: TestSupport.ContentCoding
+        coding: UncompressedCoding
     ) async throws {
         let plain = Pattern.bytes(count: 100_000)
         let coded = coding.encode(plain)
@@ -52,7 +52,7 @@ private typealias Coding = TestSupport.ContentCoding
     @LoopActor
     @Test(arguments: Coding.allCases, Framing.allCases)
     func `a coded body that breaks off is -1015, however it is framed (R-3)`(
-        coding: TestSupport.ContentCoding, framing: Framing
+        coding: UncompressedCoding, framing: Framing
     ) async throws {
         let plain = Pattern.bytes(count: 200_000)
         let coded = coding.encode(plain)
@@ -81,7 +81,7 @@ private typealias Coding = TestSupport.ContentCoding
     @LoopActor
     @Test(arguments: Coding.allCases)
     func `a connection that is lost in a coded body stays -1005`(
-        coding: TestSupport.ContentCoding
+        coding: UncompressedCoding
     ) async throws {
         let coded = coding.encode(Pattern.bytes(count: 100_000))
         origin.on("/") { exchange in
@@ -155,7 +155,7 @@ private typealias Coding = TestSupport.ContentCoding
     @LoopActor
     @Test(arguments: Coding.allCases, [("GET", 200), ("HEAD", 200), ("GET", 204), ("GET", 304)])
     func `no body is a whole one in any coding`(
-        coding: TestSupport.ContentCoding, row: (method: String, status: Int)
+        coding: UncompressedCoding, row: (method: String, status: Int)
     ) async throws {
         let headers: HeaderLines = ["Content-Encoding": coding.rawValue]
         origin.on("/") { try $0.answer(row.status, headers, row.method == "HEAD" ? "long" : "") }

@@ -123,7 +123,7 @@ import Testing
         let server = try await Nginx()
         let network = Network(trustedCertificates: server.authorityPath)
         let plain = Pattern.bytes(count: 300_000)
-        for coding in TestSupport.ContentCoding.allCases {
+        for coding in UncompressedCoding.allCases {
             let coded = coding.encode(plain)
             for isWhole in [true, false] {
                 let bytes = isWhole ? coded : Array(coded.dropLast())

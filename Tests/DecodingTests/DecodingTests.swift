@@ -3,7 +3,7 @@ import Semantics
 import TestSupport
 import Testing
 
-typealias Layer = Semantics.ContentCoding.Layer
+typealias Layer = ContentCoding.Layer
 
 /// S-76, R-3: a coded content is whole, or an error.
 struct DecodingTests {
@@ -29,9 +29,9 @@ struct DecodingTests {
         #expect(try decode([], layer, .gzip, layer) == [])
     }
 
-    @Test(arguments: TestSupport.ContentCoding.allCases, [0, 1, 65_535, 65_536, 200_000])
+    @Test(arguments: UncompressedCoding.allCases, [0, 1, 65_535, 65_536, 200_000])
     func `a content of any length comes to its end`(
-        coding: TestSupport.ContentCoding, count: Int
+        coding: UncompressedCoding, count: Int
     ) throws {
         let layer = try #require(Layer(rawValue: coding.rawValue))
         let plain = Pattern.bytes(count: count)
@@ -60,7 +60,7 @@ struct DecodingTests {
             pieces: Int
         ) throws
     {
-        let empty = TestSupport.ContentCoding.gzip.encode([])
+        let empty = UncompressedCoding.gzip.encode([])
         let members = Sample.gzip + empty + Sample.gzip + empty
         #expect(try decode(members, .gzip, inPieces: pieces) == Sample.text + Sample.text)
         let skippable: [UInt8] = [0x5a, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3]
@@ -132,7 +132,7 @@ struct DecodingTests {
 
     @Test(arguments: [1, 100, .max])
     func `a chain is taken off from its end on`(pieces: Int) throws {
-        let all = TestSupport.ContentCoding.allCases
+        let all = UncompressedCoding.allCases
         let layers = all.compactMap { Layer(rawValue: $0.rawValue) } + [.gzip]
         let plain = Pattern.bytes(count: 70_000)
         let coded = (all + [.gzip]).reduce(plain) { $1.encode($0) }
@@ -140,13 +140,13 @@ struct DecodingTests {
         #expect(throws: DecodingFault.unfinished(.gzip)) {
             try decode(Array(coded.dropLast()), layers, inPieces: pieces)
         }
-        let inner = TestSupport.ContentCoding.gzip.encode(Array(Sample.zstd.dropLast()))
+        let inner = UncompressedCoding.gzip.encode(Array(Sample.zstd.dropLast()))
         #expect(throws: DecodingFault.unfinished(.zstd)) {
             try decode(inner, [.zstd, .gzip], inPieces: pieces)
         }
         #expect(throws: DecodingFault.trailing(.br)) {
             try decode(
-                TestSupport.ContentCoding.gzip.encode(Sample.br + [1]), [.br, .gzip],
+                UncompressedCoding.gzip.encode(Sample.br + [1]), [.br, .gzip],
                 inPieces: pieces)
         }
     }
@@ -180,7 +180,7 @@ struct DecodingTests {
         let frame =
             [0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x68]
             + Array(repeatElement(block, count: 16_384).joined())
-        let coded = TestSupport.ContentCoding.gzip.encode(frame)
+        let coded = UncompressedCoding.gzip.encode(frame)
         let decoder = ContentDecoder([.zstd, .gzip])
         var count = 0
         try coded.withUnsafeBytes { bytes in
@@ -196,8 +196,8 @@ struct DecodingTests {
 
     @Test func `layers that give nothing still go step by step`() throws {
         // Members without a content, in a gzip: thousands of steps, and each gives the turn back.
-        let empty = TestSupport.ContentCoding.gzip.encode([])
-        let coded = TestSupport.ContentCoding.gzip.encode(
+        let empty = UncompressedCoding.gzip.encode([])
+        let coded = UncompressedCoding.gzip.encode(
             Array(repeatElement(empty, count: 5000).joined()))
         let decoder = ContentDecoder([.gzip, .gzip])
         var steps = 0

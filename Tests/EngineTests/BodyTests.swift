@@ -62,55 +62,55 @@ struct BodyTests {
 
     @Test @LoopActor
     func `the content of another task is sent, from memory or from its file (S-37)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         for length in [10_000, 2_500_000] {
-            let count = house.network.attempts.count
+            let count = harness.network.attempts.count
             let bytes = Pattern.bytes(count: length)
-            let source = try await house.create(try house.spec(.download), in: session)
-            try await house.network.attempt(count).answer(200, [:], bytes)
-            _ = try await house.finished(source)
-            let task = try await house.create(
-                try house.spec(
+            let source = try await harness.create(try harness.spec(.download), in: session)
+            try await harness.network.attempt(count).answer(200, [:], bytes)
+            _ = try await harness.finished(source)
+            let task = try await harness.create(
+                try harness.spec(
                     .upload, method: "PUT", body: .task(source, length: Int64(length))),
                 in: session)
-            let attempt = try await house.network.attempt(count + 1)
+            let attempt = try await harness.network.attempt(count + 1)
             let puller = try Puller(attempt)
             puller.pull()
             try await eventually("the whole body") { puller.hasEnded }
             #expect(puller.bytes == bytes)
             attempt.answer(201)
-            let record = try await house.finished(task)
+            let record = try await harness.finished(task)
             #expect(record.error == nil && record.countOfBytesExpectedToSend == Int64(length))
         }
     }
 
     @Test @LoopActor
     func `a content that is gone by the time it is to be sent fails the task`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(
-            try house.spec(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(
+            try harness.spec(
                 .upload, method: "PUT", body: .task(TaskID(rawValue: 99), length: 7)), in: session)
-        #expect(try await house.finished(task).error?.code == -1100)
-        #expect(house.network.attempts.isEmpty)
+        #expect(try await harness.finished(task).error?.code == -1100)
+        #expect(harness.network.attempts.isEmpty)
     }
 
     @Test @LoopActor
     func `a stream is asked for before the first attempt, and piped as it comes (S-39)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let view = try await house.gateway.tasks.read(task, of: house.tenant)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let view = try await harness.gateway.tasks.read(task, of: harness.tenant)
         #expect(view.waitingFor == .bodyStream && view.record.bodyGeneration == 1)
-        #expect(house.recorder.has("task.needNewBodyStream", task))
-        #expect(house.network.attempts.isEmpty)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
-        let puller = try Puller(try await house.network.attempt(0))
+        #expect(harness.recorder.has("task.needNewBodyStream", task))
+        #expect(harness.network.attempts.isEmpty)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
+        let puller = try Puller(try await harness.network.attempt(0))
         let bytes = Pattern.bytes(count: 3_000_000)
         let writer = Task { @LoopActor in
             for start in stride(from: 0, to: bytes.count, by: 60_000) {
@@ -122,19 +122,19 @@ struct BodyTests {
         try await writer.value
         try await eventually("the whole body") { puller.hasEnded }
         #expect(puller.bytes == bytes)
-        house.network.attempts[0].answer(200)
-        #expect(try await house.finished(task).error == nil)
+        harness.network.attempts[0].answer(200)
+        #expect(try await harness.finished(task).error == nil)
     }
 
     @Test @LoopActor
     func `an origin that takes nothing stops the client: 512 KiB wait at most (R-9)`() async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
         var written = 0
         let writer = Task { @LoopActor in
             while true {
@@ -142,16 +142,16 @@ struct BodyTests {
                 written += 64 << 10
             }
         }
-        await house.quiet()
+        await harness.quiet()
         #expect(written > 0 && written <= 512 << 10)
-        let puller = try Puller(try await house.network.attempt(0))
+        let puller = try Puller(try await harness.network.attempt(0))
         puller.pull(atMost: 1 << 20)
-        await house.quiet()
+        await harness.quiet()
         #expect(written <= (1 << 20) + (512 << 10) + (16 << 10))
         // What the origin says early is said to the writer at once.
-        house.network.attempts[0].answer(413)
+        harness.network.attempts[0].answer(413)
         await #expect(throws: BodyRefusal.answered(status: 413)) { try await writer.value }
-        let record = try await house.finished(task)
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.response?.status == 413)
     }
 
@@ -159,30 +159,30 @@ struct BodyTests {
     func `an origin that dies is told to the writer at once, also while it writes nothing`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
         var refusals: [BodyRefusal] = []
         pipe.onRefusal = { refusals.append($0) }
-        try await house.network.attempt(0).end(.url(.networkConnectionLost))
-        #expect(try await house.finished(task).error?.code == -1005)
+        try await harness.network.attempt(0).end(.url(.networkConnectionLost))
+        #expect(try await harness.finished(task).error?.code == -1005)
         #expect(refusals.count == 1)
         await #expect(throws: BodyRefusal.self) { try await pipe.write([1]) }
     }
 
     @Test @LoopActor
     func `a body that does not come in time ends the task with -1021 (S-73)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming(0.01))
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        #expect(try await house.finished(task).error?.code == -1021)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming(0.01))
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        #expect(try await harness.finished(task).error?.code == -1021)
         await #expect(throws: GatewayError.bodyNotWanted(generation: 1)) {
-            try await house.gateway.tasks.openBody(
-                of: task, of: house.tenant, generation: 1, length: nil)
+            try await harness.gateway.tasks.openBody(
+                of: task, of: harness.tenant, generation: 1, length: nil)
         }
     }
 
@@ -190,29 +190,29 @@ struct BodyTests {
     func `a redirect that keeps the body asks for it again, under the next number (S-39)`(
         status: Int
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
         try await pipe.write([1, 2, 3])
-        try await house.network.attempt(0).answer(status, ["Location": "/elsewhere"])
+        try await harness.network.attempt(0).answer(status, ["Location": "/elsewhere"])
         try await eventually("another body to be wanted") {
-            try await house.task(task).bodyGeneration == 2
+            try await harness.task(task).bodyGeneration == 2
         }
         await #expect(throws: BodyRefusal.attemptEnded) { try await pipe.write([4]) }
         await #expect(throws: GatewayError.bodyNotWanted(generation: 2)) {
-            try await house.gateway.tasks.openBody(
-                of: task, of: house.tenant, generation: 1, length: nil)
+            try await harness.gateway.tasks.openBody(
+                of: task, of: harness.tenant, generation: 1, length: nil)
         }
-        let second = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 2, length: 3)
+        let second = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 2, length: 3)
         await #expect(throws: GatewayError.bodyNotWanted(generation: 2)) {
-            try await house.gateway.tasks.openBody(
-                of: task, of: house.tenant, generation: 2, length: nil)
+            try await harness.gateway.tasks.openBody(
+                of: task, of: harness.tenant, generation: 2, length: nil)
         }
-        let attempt = try await house.network.attempt(1)
+        let attempt = try await harness.network.attempt(1)
         #expect(attempt.request.url.string == "http://origin.test/elsewhere")
         let puller = try Puller(attempt)
         let writer = Task { @LoopActor in
@@ -223,50 +223,51 @@ struct BodyTests {
         try await writer.value
         #expect(puller.bytes == [1, 2, 3])
         attempt.answer(200)
-        #expect(try await house.finished(task).error == nil)
+        #expect(try await harness.finished(task).error == nil)
     }
 
     @Test(arguments: [2, 6, nil] as [Int64?]) @LoopActor
     func `the length of a body is its own, and not the next one's (S-39)`(
         next: Int64?
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: .stream(length: unknownSize)), in: session)
-        _ = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: 4)
-        let first = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: .stream(length: unknownSize)),
+            in: session)
+        _ = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: 4)
+        let first = try await harness.network.attempt(0)
         #expect(first.bodyLength == 4)
-        #expect(try await house.task(task).countOfBytesExpectedToSend == 4)
-        #expect(try await house.task(task).currentRequest.body == .stream(length: unknownSize))
+        #expect(try await harness.task(task).countOfBytesExpectedToSend == 4)
+        #expect(try await harness.task(task).currentRequest.body == .stream(length: unknownSize))
         first.answer(307, ["Location": "/elsewhere"])
         try await eventually("another body to be wanted") {
-            try await house.task(task).bodyGeneration == 2
+            try await harness.task(task).bodyGeneration == 2
         }
-        #expect(try await house.task(task).countOfBytesExpectedToSend == unknownSize)
-        _ = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 2, length: next)
-        let second = try await house.network.attempt(1)
+        #expect(try await harness.task(task).countOfBytesExpectedToSend == unknownSize)
+        _ = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 2, length: next)
+        let second = try await harness.network.attempt(1)
         #expect(second.bodyLength == next)
         second.answer()
-        #expect(try await house.finished(task).error == nil)
+        #expect(try await harness.finished(task).error == nil)
     }
 
     @Test @LoopActor
     func `a body of another length than announced is refused`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: .stream(length: 10)), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: .stream(length: 10)), in: session)
         await #expect(throws: GatewayError.wrongBodyLength(expected: 10)) {
-            try await house.gateway.tasks.openBody(
-                of: task, of: house.tenant, generation: 1, length: 11)
+            try await harness.gateway.tasks.openBody(
+                of: task, of: harness.tenant, generation: 1, length: 11)
         }
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: 10)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: 10)
         pipe.abandon()
-        let puller = try Puller(try await house.network.attempt(0))
+        let puller = try Puller(try await harness.network.attempt(0))
         puller.pull()
         #expect(puller.failure?.code == -1021)
     }
@@ -274,38 +275,38 @@ struct BodyTests {
     @Test @LoopActor
     func `a client that leaves while its task waits for a slot ends the task (S-73)`() async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming()) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming()) {
             $0.httpMaximumConnectionsPerHost = 1
         }
-        _ = try await house.create(try house.spec(), in: session)
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
-        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .slot)
-        house.gateway.tasks.loseBody(pipe, of: task)
-        #expect(try await house.finished(task).error?.code == -1021)
+        _ = try await harness.create(try harness.spec(), in: session)
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
+        #expect(try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .slot)
+        harness.gateway.tasks.loseBody(pipe, of: task)
+        #expect(try await harness.finished(task).error?.code == -1021)
     }
 
     @Test @LoopActor
     func `a suspended upload sends nothing until it is resumed (S-18)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
-        let puller = try Puller(try await house.network.attempt(0))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
+        let puller = try Puller(try await harness.network.attempt(0))
         try await pipe.write([1, 2, 3])
         #expect(puller.bytes == [])
         puller.pull()
         #expect(puller.bytes == [1, 2, 3])
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         try await pipe.write([4])
         puller.pull()
         #expect(puller.bytes == [1, 2, 3])
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
         #expect(puller.bytes == [1, 2, 3, 4])
     }
 
@@ -313,25 +314,25 @@ struct BodyTests {
     func `a body that came for an attempt that was held before it began is still good (S-39)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        house.store.hold()  // what is not safe to repeat waits for the store
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        harness.store.hold()  // what is not safe to repeat waits for the store
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
         let suspension = Task { @LoopActor in
-            try await house.gateway.tasks.suspend(task, of: house.tenant)
+            try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         }
         try await eventually("the suspension") {
-            house.gateway.tasks.directory.runners[task]?.machine.phase == .held
+            harness.gateway.tasks.directory.runners[task]?.machine.phase == .held
         }
-        house.store.release()
+        harness.store.release()
         _ = try await suspension.value
-        await house.quiet()
-        #expect(house.network.attempts.isEmpty)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        let puller = try Puller(try await house.network.attempt(0))
+        await harness.quiet()
+        #expect(harness.network.attempts.isEmpty)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        let puller = try Puller(try await harness.network.attempt(0))
         let writer = Task { @LoopActor in
             try await pipe.write([1, 2])
             try await pipe.finish()
@@ -343,12 +344,12 @@ struct BodyTests {
 
     @Test @LoopActor
     func `a question for a body survives a crash, with its number (S-56)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: Self.streaming())
-        let task = try await house.create(
-            try house.spec(.upload, method: "PUT", body: Self.upload), in: session)
-        await house.quiet()
-        let next = try await house.crash()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming())
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        await harness.quiet()
+        let next = try await harness.crash()
         await next.gateway.start()
         let view = try await next.gateway.tasks.read(task, of: next.tenant)
         #expect(view.waitingFor == .bodyStream && view.record.bodyGeneration == 1)
@@ -364,20 +365,20 @@ struct BodyTests {
 
     @Test @LoopActor
     func `parts that replace each other are responses of their own (S-46)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200, ["Content-Type": "multipart/x-mixed-replace; boundary=frame"])
         attempt.body(
             Array(
                 "--frame\r\nContent-Type: image/jpeg\r\n\r\none\r\n--frame\r\nContent-Type: text/plain\r\n\r\ntwo\r\n--frame--"
                     .utf8), pieces: 7)
         attempt.end()
-        let record = try await house.finished(task)
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.response?.mimeType == "text/plain")
-        #expect(try await house.read(task) == Array("onetwo".utf8))
-        let types = house.recorder.events.compactMap { event -> String? in
+        #expect(try await harness.read(task) == Array("onetwo".utf8))
+        let types = harness.recorder.events.compactMap { event -> String? in
             if case .didReceiveResponse(let response, _) = event.body {
                 response.mimeType
             } else {
@@ -391,30 +392,30 @@ struct BodyTests {
     func `a task, its session and the gateway keep to their limits, which change while it runs`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(
-            try house.spec(.download) { $0.maximumBytesPerSecond = 100_000 }, in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.maximumBytesPerSecond = 100_000 }, in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200, ["Content-Length": "1000000"])
         attempt.body(Pattern.bytes(count: 1_000_000))
         attempt.end()
-        await house.quiet()
+        await harness.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount == 10_000)  // the burst of 100 ms
         var change = TaskChange()
         change.maximumBytesPerSecond = .some(nil)
-        _ = try await house.gateway.sessions.change(
-            session, of: house.tenant, description: nil, limit: .some(1))
-        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
-        await house.quiet()
+        _ = try await harness.gateway.sessions.change(
+            session, of: harness.tenant, description: nil, limit: .some(1))
+        _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
+        await harness.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount < 11_000)
-        try await house.gateway.setLimit(2)
-        _ = try await house.gateway.sessions.change(
-            session, of: house.tenant, description: nil, limit: .some(nil))
-        await house.quiet()
-        #expect(attempt.isPaused && house.gateway.limit == 2)
-        try await house.gateway.setLimit(nil)
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.read(task) == Pattern.bytes(count: 1_000_000))
+        try await harness.gateway.setLimit(2)
+        _ = try await harness.gateway.sessions.change(
+            session, of: harness.tenant, description: nil, limit: .some(nil))
+        await harness.quiet()
+        #expect(attempt.isPaused && harness.gateway.limit == 2)
+        try await harness.gateway.setLimit(nil)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == Pattern.bytes(count: 1_000_000))
     }
 }

@@ -12,23 +12,25 @@ struct CacheDecisionTests {
 
     /// A task whose response the delegate is asked about, up to the question.
     @LoopActor
-    private func ask(_ house: House) async throws -> (SessionID, TaskID, DecisionRecord) {
-        let session = try await house.cachingSession(delegate: .deciding(.cache))
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
-        return (session, task, try await house.asked(task))
+    private func ask(_ harness: TestGateway) async throws -> (SessionID, TaskID, DecisionRecord) {
+        let session = try await harness.cachingSession(delegate: .deciding(.cache))
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
+        return (session, task, try await harness.asked(task))
     }
 
     @Test @LoopActor
     func `the delegate may refuse, and is asked behind the content (S-71)`() async throws {
-        let house = try await House.open()
-        let (session, task, decision) = try await ask(house)
+        let harness = try await TestGateway.open()
+        let (session, task, decision) = try await ask(harness)
         #expect(decision.kind == .cache)
-        #expect(try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .decision)
-        try await house.answer(decision, .cache(.refuse))
-        #expect(try await house.finished(task).error == nil)
         #expect(
-            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .decision)
+        try await harness.answer(decision, .cache(.refuse))
+        #expect(try await harness.finished(task).error == nil)
+        #expect(
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 0
         )
     }
 
@@ -36,34 +38,34 @@ struct CacheDecisionTests {
     func `the delegate may keep it in memory alone, and put something beside it (S-71)`()
         async throws
     {
-        let house = try await House.open()
-        let (session, task, decision) = try await ask(house)
-        try await house.answer(
+        let harness = try await TestGateway.open()
+        let (session, task, decision) = try await ask(harness)
+        try await harness.answer(
             decision,
             .cache(.store(storagePolicy: .allowedInMemoryOnly, userInfo: ["mark": "7"])))
-        _ = try await house.finished(task)
-        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+        _ = try await harness.finished(task)
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
         #expect(usage.entryCount == 1 && usage.diskUsage == 0)
-        let entries = try await house.gateway.memory.cachedResponses(
-            to: try house.network.parse("http://origin.test/a"), in: session, of: house.tenant)
+        let entries = try await harness.gateway.memory.cachedResponses(
+            to: try harness.network.parse("http://origin.test/a"), in: session, of: harness.tenant)
         #expect(entries.map(\.userInfo) == [["mark": "7"]])
-        await house.quiet()
-        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+        await harness.quiet()
+        #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
     }
 
     @Test(arguments: [true, false]) @LoopActor
     func `a redirect is stored only where no delegate decides about the cache (S-84)`(
         decides: Bool
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(
             delegate: decides ? .deciding(.cache) : .deciding(.taskChallenge))
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(
             301, ["Location": "/b", "Cache-Control": "max-age=100"])
-        try await house.network.attempt(1).answer(200, ["Cache-Control": "no-store"])
-        _ = try await house.finished(task)
-        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+        try await harness.network.attempt(1).answer(200, ["Cache-Control": "no-store"])
+        _ = try await harness.finished(task)
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
         #expect(usage.entryCount == (decides ? 0 : 1))
     }
 
@@ -71,43 +73,45 @@ struct CacheDecisionTests {
     func `a download is answered by the cache, but neither stored nor asked about (S-84)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession(delegate: .deciding(.cache))
-        let first = try await house.fetch(
-            try house.spec(.download), in: session, answering: Self.fresh)
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(.cache))
+        let first = try await harness.fetch(
+            try harness.spec(.download), in: session, answering: Self.fresh)
         #expect(first.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200")
         #expect(
-            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 0
         )
-        let data = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(1).answer(200, Self.fresh, Array("content".utf8))
-        try await house.answer(data, .cache(.store(storagePolicy: nil, userInfo: nil)))
-        _ = try await house.finished(data)
-        #expect(try await house.recall(try house.spec(.download), in: session).requests == 0)
+        let data = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(1).answer(200, Self.fresh, Array("content".utf8))
+        try await harness.answer(data, .cache(.store(storagePolicy: nil, userInfo: nil)))
+        _ = try await harness.finished(data)
+        #expect(try await harness.recall(try harness.spec(.download), in: session).requests == 0)
     }
 
     @Test @LoopActor
     func `without an answer in time the response is stored (S-71)`() async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(
             delegate: .deciding(.cache, within: 0.05))
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
-        _ = try await house.finished(task)
-        #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, Self.fresh, Array("content".utf8))
+        _ = try await harness.finished(task)
+        #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
     }
 
     @Test @LoopActor
     func `a task that is cancelled while it asks stores nothing`() async throws {
-        let house = try await House.open()
-        let (session, task, decision) = try await ask(house)
-        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
-        let record = try await house.finished(task)
+        let harness = try await TestGateway.open()
+        let (session, task, decision) = try await ask(harness)
+        _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant)
+        let record = try await harness.finished(task)
         #expect(record.error?.kind == .url(.cancelled) && record.content == nil)
-        #expect(try await house.store.content(of: task) == nil)
-        #expect(try await house.decisionState(decision.id) == .withdrawn)
+        #expect(try await harness.store.content(of: task) == nil)
+        #expect(try await harness.decisionState(decision.id) == .withdrawn)
         #expect(
-            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 0
         )
     }
 
@@ -115,43 +119,43 @@ struct CacheDecisionTests {
     func `the delegate decides about a response of the cache as about any other (S-70)`(
         disposition: ResponseDisposition
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(delegate: .deciding(.response))
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(.response))
         let body = [UInt8](repeating: 3, count: 300_000)
-        let first = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(200, Self.fresh, body)
-        try await house.answer(first, .response(.allow))
-        _ = try await house.finished(first)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.answer(task, .response(disposition))
-        let record = try await house.finished(task)
-        #expect(house.network.attempts.count == 1)
+        let first = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, Self.fresh, body)
+        try await harness.answer(first, .response(.allow))
+        _ = try await harness.finished(first)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.answer(task, .response(disposition))
+        let record = try await harness.finished(task)
+        #expect(harness.network.attempts.count == 1)
         switch disposition {
-        case .allow: #expect(try await house.read(task) == body)
+        case .allow: #expect(try await harness.read(task) == body)
         case .cancel: #expect(record.error?.kind == .url(.cancelled))
         case .becomeDownload:
             let heir = try #require(record.dialogue.becameTask)
-            #expect(try await house.finished(heir).error == nil)
-            #expect(try await house.read(heir) == body)
+            #expect(try await harness.finished(heir).error == nil)
+            #expect(try await harness.read(heir) == body)
         }
     }
 
     @Test @LoopActor
     func `a hit can be suspended, and goes on when it is resumed (S-31)`() async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
         let body = [UInt8](repeating: 3, count: 3_000_000)
-        _ = try await house.fetch(
-            try house.spec(), in: session, answering: Self.fresh, body)
+        _ = try await harness.fetch(
+            try harness.spec(), in: session, answering: Self.fresh, body)
         // It waits for its reader.
-        let task = try await house.create(try house.spec { $0.delivery = .stream }, in: session)
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
-        await house.quiet()
-        #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        #expect(try await house.read(task) == body)
-        #expect(try await house.finished(task).error == nil)
-        #expect(house.network.attempts.count == 1)
+        let task = try await harness.create(try harness.spec { $0.delivery = .stream }, in: session)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        await harness.quiet()
+        #expect(try await harness.state(task) == .suspended)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        #expect(try await harness.read(task) == body)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(harness.network.attempts.count == 1)
     }
 
     @Test @LoopActor
@@ -159,26 +163,26 @@ struct CacheDecisionTests {
         `conditions of the cache go along when a credential is asked for, and a 401 is not stored`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession(delegate: .deciding(.taskChallenge))
-        _ = try await house.fetch(
-            try house.spec(), in: session,
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(.taskChallenge))
+        _ = try await harness.fetch(
+            try harness.spec(), in: session,
             answering: ["Cache-Control": "max-age=1", "ETag": "\"1\""])
-        house.clock.advance(by: .seconds(5))
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(1).answer(
+        harness.clock.advance(by: .seconds(5))
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(1).answer(
             401, ["WWW-Authenticate": "Basic realm=\"r\"", "Cache-Control": "max-age=60"])
-        try await house.answer(
+        try await harness.answer(
             task,
             .challenge(.useCredential(Credential(.password(user: "u", password: "p")))))
-        let attempt = try await house.network.attempt(2)
+        let attempt = try await harness.network.attempt(2)
         #expect(attempt.request.headers.first("If-None-Match") == "\"1\"")
         #expect(attempt.request.credential != nil)
         attempt.head(304, ["Cache-Control": "max-age=60"])
         attempt.end()
-        let record = try await house.finished(task)
+        let record = try await harness.finished(task)
         #expect(record.response?.status == 200)
-        #expect(try await house.read(task) == Array("content".utf8))
-        #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+        #expect(try await harness.read(task) == Array("content".utf8))
+        #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
     }
 }

@@ -17,11 +17,11 @@ struct CacheStorageTests {
     func `stored responses outlive the process in a default session (S-1)`(body: [UInt8])
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        _ = try await house.fetch(
-            try house.spec(), in: session, answering: Self.fresh, body)
-        let next = try await house.crash()
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        _ = try await harness.fetch(
+            try harness.spec(), in: session, answering: Self.fresh, body)
+        let next = try await harness.crash()
         await next.gateway.start()
         let again = try await next.recall(try next.spec(), in: session)
         #expect(again.requests == 0 && again.record.cacheStatus == "Ferry; hit; ttl=60")
@@ -32,63 +32,63 @@ struct CacheStorageTests {
     func `nothing of an ephemeral session's cache reaches the store or the disk (S-2)`(
         body: [UInt8]
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(.ephemeral) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(.ephemeral) {
             $0.urlCache.memoryCapacity = 20 << 20
         }
-        _ = try await house.fetch(try house.spec(), in: session, answering: Self.fresh, body)
-        let again = try await house.recall(try house.spec(.download), in: session)
+        _ = try await harness.fetch(try harness.spec(), in: session, answering: Self.fresh, body)
+        let again = try await harness.recall(try harness.spec(.download), in: session)
         #expect(again.requests == 0)
-        #expect(try await house.read(again.record.id) == body)
-        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+        #expect(try await harness.read(again.record.id) == body)
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
         #expect(usage.diskUsage == 0 && usage.memoryUsage > Int64(body.count))
-        await house.quiet()
-        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
-        #expect(try house.files().isEmpty)
+        await harness.quiet()
+        #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+        #expect(try harness.files().isEmpty)
     }
 
     @Test @LoopActor
     func `no session answers from another one's cache, not even the shared one's (S-1, S-4)`()
         async throws
     {
-        let house = try await House.open()
-        let shared = try await house.gateway.sessions.shared(of: house.tenant)
+        let harness = try await TestGateway.open()
+        let shared = try await harness.gateway.sessions.shared(of: harness.tenant)
         let sessions = [
-            shared, try await house.cachingSession(), try await house.cachingSession(),
-            try await house.cachingSession(.ephemeral),
+            shared, try await harness.cachingSession(), try await harness.cachingSession(),
+            try await harness.cachingSession(.ephemeral),
         ]
         for (number, session) in sessions.enumerated() {
-            let record = try await house.fetch(
-                try house.spec(), in: session, answering: Self.fresh, [UInt8(number)])
+            let record = try await harness.fetch(
+                try harness.spec(), in: session, answering: Self.fresh, [UInt8(number)])
             #expect(record.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
         }
         for (number, session) in sessions.enumerated() {
-            let again = try await house.recall(try house.spec(), in: session)
+            let again = try await harness.recall(try harness.spec(), in: session)
             #expect(again.requests == 0)
-            #expect(try await house.read(again.record.id) == [UInt8(number)])
+            #expect(try await harness.read(again.record.id) == [UInt8(number)])
         }
-        try await house.gateway.memory.emptyCache(in: sessions[1], of: house.tenant)
-        #expect(try await house.recall(try house.spec(), in: sessions[2]).requests == 0)
+        try await harness.gateway.memory.emptyCache(in: sessions[1], of: harness.tenant)
+        #expect(try await harness.recall(try harness.spec(), in: sessions[2]).requests == 0)
     }
 
     @Test @LoopActor
     func `a stored response whose file is gone, or has another length, is not there`() async throws
     {
         for isCut in [false, true] {
-            let house = try await House.open()
-            let session = try await house.cachingSession { $0.urlCache.memoryCapacity = 0 }
-            let first = try await house.fetch(
-                try house.spec(), in: session, answering: Self.fresh, Self.large)
-            try await house.gateway.tasks.delete(first.id, of: house.tenant)
-            try await eventually("one file") { try house.files().count == 1 }
-            let name = try #require(try house.files().first)
+            let harness = try await TestGateway.open()
+            let session = try await harness.cachingSession { $0.urlCache.memoryCapacity = 0 }
+            let first = try await harness.fetch(
+                try harness.spec(), in: session, answering: Self.fresh, Self.large)
+            try await harness.gateway.tasks.delete(first.id, of: harness.tenant)
+            try await eventually("one file") { try harness.files().count == 1 }
+            let name = try #require(try harness.files().first)
             if isCut {
-                _ = try house.directory.write(name, Array(Self.large.dropLast()))
+                _ = try harness.directory.write(name, Array(Self.large.dropLast()))
             } else {
-                try FileManager.default.removeItem(atPath: house.directory.file(name))
+                try FileManager.default.removeItem(atPath: harness.directory.file(name))
             }
-            let again = try await house.fetch(
-                try house.spec(), in: session, answering: Self.fresh, Self.large)
+            let again = try await harness.fetch(
+                try harness.spec(), in: session, answering: Self.fresh, Self.large)
             #expect(again.cacheStatus == "Ferry; fwd=uri-miss; fwd-status=200; stored")
         }
     }
@@ -97,86 +97,87 @@ struct CacheStorageTests {
     func `a task that is forgotten takes nothing from the cache, nor the other way round`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        let first = try await house.fetch(
-            try house.spec(), in: session, answering: Self.fresh, Self.large)
-        try await house.gateway.tasks.delete(first.id, of: house.tenant)
-        let second = try await house.recall(try house.spec(.download), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        let first = try await harness.fetch(
+            try harness.spec(), in: session, answering: Self.fresh, Self.large)
+        try await harness.gateway.tasks.delete(first.id, of: harness.tenant)
+        let second = try await harness.recall(try harness.spec(.download), in: session)
         #expect(second.requests == 0)
-        try await house.gateway.memory.emptyCache(in: session, of: house.tenant)
-        #expect(try await house.read(second.record.id) == Self.large)
+        try await harness.gateway.memory.emptyCache(in: session, of: harness.tenant)
+        #expect(try await harness.read(second.record.id) == Self.large)
     }
 
     @Test @LoopActor
     func `what was not used for the longest time makes room, in either tier (S-24)`() async throws {
-        let house = try await House.open()
+        let harness = try await TestGateway.open()
         for isOnDisk in [false, true] {
-            let session = try await house.cachingSession {
+            let session = try await harness.cachingSession {
                 $0.urlCache.memoryCapacity = isOnDisk ? 0 : 25_000
                 $0.urlCache.diskCapacity = isOnDisk ? 25_000 : 0
             }
             // Each counts about 1,100 of 25,000 bytes: 22 have room.
             for number in 0..<22 {
-                _ = try await house.fetch(
-                    try house.spec(.data, "http://origin.test/\(number)"), in: session,
+                _ = try await harness.fetch(
+                    try harness.spec(.data, "http://origin.test/\(number)"), in: session,
                     answering: Self.fresh, [UInt8](repeating: 1, count: 500))
             }
             #expect(
-                try await house.recall(
-                    try house.spec(.data, "http://origin.test/0"), in: session
+                try await harness.recall(
+                    try harness.spec(.data, "http://origin.test/0"), in: session
                 ).requests == 0)
             for number in 22..<30 {
-                _ = try await house.fetch(
-                    try house.spec(.data, "http://origin.test/\(number)"), in: session,
+                _ = try await harness.fetch(
+                    try harness.spec(.data, "http://origin.test/\(number)"), in: session,
                     answering: Self.fresh, [UInt8](repeating: 1, count: 500))
             }
-            let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+            let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
             #expect((isOnDisk ? usage.diskUsage : usage.memoryUsage) <= 25_000)
             #expect(usage.entryCount < 30)
-            var spec = try house.spec(.data, "http://origin.test/0")
+            var spec = try harness.spec(.data, "http://origin.test/0")
             spec.request.cachePolicy = .returnCacheDataDontLoad
-            #expect(try await house.recall(spec, in: session).record.error == nil)
-            spec = try house.spec(.data, "http://origin.test/1")
+            #expect(try await harness.recall(spec, in: session).record.error == nil)
+            spec = try harness.spec(.data, "http://origin.test/1")
             spec.request.cachePolicy = .returnCacheDataDontLoad
-            #expect(try await house.recall(spec, in: session).record.error != nil)
+            #expect(try await harness.recall(spec, in: session).record.error != nil)
         }
     }
 
     @Test @LoopActor
     func `no-store stores nothing, and neither does what did not come whole`() async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        _ = try await house.fetch(
-            try house.spec(), in: session, answering: ["Cache-Control": "no-store, max-age=60"])
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        _ = try await harness.fetch(
+            try harness.spec(), in: session, answering: ["Cache-Control": "no-store, max-age=60"])
         for isTruncated in [false, true] {
-            let task = try await house.create(
-                try house.spec(.data, "http://origin.test/b"), in: session)
-            let attempt = try await house.network.attempt(house.network.attempts.count - 1)
+            let task = try await harness.create(
+                try harness.spec(.data, "http://origin.test/b"), in: session)
+            let attempt = try await harness.network.attempt(harness.network.attempts.count - 1)
             attempt.head(200, Self.fresh)
             attempt.body([1, 2, 3])
             attempt.end(isTruncated ? .url(.networkConnectionLost) : nil, lengthVerified: false)
-            _ = try await house.finished(task)
+            _ = try await harness.finished(task)
         }
-        _ = try await house.fetch(
-            try house.spec(.data, "http://origin.test/c") { $0.delivery = .stream }, in: session,
+        _ = try await harness.fetch(
+            try harness.spec(.data, "http://origin.test/c") { $0.delivery = .stream }, in: session,
             answering: Self.fresh, [])
         #expect(
-            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 0
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 0
         )
-        await house.quiet()
-        #expect(house.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
+        await harness.quiet()
+        #expect(harness.store.batches.allSatisfy { $0.cacheEntries.isEmpty })
     }
 
     @Test @LoopActor
     func `tasks that fetch one URL side by side leave one whole response`() async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
         let tasks = try await [
-            house.create(try house.spec(), in: session),
-            house.create(try house.spec(), in: session),
+            harness.create(try harness.spec(), in: session),
+            harness.create(try harness.spec(), in: session),
         ]
-        let attempts = try await [house.network.attempt(0), house.network.attempt(1)]
+        let attempts = try await [harness.network.attempt(0), harness.network.attempt(1)]
         let bodies = [Self.large, Self.large.map { $0 &+ 1 }]
         for attempt in attempts { attempt.head(200, Self.fresh) }
         for start in stride(from: 0, to: Self.large.count, by: 100_000) {
@@ -185,35 +186,37 @@ struct CacheStorageTests {
             }
         }
         for attempt in attempts { attempt.end() }
-        for task in tasks { _ = try await house.finished(task) }
-        let again = try await house.recall(try house.spec(), in: session)
+        for task in tasks { _ = try await harness.finished(task) }
+        let again = try await harness.recall(try harness.spec(), in: session)
         #expect(again.requests == 0)
-        #expect(bodies.contains(try await house.read(again.record.id)))
+        #expect(bodies.contains(try await harness.read(again.record.id)))
         #expect(
-            try await house.gateway.memory.cacheUsage(in: session, of: house.tenant).entryCount == 1
+            try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant).entryCount
+                == 1
         )
     }
 
     @Test @LoopActor
     func `a hit waits for no slot of its host, and asks the store for nothing (S-19)`() async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
-        _ = try await house.fetch(try house.spec(), in: session, answering: Self.fresh)
-        let slow = try await house.create(
-            try house.spec(.data, "http://origin.test/slow"), in: session)
-        let attempt = try await house.network.attempt(1)
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
+        _ = try await harness.fetch(try harness.spec(), in: session, answering: Self.fresh)
+        let slow = try await harness.create(
+            try harness.spec(.data, "http://origin.test/slow"), in: session)
+        let attempt = try await harness.network.attempt(1)
         for _ in 0..<3 {
-            #expect(try await house.recall(try house.spec(), in: session).requests == 0)
+            #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
         }
-        let waiting = try await house.create(
-            try house.spec(.data, "http://origin.test/waiting"), in: session)
-        await house.quiet()
-        #expect(house.network.attempts.count == 2, "hits have given no slot back that they had not")
+        let waiting = try await harness.create(
+            try harness.spec(.data, "http://origin.test/waiting"), in: session)
+        await harness.quiet()
+        #expect(
+            harness.network.attempts.count == 2, "hits have given no slot back that they had not")
         attempt.answer()
-        try await house.network.attempt(2).answer()
-        for task in [slow, waiting] { _ = try await house.finished(task) }
-        #expect(house.store.cacheReadCount == 0)
+        try await harness.network.attempt(2).answer()
+        for task in [slow, waiting] { _ = try await harness.finished(task) }
+        #expect(harness.store.cacheReadCount == 0)
     }
 }
 
@@ -225,32 +228,32 @@ struct CacheCookieTests {
         `a request that waits goes out with the cookies of the moment in which it goes (S-12, S-21)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession { $0.httpMaximumConnectionsPerHost = 1 }
         let cookie = Cookie(
-            name: "id", value: "old", domain: "origin.test", creationTime: house.clock.now)
-        try await house.gateway.memory.setCookie(cookie, in: session, of: house.tenant)
-        _ = try await house.create(try house.spec(), in: session)
-        _ = try await house.create(try house.spec(.data, "http://origin.test/b"), in: session)
-        let first = try await house.network.attempt(0)
+            name: "id", value: "old", domain: "origin.test", creationTime: harness.clock.now)
+        try await harness.gateway.memory.setCookie(cookie, in: session, of: harness.tenant)
+        _ = try await harness.create(try harness.spec(), in: session)
+        _ = try await harness.create(try harness.spec(.data, "http://origin.test/b"), in: session)
+        let first = try await harness.network.attempt(0)
         #expect(first.request.headers.first("Cookie") == "id=old")
         first.answer(200, ["Set-Cookie": "id=new"])
         #expect(
-            try await house.network.attempt(1).request.headers.values(of: "Cookie") == ["id=new"])
-        house.network.attempts[1].answer()
+            try await harness.network.attempt(1).request.headers.values(of: "Cookie") == ["id=new"])
+        harness.network.attempts[1].answer()
     }
 
     @Test @LoopActor
     func `a session without a disk tier stores what is small, also by way of a file (S-24)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession { $0.urlCache.diskCapacity = 0 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession { $0.urlCache.diskCapacity = 0 }
         let body = [UInt8](repeating: 5, count: 100_000)
-        _ = try await house.fetch(
-            try house.spec(), in: session, answering: CacheTests.fresh, body)
-        let again = try await house.recall(try house.spec(), in: session)
+        _ = try await harness.fetch(
+            try harness.spec(), in: session, answering: CacheTests.fresh, body)
+        let again = try await harness.recall(try harness.spec(), in: session)
         #expect(again.requests == 0)
-        #expect(try await house.read(again.record.id) == body)
+        #expect(try await harness.read(again.record.id) == body)
     }
 }

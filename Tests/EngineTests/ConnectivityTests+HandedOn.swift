@@ -13,19 +13,19 @@ extension WaitingRequestTests {
     ) async throws {
         var delegate = DelegateOptions.deciding()
         delegate.data = isInline ? .inline : .reference
-        let (house, session) = try await open(delegate)
-        let task = try await house.create(
-            try house.spec { $0.delivery = isInline ? .collect : .stream }, in: session)
+        let (harness, session) = try await open(delegate)
+        let task = try await harness.create(
+            try harness.spec { $0.delivery = isInline ? .collect : .stream }, in: session)
         let reader = Task { @LoopActor in
-            await outcome { try await house.read(task) }
+            await outcome { try await harness.read(task) }
         }
-        let attempt = try await house.network.attempt(0)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200, ["Content-Length": "6"])
         attempt.body([1, 2, 3])
-        await house.quiet()
+        await harness.quiet()
         attempt.end(.url(.notConnectedToInternet))
-        #expect(try await house.finished(task).error?.code == -1009)
+        #expect(try await harness.finished(task).error?.code == -1009)
         _ = await reader.value
-        #expect(house.network.attempts.count == 1)
+        #expect(harness.network.attempts.count == 1)
     }
 }

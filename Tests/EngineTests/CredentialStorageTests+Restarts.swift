@@ -20,11 +20,11 @@ extension CredentialStorageTests {
         seed: UInt64
     ) async throws {
         var numbers = Numbers(seed)
-        var house = try await House.open()
-        let session = try await house.session()
+        var harness = try await TestGateway.open()
+        let session = try await harness.session()
         var model: [Entry] = []
         for step in 0..<100 {
-            var (before, told) = (model, await house.credentialChanges(of: session))
+            var (before, told) = (model, await harness.credentialChanges(of: session))
             let user = "u\(numbers.next(4))"
             switch numbers.next(10) {
             case 0...5:
@@ -42,26 +42,27 @@ extension CredentialStorageTests {
                         model[place].isDefault = false
                     }
                 }
-                try await house.remember(
+                try await harness.remember(
                     user, new.password, new.persistence, asDefault: new.isDefault, in: session)
             case 6:
-                try await house.forget(user, in: session)
+                try await harness.forget(user, in: session)
                 model.removeAll { $0.user == user }
             case 7 where numbers.next(3) == 0:
-                try await house.gateway.sessions.reset(session, of: house.tenant)
+                try await harness.gateway.sessions.reset(session, of: harness.tenant)
                 model = []
-            case 7: try await house.gateway.sessions.flush(session, of: house.tenant)
+            case 7: try await harness.gateway.sessions.flush(session, of: harness.tenant)
             default:
-                house = try await house.restarted()
+                harness = try await harness.restarted()
                 model.removeAll { $0.persistence != .permanent }
                 (before, told) = (model, 0)  // nobody is told of what a restart takes
             }
             #expect(
-                await house.credentialChanges(of: session) == told + (model == before ? 0 : 1),
+                await harness.credentialChanges(of: session) == told + (model == before ? 0 : 1),
                 "seed \(seed), step \(step)")
-            let found = try await house.gateway.memory.credentials(in: session, of: house.tenant)
+            let found = try await harness.gateway.memory.credentials(
+                in: session, of: harness.tenant)
             #expect(found.compactMap(Entry.init) == model, "seed \(seed), step \(step)")
-            let kept = try await house.store.disk.load().credentials[session, default: [:]]
+            let kept = try await harness.store.disk.load().credentials[session, default: [:]]
             #expect(
                 kept.sorted { $0.key < $1.key }.map(\.value).compactMap(Entry.init)
                     == model.filter { $0.persistence == .permanent }, "seed \(seed), step \(step)")
@@ -72,34 +73,34 @@ extension CredentialStorageTests {
     func `default handling has nothing to present when a reset came before (S-12, S-66)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
-        try await house.remember("alice", "secret", in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
-        let decision = try await house.asked(task)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
+        try await harness.remember("alice", "secret", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
+        let decision = try await harness.asked(task)
         #expect(decision.challenge?.proposedCredential?.user == "alice")
-        try await house.gateway.sessions.reset(session, of: house.tenant)
-        try await house.answer(decision, .challenge(.performDefaultHandling))
-        #expect(try await house.finished(task).response?.status == 401)
-        #expect(house.network.attempts.count == 1)
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
+        try await harness.answer(decision, .challenge(.performDefaultHandling))
+        #expect(try await harness.finished(task).response?.status == 401)
+        #expect(harness.network.attempts.count == 1)
     }
 
     @Test @LoopActor
     func `what a task presents already, it goes on presenting after a reset (S-12)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "secret", in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
-        let second = try await house.network.attempt(1)
-        try await house.gateway.sessions.reset(session, of: house.tenant)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "secret", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=x"])
+        let second = try await harness.network.attempt(1)
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
         second.answer(302, ["Location": "/b"])
-        let third = try await house.network.attempt(2)
+        let third = try await harness.network.attempt(2)
         #expect(third.request.credential?.user == "alice")
         third.answer()
-        #expect(try await house.finished(task).response?.status == 200)
-        #expect(try await house.remembered(session) == [])
+        #expect(try await harness.finished(task).response?.status == 200)
+        #expect(try await harness.remembered(session) == [])
     }
 }
 

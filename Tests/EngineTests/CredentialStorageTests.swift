@@ -15,7 +15,7 @@ extension ProtectionSpace {
     }
 }
 
-extension House {
+extension TestGateway {
     func remember(
         _ user: String, _ password: String, _ persistence: CredentialPersistence = .forSession,
         for space: ProtectionSpace = .basic(), asDefault: Bool = true, in session: SessionID
@@ -86,14 +86,14 @@ struct CredentialStorageTests {
     func `where nobody is asked, a 401 is answered by what is remembered (S-66)`(
         delegate: DelegateOptions?
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: delegate)
-        try await house.remember("alice", "secret", in: session)
-        let task = try await house.create(try house.spec(), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: delegate)
+        try await harness.remember("alice", "secret", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
         #expect(
-            try await house.callers(of: task, from: 0) { $0 != nil } == [nil, "alice:secret"])
-        #expect(try await house.task(task).response?.status == 200)
-        #expect(!house.recorder.has("task.didReceiveChallenge", task))
+            try await harness.callers(of: task, from: 0) { $0 != nil } == [nil, "alice:secret"])
+        #expect(try await harness.task(task).response?.status == 200)
+        #expect(!harness.recorder.has("task.didReceiveChallenge", task))
     }
 
     @Test(arguments: [
@@ -107,54 +107,54 @@ struct CredentialStorageTests {
     func `a credential is for its own space, in every part of it (S-67)`(
         space: ProtectionSpace
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "secret", for: space, in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        #expect(try await house.callers(of: task, from: 0) { _ in false } == [nil])
-        #expect(try await house.task(task).response?.status == 401)
-        #expect(try await house.remembered(session) == ["alice:secret"])
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "secret", for: space, in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        #expect(try await harness.callers(of: task, from: 0) { _ in false } == [nil])
+        #expect(try await harness.task(task).response?.status == 401)
+        #expect(try await harness.remembered(session) == ["alice:secret"])
     }
 
     @Test @LoopActor
     func `a proxy's 407 is answered by what is remembered for it (S-64, S-66)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session {
             var proxies = ProxyConfiguration()
             proxies.http = ProxyAddress(host: "proxy.test", port: 3128)
             $0.connectionProxyDictionary = proxies
         }
-        try await house.remember(
+        try await harness.remember(
             "alice", "way out", for: .basic(host: "proxy.test", port: 3128, isProxy: true),
             in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(407, ["Proxy-Authenticate": "Basic realm=x"])
-        let second = try await house.network.attempt(1)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(407, ["Proxy-Authenticate": "Basic realm=x"])
+        let second = try await harness.network.attempt(1)
         #expect(second.request.proxyCredential?.password == "way out")
         #expect(second.request.credential == nil)
         second.answer()
-        #expect(try await house.finished(task).response?.status == 200)
+        #expect(try await harness.finished(task).response?.status == 200)
     }
 
     @Test(arguments: [CredentialPersistence.forSession, .permanent]) @LoopActor
     func `who is asked is proposed what is remembered, without the secret (S-65)`(
         persistence: CredentialPersistence
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
-        try await house.remember("alice", "canary", persistence, in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, Self.basic)
-        let decision = try await house.asked(task)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
+        try await harness.remember("alice", "canary", persistence, in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, Self.basic)
+        let decision = try await harness.asked(task)
         #expect(
             decision.challenge?.proposedCredential
                 == ShownCredential(user: "alice", persistence: persistence))
-        try await house.answer(decision, .challenge(.performDefaultHandling))
-        let second = try await house.network.attempt(1)
+        try await harness.answer(decision, .challenge(.performDefaultHandling))
+        let second = try await harness.network.attempt(1)
         #expect(second.request.credential?.password == "canary")
         second.answer()
-        _ = try await house.finished(task)
-        #expect(!house.recorder.events.contains { "\($0.body)".contains("canary") })
+        _ = try await harness.finished(task)
+        #expect(!harness.recorder.events.contains { "\($0.body)".contains("canary") })
     }
 
     @Test(arguments: [
@@ -165,22 +165,22 @@ struct CredentialStorageTests {
     func `what answers one task's challenge is remembered as long as it says (S-67)`(
         persistence: CredentialPersistence, proposed: ShownCredential?, changes: Int
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
         for number in 0..<2 {
             // Of one realm, but not where it would go unasked.
             let url = "http://origin.test/\(number)/a"
-            let task = try await house.create(try house.spec(.data, url), in: session)
-            try await house.network.attempt(2 * number).answer(401, Self.basic)
-            let decision = try await house.asked(task)
+            let task = try await harness.create(try harness.spec(.data, url), in: session)
+            try await harness.network.attempt(2 * number).answer(401, Self.basic)
+            let decision = try await harness.asked(task)
             #expect(decision.challenge?.proposedCredential == (number == 0 ? nil : proposed))
-            try await house.answer(decision, .password("alice", "secret", persistence))
-            try await house.network.attempt(2 * number + 1).answer()
-            _ = try await house.finished(task)
+            try await harness.answer(decision, .password("alice", "secret", persistence))
+            try await harness.network.attempt(2 * number + 1).answer()
+            _ = try await harness.finished(task)
         }
-        #expect(await house.credentialChanges(of: session) == changes)
+        #expect(await harness.credentialChanges(of: session) == changes)
         #expect(
-            try await house.storedCredentials(session)
+            try await harness.storedCredentials(session)
                 == (persistence == .permanent ? ["alice:secret"] : []))
     }
 
@@ -190,80 +190,80 @@ struct CredentialStorageTests {
     func `a refused password is forgotten, and the next one of its space tried (S-66, S-67)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "wrong", .permanent, in: session)
-        try await house.remember("bob", "right", .permanent, asDefault: false, in: session)
-        try await house.remember("carol", "elsewhere", for: .basic("y"), in: session)
-        let before = await house.credentialChanges(of: session)
-        let task = try await house.create(try house.spec(), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "wrong", .permanent, in: session)
+        try await harness.remember("bob", "right", .permanent, asDefault: false, in: session)
+        try await harness.remember("carol", "elsewhere", for: .basic("y"), in: session)
+        let before = await harness.credentialChanges(of: session)
+        let task = try await harness.create(try harness.spec(), in: session)
         #expect(
-            try await house.callers(of: task, from: 0) { $0 == "bob:right" }
+            try await harness.callers(of: task, from: 0) { $0 == "bob:right" }
                 == [nil, "alice:wrong", "bob:right"])
-        #expect(try await house.remembered(session) == ["bob:right", "carol:elsewhere"])
-        #expect(try await house.storedCredentials(session) == ["bob:right"])
-        #expect(await house.credentialChanges(of: session) == before + 1)
+        #expect(try await harness.remembered(session) == ["bob:right", "carol:elsewhere"])
+        #expect(try await harness.storedCredentials(session) == ["bob:right"])
+        #expect(await harness.credentialChanges(of: session) == before + 1)
     }
 
     @Test @LoopActor
     func `with none left the 401 is the result, and nothing is remembered of it (S-66)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "wrong", in: session)
-        let task = try await house.create(try house.spec(), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "wrong", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
         #expect(
-            try await house.callers(of: task, from: 0) { _ in false } == [nil, "alice:wrong"])
-        #expect(try await house.task(task).response?.status == 401)
-        #expect(try await house.remembered(session) == [])
-        #expect(await house.credentialChanges(of: session) == 2)
+            try await harness.callers(of: task, from: 0) { _ in false } == [nil, "alice:wrong"])
+        #expect(try await harness.task(task).response?.status == 401)
+        #expect(try await harness.remembered(session) == [])
+        #expect(await harness.credentialChanges(of: session) == 2)
     }
 
     @Test(arguments: [403, 500, 200, 0]) @LoopActor
     func `nothing but a refusal makes a session forget: not another status, nor a lost line (S-67)`(
         status: Int
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "secret", in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, Self.basic)
-        let second = try await house.network.attempt(1)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "secret", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, Self.basic)
+        let second = try await harness.network.attempt(1)
         #expect(second.request.credential?.user == "alice")
         if status == 0 { second.end(.url(.networkConnectionLost)) } else { second.answer(status) }
-        _ = try await house.finished(task)
-        #expect(try await house.remembered(session) == ["alice:secret"])
-        #expect(await house.credentialChanges(of: session) == 1)
+        _ = try await harness.finished(task)
+        #expect(try await harness.remembered(session) == ["alice:secret"])
+        #expect(await harness.credentialChanges(of: session) == 1)
     }
 
     @Test @LoopActor
     func `a 401 for another realm refuses nothing of the first one (S-67)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "secret", in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, Self.basic)
-        try await house.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=z"])
-        #expect(try await house.finished(task).response?.status == 401)
-        #expect(try await house.remembered(session) == ["alice:secret"])
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "secret", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, Self.basic)
+        try await harness.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=z"])
+        #expect(try await harness.finished(task).response?.status == 401)
+        #expect(try await harness.remembered(session) == ["alice:secret"])
     }
 
     @Test @LoopActor
     func `a new password is not forgotten for the old one's refusal (S-67)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.remember("alice", "old", in: session)
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, Self.basic)
-        let second = try await house.network.attempt(1)
-        try await house.remember("alice", "new", in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.remember("alice", "old", in: session)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, Self.basic)
+        let second = try await harness.network.attempt(1)
+        try await harness.remember("alice", "new", in: session)
         second.answer(401, Self.basic)
-        let third = try await house.network.attempt(2)
+        let third = try await harness.network.attempt(2)
         #expect(third.request.credential?.password == "new")
         third.answer()
-        #expect(try await house.finished(task).response?.status == 200)
-        #expect(try await house.remembered(session) == ["alice:new"])
+        #expect(try await harness.finished(task).response?.status == 200)
+        #expect(try await harness.remembered(session) == ["alice:new"])
     }
 
     // MARK: Several of one space
@@ -272,30 +272,30 @@ struct CredentialStorageTests {
     func `a space has one default, which is taken; without one, what came last (S-67)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
         let proposal = { @LoopActor () async throws -> String? in
-            let count = house.network.attempts.count
-            let task = try await house.create(try house.spec(), in: session)
-            try await house.network.attempt(count).answer(401, Self.basic)
-            let decision = try await house.asked(task)
-            try await house.answer(decision, .challenge(.cancelAuthenticationChallenge))
-            _ = try await house.finished(task)
+            let count = harness.network.attempts.count
+            let task = try await harness.create(try harness.spec(), in: session)
+            try await harness.network.attempt(count).answer(401, Self.basic)
+            let decision = try await harness.asked(task)
+            try await harness.answer(decision, .challenge(.cancelAuthenticationChallenge))
+            _ = try await harness.finished(task)
             return decision.challenge?.proposedCredential?.user
         }
-        try await house.remember("alice", "1", asDefault: false, in: session)
-        try await house.remember("bob", "2", asDefault: false, in: session)
+        try await harness.remember("alice", "1", asDefault: false, in: session)
+        try await harness.remember("bob", "2", asDefault: false, in: session)
         #expect(try await proposal() == "bob")
-        try await house.remember("alice", "1", in: session)
+        try await harness.remember("alice", "1", in: session)
         #expect(try await proposal() == "alice")
-        try await house.remember("carol", "3", asDefault: false, in: session)
+        try await harness.remember("carol", "3", asDefault: false, in: session)
         #expect(try await proposal() == "alice")
-        try await house.remember("bob", "2", in: session)
+        try await harness.remember("bob", "2", in: session)
         #expect(try await proposal() == "bob")
-        let all = try await house.gateway.memory.credentials(in: session, of: house.tenant)
+        let all = try await harness.gateway.memory.credentials(in: session, of: harness.tenant)
         #expect(all.map(\.isDefault) == [false, true, false])
-        #expect(try await house.remembered(session) == ["alice:1", "bob:2", "carol:3"])
-        _ = try await house.gateway.memory.deleteCredentials(in: session, of: house.tenant) {
+        #expect(try await harness.remembered(session) == ["alice:1", "bob:2", "carol:3"])
+        _ = try await harness.gateway.memory.deleteCredentials(in: session, of: harness.tenant) {
             $0.user == "bob"
         }
         #expect(try await proposal() == "carol")
@@ -303,26 +303,27 @@ struct CredentialStorageTests {
 
     @Test @LoopActor
     func `no session knows another one's credentials (S-1, S-4)`() async throws {
-        let house = try await House.open()
-        let owner = try await house.session()
+        let harness = try await TestGateway.open()
+        let owner = try await harness.session()
         let others = [
-            try await house.session(), try await house.session(.ephemeral),
-            try await house.gateway.sessions.shared(of: house.tenant),
+            try await harness.session(), try await harness.session(.ephemeral),
+            try await harness.gateway.sessions.shared(of: harness.tenant),
         ]
-        try await house.remember("alice", "secret", .permanent, in: owner)
+        try await harness.remember("alice", "secret", .permanent, in: owner)
         for other in others {
-            #expect(try await house.remembered(other) == [])
-            let count = house.network.attempts.count
-            let task = try await house.create(try house.spec(), in: other)
-            #expect(try await house.callers(of: task, from: count) { _ in false } == [nil])
-            #expect(await house.credentialChanges(of: other) == 0)
+            #expect(try await harness.remembered(other) == [])
+            let count = harness.network.attempts.count
+            let task = try await harness.create(try harness.spec(), in: other)
+            #expect(try await harness.callers(of: task, from: count) { _ in false } == [nil])
+            #expect(await harness.credentialChanges(of: other) == 0)
         }
         let stranger = TenantID(rawValue: 2)
         await #expect(throws: GatewayError.noSuchSession) {
-            _ = try await house.gateway.memory.credentials(in: owner, of: stranger)
+            _ = try await harness.gateway.memory.credentials(in: owner, of: stranger)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.memory.deleteCredentials(in: owner, of: stranger) { _ in true }
+            try await harness.gateway.memory.deleteCredentials(in: owner, of: stranger) { _ in true
+            }
         }
     }
 }

@@ -13,110 +13,113 @@ struct FullDiskTests {
     @Test @LoopActor
     func `everything but new work is done out of the reserve (R-5)`() async throws {
         let reserve = ScriptedReserve(parts: 4)
-        let house = try await House.open(reserve: reserve)
-        let session = try await house.session()
-        let other = try await house.session()
-        let finished = try await house.create(try house.spec(.download), in: session)
-        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 100_000))
-        try await house.recorder.end(of: finished)
-        let running = try await house.create(try house.spec(.download), in: session)
-        try await house.network.attempt(1).head(200)
-        let doomed = try await house.create(try house.spec(.download), in: session)
-        try await house.network.attempt(2).head(200)
-        let waiting = try await house.create(try house.spec(resume: false), in: session)
-        let file = try await house.file([1, 2])
-        await house.quiet()
+        let harness = try await TestGateway.open(reserve: reserve)
+        let session = try await harness.session()
+        let other = try await harness.session()
+        let finished = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(0).answer(200, [:], Pattern.bytes(count: 100_000))
+        try await harness.recorder.end(of: finished)
+        let running = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(1).head(200)
+        let doomed = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(2).head(200)
+        let waiting = try await harness.create(try harness.spec(resume: false), in: session)
+        let file = try await harness.file([1, 2])
+        await harness.quiet()
         reserve.isDiskFull = true
-        house.store.refuseAsFull(1)
+        harness.store.refuseAsFull(1)
         // What is on its way when the disk turns out to be full is done.
-        let last = try await house.create(try house.spec(resume: false), in: session)
-        #expect(!house.gateway.takesWork && reserve.count == 3)
-        #expect(try await house.store.disk.task(last, of: house.tenant) != nil)
+        let last = try await harness.create(try harness.spec(resume: false), in: session)
+        #expect(!harness.gateway.takesWork && reserve.count == 3)
+        #expect(try await harness.store.disk.task(last, of: harness.tenant) != nil)
 
         let refused: [@LoopActor @Sendable () async throws -> Void] = [
-            { _ = try await house.session() },
-            { _ = try await house.session(.ephemeral) },
-            { _ = try await house.gateway.sessions.shared(of: house.tenant) },
-            { _ = try await house.create(try house.spec(), in: session) },
-            { _ = try await house.file() },
-            { _ = try await house.gateway.tasks.resume(waiting, of: house.tenant) },
+            { _ = try await harness.session() },
+            { _ = try await harness.session(.ephemeral) },
+            { _ = try await harness.gateway.sessions.shared(of: harness.tenant) },
+            { _ = try await harness.create(try harness.spec(), in: session) },
+            { _ = try await harness.file() },
+            { _ = try await harness.gateway.tasks.resume(waiting, of: harness.tenant) },
         ]
-        let sessions = house.gateway.sessions.directory.count
+        let sessions = harness.gateway.sessions.directory.count
         for call in refused {
             await #expect(throws: GatewayError.diskFull) { try await call() }
         }
-        #expect(await outcome { try await house.append([3], to: file) }.refusal == .diskFull)
+        #expect(await outcome { try await harness.append([3], to: file) }.refusal == .diskFull)
 
         let done: [@LoopActor @Sendable () async throws -> Void] = [
-            { try await house.gateway.tasks.delete(finished, of: house.tenant) },
-            { try await house.gateway.files.delete(file, of: house.tenant) },
-            { _ = try await house.gateway.tasks.cancel(doomed, of: house.tenant) },
-            { _ = try await house.gateway.tasks.suspend(running, of: house.tenant) },
-            { try await house.gateway.setLimit(1000) },
-            { try await house.gateway.setLimit(nil) },
-            { try await house.store("a=1", in: session) },
-            { try await house.remember("alice", "1", .permanent, in: session) },
-            { try await house.gateway.memory.emptyCache(in: session, of: house.tenant) },
-            { try await house.gateway.sessions.reset(session, of: house.tenant) },
-            { try await house.gateway.sessions.flush(session, of: house.tenant) },
-            { try await house.gateway.sessions.invalidate(other, of: house.tenant, .cancelTasks) },
+            { try await harness.gateway.tasks.delete(finished, of: harness.tenant) },
+            { try await harness.gateway.files.delete(file, of: harness.tenant) },
+            { _ = try await harness.gateway.tasks.cancel(doomed, of: harness.tenant) },
+            { _ = try await harness.gateway.tasks.suspend(running, of: harness.tenant) },
+            { try await harness.gateway.setLimit(1000) },
+            { try await harness.gateway.setLimit(nil) },
+            { try await harness.store("a=1", in: session) },
+            { try await harness.remember("alice", "1", .permanent, in: session) },
+            { try await harness.gateway.memory.emptyCache(in: session, of: harness.tenant) },
+            { try await harness.gateway.sessions.reset(session, of: harness.tenant) },
+            { try await harness.gateway.sessions.flush(session, of: harness.tenant) },
             {
-                _ = try await house.gateway.sessions.change(
-                    session, of: house.tenant, description: "new", limit: nil)
+                try await harness.gateway.sessions.invalidate(
+                    other, of: harness.tenant, .cancelTasks)
+            },
+            {
+                _ = try await harness.gateway.sessions.change(
+                    session, of: harness.tenant, description: "new", limit: nil)
             },
             {
                 var change = TaskChange()
                 change.description = .some("new")
-                _ = try await house.gateway.tasks.change(running, of: house.tenant, change)
+                _ = try await harness.gateway.tasks.change(running, of: harness.tenant, change)
             },
         ]
         for (number, call) in done.enumerated() {
-            if number.isMultiple(of: 8) { house.store.refuseAsFull(1) }
+            if number.isMultiple(of: 8) { harness.store.refuseAsFull(1) }
             try await call()
         }
-        #expect(reserve.count == 1 && !house.gateway.takesWork)
-        let stored = try await house.store.disk.task(running, of: house.tenant)
+        #expect(reserve.count == 1 && !harness.gateway.takesWork)
+        let stored = try await harness.store.disk.task(running, of: harness.tenant)
         #expect(stored?.options.description == "new" && stored?.state == .suspended)
-        await #expect(throws: GatewayError.noSuchTask) { try await house.task(finished) }
-        #expect(try await house.finished(doomed).error?.code == -999)
+        await #expect(throws: GatewayError.noSuchTask) { try await harness.task(finished) }
+        #expect(try await harness.finished(doomed).error?.code == -999)
 
         reserve.isDiskFull = false
-        try await eventually("room") { house.gateway.takesWork }
+        try await eventually("room") { harness.gateway.takesWork }
         #expect(reserve.count == 4)
         // Nothing of what was refused is there.
-        #expect(house.gateway.sessions.directory.count == sessions)
-        #expect(try await house.state(waiting) == .suspended)
-        #expect(house.gateway.files.staged.records.isEmpty)
-        _ = try await house.gateway.tasks.resume(waiting, of: house.tenant)
-        try await house.network.attempt(3).answer()
-        #expect(try await house.finished(waiting).error == nil)
+        #expect(harness.gateway.sessions.directory.count == sessions)
+        #expect(try await harness.state(waiting) == .suspended)
+        #expect(harness.gateway.files.staged.records.isEmpty)
+        _ = try await harness.gateway.tasks.resume(waiting, of: harness.tenant)
+        try await harness.network.attempt(3).answer()
+        #expect(try await harness.finished(waiting).error == nil)
     }
 
     @Test @LoopActor
     func `bodies wait until the reserve is whole, and go on by themselves (R-5)`() async throws {
         let reserve = ScriptedReserve(parts: 4)
-        let house = try await House.open(reserve: reserve)
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open(reserve: reserve)
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200)
-        let queued = try await house.create(
-            try house.spec { $0.earliestBeginDate = house.clock.now.later(by: 5) }, in: session)
-        await house.fillDisk(reserve, in: session)
+        let queued = try await harness.create(
+            try harness.spec { $0.earliestBeginDate = harness.clock.now.later(by: 5) }, in: session)
+        await harness.fillDisk(reserve, in: session)
         attempt.body(Pattern.bytes(count: 300_000))
         attempt.end()
-        try await eventually("a full disk") { house.spool(of: task)?.isWaitingForRoom == true }
-        #expect(try house.files().isEmpty)
-        #expect(try await house.state(task) == .running)
+        try await eventually("a full disk") { harness.spool(of: task)?.isWaitingForRoom == true }
+        #expect(try harness.files().isEmpty)
+        #expect(try await harness.state(task) == .running)
         // No attempt starts meanwhile.
-        house.clock.advance(by: .seconds(5))
-        for _ in 0..<20 { await house.turn() }
-        #expect(house.network.attempts.count == 1)
+        harness.clock.advance(by: .seconds(5))
+        for _ in 0..<20 { await harness.turn() }
+        #expect(harness.network.attempts.count == 1)
         reserve.isDiskFull = false
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.read(task) == Pattern.bytes(count: 300_000))
-        _ = try await house.gateway.tasks.cancel(queued, of: house.tenant)
-        try await house.recorder.end(of: queued)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == Pattern.bytes(count: 300_000))
+        _ = try await harness.gateway.tasks.cancel(queued, of: harness.tenant)
+        try await harness.recorder.end(of: queued)
     }
 
     @Test @LoopActor
@@ -124,61 +127,63 @@ struct FullDiskTests {
         async throws
     {
         let reserve = ScriptedReserve(parts: 2)
-        let house = try await House.open(reserve: reserve)
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open(reserve: reserve)
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200)
-        await house.quiet()
-        house.store.refuse(with: .full)
+        await harness.quiet()
+        harness.store.refuse(with: .full)
         // The reserve is used up, and nothing more can be promised.
         await #expect(throws: GatewayError.diskFull) {
-            _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+            _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         }
-        #expect(!house.gateway.takesWork)
+        #expect(!harness.gateway.takesWork)
         await #expect(throws: GatewayError.diskFull) {
-            _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
+            _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant)
         }
         // A look on the way there may have filled it once more.
         try await eventually("the reserve to be used up") { reserve.count == 0 }
-        let (offered, looks) = (house.store.attemptCount, reserve.refillCount)
-        try await eventually("another try") { house.store.attemptCount > offered + 1 }
+        let (offered, looks) = (harness.store.attemptCount, reserve.refillCount)
+        try await eventually("another try") { harness.store.attemptCount > offered + 1 }
         #expect(reserve.refillCount == looks)
         reserve.isDiskFull = true
-        house.store.refuse(with: nil)
-        try await eventually("the store to have room") { !house.gateway.journals.durable.isStalled }
+        harness.store.refuse(with: nil)
+        try await eventually("the store to have room") {
+            !harness.gateway.journals.durable.isStalled
+        }
         try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.
-        #expect(!house.gateway.takesWork)
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        #expect(!harness.gateway.takesWork)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         reserve.isDiskFull = false
-        try await eventually("room") { house.gateway.takesWork }
+        try await eventually("room") { harness.gateway.takesWork }
         #expect(reserve.count == 2)
-        for _ in 0..<2 { _ = try await house.gateway.tasks.resume(task, of: house.tenant) }
+        for _ in 0..<2 { _ = try await harness.gateway.tasks.resume(task, of: harness.tenant) }
         attempt.end()
-        #expect(try await house.finished(task).error == nil)
+        #expect(try await harness.finished(task).error == nil)
     }
 
     @Test @LoopActor
     func `a gateway starts on a full disk, and takes work when there is room (R-5)`() async throws {
-        let before = try await House.open()
+        let before = try await TestGateway.open()
         let session = try await before.session()
         let task = try await before.create(try before.spec(resume: false), in: session)
         let reserve = ScriptedReserve(parts: 2, isDiskFull: true)
-        let house = try await House.open(
+        let harness = try await TestGateway.open(
             store: ScriptedStore(disk: before.store.disk), reserve: reserve)
-        #expect(!house.gateway.takesWork)
-        await #expect(throws: GatewayError.diskFull) { try await house.session() }
-        #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
+        #expect(!harness.gateway.takesWork)
+        await #expect(throws: GatewayError.diskFull) { try await harness.session() }
+        #expect(try await harness.state(task) == .suspended)
+        _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant)
         reserve.isDiskFull = false
-        try await eventually("room") { house.gateway.takesWork }
-        _ = try await house.session()
+        try await eventually("room") { harness.gateway.takesWork }
+        _ = try await harness.session()
     }
 
     @Test @LoopActor
     func `a store without any room does not hold the start up (R-5, R-4)`() async throws {
-        let before = try await House.open()
+        let before = try await TestGateway.open()
         let session = try await before.session()
         let task = try await before.create(try before.spec(), in: session)
         try await before.network.attempt(0).head(200)
@@ -186,11 +191,11 @@ struct FullDiskTests {
         let store = ScriptedStore(disk: before.store.disk)
         before.store.refuse(with: .failed("the process is dead"))
         store.refuse(with: .full)
-        let house = try await House.open(store: store)
-        #expect(!house.gateway.takesWork)
-        #expect(try await house.state(task) == .running)
+        let harness = try await TestGateway.open(store: store)
+        #expect(!harness.gateway.takesWork)
+        #expect(try await harness.state(task) == .running)
         store.refuse(with: nil)
-        #expect(try await house.finished(task).error != nil)
+        #expect(try await harness.finished(task).error != nil)
     }
 
     @Test(arguments: [true, false]) @LoopActor
@@ -198,36 +203,37 @@ struct FullDiskTests {
         isCancelled: Bool
     ) async throws {
         let reserve = ScriptedReserve(parts: 4)
-        let house = try await House.open(reserve: reserve)
-        let session = try await house.session()
+        let harness = try await TestGateway.open(reserve: reserve)
+        let session = try await harness.session()
         let server = RangeServer(Pattern.bytes(count: 300_000))
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "300000"])
         attempt.body(Array(server.bytes[..<70_000]))
         try await eventually("a block on the disk") {
-            house.spool(of: task)?.written(of: [0..<70_000]) == [0..<65_536]
+            harness.spool(of: task)?.written(of: [0..<70_000]) == [0..<65_536]
         }
-        await house.fillDisk(reserve, in: session)
+        await harness.fillDisk(reserve, in: session)
         attempt.body(Array(server.bytes[70_000..<250_000]))
-        var next: House
+        var next: TestGateway
         let checkpoint: DownloadCheckpoint
         if isCancelled {
-            let view = try await house.gateway.tasks.cancelProducingResumeData(
-                task, of: house.tenant)
+            let view = try await harness.gateway.tasks.cancelProducingResumeData(
+                task, of: harness.tenant)
             guard case .string(let data)? = view.record.error?.userInfo[TransferError.resumeDataKey]
             else {
                 Issue.record("no resume data: \(view.record)")
                 return
             }
-            checkpoint = try house.gateway.tasks.checkpoint(in: data, of: house.tenant).checkpoint
-            next = house
+            checkpoint = try harness.gateway.tasks.checkpoint(in: data, of: harness.tenant)
+                .checkpoint
+            next = harness
         } else {
-            await house.gateway.stop()
-            let stored = try await house.store.disk.task(task, of: house.tenant)
+            await harness.gateway.stop()
+            let stored = try await harness.store.disk.task(task, of: harness.tenant)
             checkpoint = try #require(stored?.checkpoint)
-            next = try await house.crash()
+            next = try await harness.crash()
             await next.gateway.start()
         }
         #expect(checkpoint.point.received == [0..<65_536])
@@ -288,7 +294,7 @@ struct FullDiskTests {
     }
 }
 
-extension House {
+extension TestGateway {
     /// The store finds the disk full, and goes on by the reserve.
     fileprivate func fillDisk(_ reserve: ScriptedReserve, in session: SessionID) async {
         await quiet()

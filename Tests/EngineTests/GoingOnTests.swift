@@ -19,24 +19,24 @@ struct GoingOnTests {
 
     @Test @LoopActor
     func `a download with a policy goes on at its checkpoint (R-2)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy()
-        let task = try await house.create(
-            try house.spec(.download) { $0.retry = policy }, in: session)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.retry = policy }, in: session)
         let content = Pattern.bytes(count: 300_000)
-        let attempt = try await house.network.attempt(0)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"a\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
         attempt.body(Array(content[..<200_000]))
-        try await house.gateway.sessions.flush(session, of: house.tenant)
+        try await harness.gateway.sessions.flush(session, of: harness.tenant)
         try await eventually("the checkpoint") {
-            try await house.task(task).checkpoint != nil
+            try await harness.task(task).checkpoint != nil
         }
-        await house.quiet()
-        let received = try #require(try await house.task(task).checkpoint?.point.receivedCount)
+        await harness.quiet()
+        let received = try #require(try await harness.task(task).checkpoint?.point.receivedCount)
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         let rest = try await next.network.attempt(0)
         #expect(rest.request.headers.first("Range") == "bytes=\(received)-")
@@ -61,19 +61,19 @@ struct GoingOnTests {
     func `what may be sent again is, from its start (R-13)`(
         method: String, attempts: Int, isAllowed: Bool, goesOn: Bool
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = attempts == 0 ? nil : try Self.policy(attempts, nonIdempotent: isAllowed)
-        let task = try await house.create(
-            try house.spec(
+        let task = try await harness.create(
+            try harness.spec(
                 method: method, body: method == "GET" ? nil : .bytes(Array("body".utf8))
             ) { $0.retry = policy }, in: session)
-        let attempt = try await house.network.attempt(0)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200, ["Content-Length": "9"])
         attempt.body(Array("half".utf8))
-        await house.quiet()
+        await harness.quiet()
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         guard goesOn else {
             #expect(try await next.recorder.end(of: task)?.code == -997)
@@ -88,36 +88,36 @@ struct GoingOnTests {
 
     @Test @LoopActor
     func `a policy covers so many interruptions as it has attempts`() async throws {
-        var house = try await House.open()
-        let session = try await house.session()
+        var harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(2)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
         for _ in 0..<2 {
-            try await house.network.attempt(0).head(200)
-            await house.quiet()
-            house = try await house.crash()
-            await house.gateway.start()
+            try await harness.network.attempt(0).head(200)
+            await harness.quiet()
+            harness = try await harness.crash()
+            await harness.gateway.start()
         }
-        _ = try await house.network.attempt(0)
-        await house.quiet()
-        house = try await house.crash()
-        await house.gateway.start()
-        #expect(try await house.recorder.end(of: task)?.code == -997)
+        _ = try await harness.network.attempt(0)
+        await harness.quiet()
+        harness = try await harness.crash()
+        await harness.gateway.start()
+        #expect(try await harness.recorder.end(of: task)?.code == -997)
     }
 
     @Test @LoopActor
     func `a suspended task stays suspended, and begins anew when it is resumed (S-77)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy()
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).head(200)
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
-        await house.quiet()
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).head(200)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        await harness.quiet()
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         await next.quiet()
         #expect(try await next.state(task) == .suspended && next.network.attempts.isEmpty)
@@ -129,19 +129,19 @@ struct GoingOnTests {
 
     @Test @LoopActor
     func `a wait between two tries is told, and goes on behind a restart`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(initial: 3600)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(503)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(503)
         try await eventually("the wait") {
-            try await house.gateway.tasks.read(task, of: house.tenant).waitingFor == .retry
+            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
         }
-        let due = try #require(try await house.task(task).nextAttemptAt)
-        #expect(due > house.clock.now)
-        await house.quiet()
+        let due = try #require(try await harness.task(task).nextAttemptAt)
+        #expect(due > harness.clock.now)
+        await harness.quiet()
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         await next.quiet()
         let view = try await next.gateway.tasks.read(task, of: next.tenant)
@@ -157,16 +157,16 @@ struct GoingOnTests {
 
     @Test @LoopActor
     func `a question about an answer that is gone is withdrawn, and asked anew`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.response))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
         let policy = try Self.policy()
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        let attempt = try await house.network.attempt(0)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200)
-        let first = try await house.asked(task)
-        await house.quiet()
+        let first = try await harness.asked(task)
+        await harness.quiet()
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         try await next.network.attempt(0).answer(200, [:], Array("anew".utf8))
         let second = try await next.asked(task, after: first.id)

@@ -27,168 +27,168 @@ struct HandshakeTests {
                 Credential(.serverTrust(leaf: [UInt8](repeating: leaf, count: 32)))))
     }
 
-    @LoopActor private func secure(_ house: House) throws -> TaskSpec {
-        try house.spec(.data, "https://origin.test/a")
+    @LoopActor private func secure(_ harness: TestGateway) throws -> TaskSpec {
+        try harness.spec(.data, "https://origin.test/a")
     }
 
     @Test @LoopActor
     func `a leaf is asked about once, and is then known for host and port (S-75)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
-        let task = try await house.create(try secure(house), in: session)
-        let first = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
+        let task = try await harness.create(try secure(harness), in: session)
+        let first = try await harness.network.attempt(0)
         #expect(first.request.trust == .known([]))
         first.ask(.serverTrust(HandshakeTests.trust(1, verifies: false)))
-        let decision = try await house.asked(task)
+        let decision = try await harness.asked(task)
         #expect(decision.kind == .sessionChallenge)
         #expect(decision.challenge?.space.method == .serverTrust)
         #expect(decision.challenge?.serverTrust?.isTrusted == false)
         guard
-            case .credentialNotUsable? = await house.refusal(
+            case .credentialNotUsable? = await harness.refusal(
                 of: decision.id, HandshakeTests.accept(2))
         else {
             Issue.record("another leaf is taken")
             return
         }
-        try await house.answer(decision, HandshakeTests.accept(1))
+        try await harness.answer(decision, HandshakeTests.accept(1))
         let leaf = KnownLeaf(
             host: "origin.test", port: 443, fingerprint: [UInt8](repeating: 1, count: 32),
             mustVerify: false)
-        let second = try await house.network.attempt(1)
+        let second = try await harness.network.attempt(1)
         #expect(second.request.trust == .known([leaf]))
         second.answer()
-        _ = try await house.finished(task)
+        _ = try await harness.finished(task)
 
-        _ = try await house.create(try secure(house), in: session)
-        #expect(try await house.network.attempt(2).request.trust == .known([leaf]))
-        _ = try await house.create(
-            try house.spec(.data, "https://origin.test:8443/a"), in: session)
-        #expect(try await house.network.attempt(3).request.trust == .known([]))
+        _ = try await harness.create(try secure(harness), in: session)
+        #expect(try await harness.network.attempt(2).request.trust == .known([leaf]))
+        _ = try await harness.create(
+            try harness.spec(.data, "https://origin.test:8443/a"), in: session)
+        #expect(try await harness.network.attempt(3).request.trust == .known([]))
     }
 
     @Test @LoopActor
     func `a body that is sent once is asked for when the server is known (§5, S-39, S-75)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge, .bodyStream))
-        let task = try await house.create(
-            try house.spec(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge, .bodyStream))
+        let task = try await harness.create(
+            try harness.spec(
                 .upload, "https://origin.test/a", method: "PUT",
                 body: .stream(length: unknownSize)), in: session)
-        let first = try await house.network.attempt(0)
+        let first = try await harness.network.attempt(0)
         #expect(first.request.onlyConnects && first.request.body == nil)
-        #expect(!house.recorder.has("task.needNewBodyStream", task))
+        #expect(!harness.recorder.has("task.needNewBodyStream", task))
         first.ask(.serverTrust(HandshakeTests.trust(1, verifies: false)))
-        try await house.answer(task, HandshakeTests.accept(1))
-        let second = try await house.network.attempt(1)
+        try await harness.answer(task, HandshakeTests.accept(1))
+        let second = try await harness.network.attempt(1)
         #expect(second.request.onlyConnects && second.request.trust != .known([]))
         second.end()
         try await eventually("the question for the body") {
-            house.recorder.has("task.needNewBodyStream", task)
+            harness.recorder.has("task.needNewBodyStream", task)
         }
-        #expect(try await house.task(task).bodyGeneration == 1)
-        let pipe = try await house.gateway.tasks.openBody(
-            of: task, of: house.tenant, generation: 1, length: nil)
-        let third = try await house.network.attempt(2)
+        #expect(try await harness.task(task).bodyGeneration == 1)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
+        let third = try await harness.network.attempt(2)
         #expect(!third.request.onlyConnects && third.request.body != nil)
         try await pipe.finish()
         third.answer(200)
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.task(task).bodyGeneration == 1)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.task(task).bodyGeneration == 1)
     }
 
     @Test(arguments: [URLErrorCode.cannotConnectToHost, .secureConnectionFailed]) @LoopActor
     func `a server that is not reached is an error before the body is asked for (S-39)`(
         code: URLErrorCode
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge, .bodyStream))
-        let task = try await house.create(
-            try house.spec(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge, .bodyStream))
+        let task = try await harness.create(
+            try harness.spec(
                 .upload, "https://origin.test/a", method: "PUT",
                 body: .stream(length: unknownSize)), in: session)
-        try await house.network.attempt(0).end(.url(code))
-        #expect(try await house.finished(task).error?.kind == .url(code))
-        #expect(!house.recorder.has("task.needNewBodyStream", task))
+        try await harness.network.attempt(0).end(.url(code))
+        #expect(try await harness.finished(task).error?.kind == .url(code))
+        #expect(!harness.recorder.has("task.needNewBodyStream", task))
     }
 
     @Test @LoopActor
     func `nobody is asked without the kind, and nothing but the system is trusted (S-75)`()
         async throws
     {
-        let house = try await House.open()
+        let harness = try await TestGateway.open()
         for (number, delegate) in [nil, DelegateOptions.deciding(.redirect)].enumerated() {
-            let session = try await house.session(delegate: delegate)
-            _ = try await house.create(try secure(house), in: session)
-            let attempt = try await house.network.attempt(number)
+            let session = try await harness.session(delegate: delegate)
+            _ = try await harness.create(try secure(harness), in: session)
+            let attempt = try await harness.network.attempt(number)
             #expect(attempt.request.trust == .system && attempt.request.identity == .without)
         }
     }
 
     @Test(arguments: [true, false]) @LoopActor
     func `default handling follows the verification (S-66)`(verifies: Bool) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
-        let task = try await house.create(try secure(house), in: session)
-        try await house.network.attempt(0).ask(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
+        let task = try await harness.create(try secure(harness), in: session)
+        try await harness.network.attempt(0).ask(
             .serverTrust(HandshakeTests.trust(1, verifies: verifies)))
-        try await house.answer(task, .challenge(.performDefaultHandling))
+        try await harness.answer(task, .challenge(.performDefaultHandling))
         if verifies {
-            try await house.network.attempt(1).answer()
-            #expect(try await house.finished(task).error == nil)
+            try await harness.network.attempt(1).answer()
+            #expect(try await harness.finished(task).error == nil)
         } else {
-            #expect(try await house.finished(task).error?.code == -1203)
+            #expect(try await harness.finished(task).error?.code == -1203)
         }
         // The leaf is known, and must verify each time.
-        let known = try house.gateway.sessions.record(session, of: house.tenant).knownLeaves
+        let known = try harness.gateway.sessions.record(session, of: harness.tenant).knownLeaves
         #expect(known.map(\.mustVerify) == [true])
     }
 
     @Test @LoopActor
     func `a refusal is a certificate error, also for a chain that verifies (S-66)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
         for (number, disposition) in [
             ChallengeDisposition.cancelAuthenticationChallenge, .rejectProtectionSpace,
         ].enumerated() {
-            let task = try await house.create(try secure(house), in: session)
-            try await house.network.attempt(number).ask(
+            let task = try await harness.create(try secure(harness), in: session)
+            try await harness.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: true)))
-            let decision = try await house.answer(task, .challenge(disposition))
+            let decision = try await harness.answer(task, .challenge(disposition))
             #expect(decision.kind == .taskChallenge)
-            #expect(try await house.finished(task).error?.code == -1202)
+            #expect(try await harness.finished(task).error?.code == -1202)
         }
     }
 
     @Test @LoopActor
     func `many tasks ask one question together (S-75)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
         var tasks: [TaskID] = []
         for number in 0..<4 {
-            tasks.append(try await house.create(try secure(house), in: session))
-            try await house.network.attempt(number).ask(
+            tasks.append(try await harness.create(try secure(harness), in: session))
+            try await harness.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
+                harness.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try await house.gateway.decisions.pending(in: session, of: house.tenant)
+        let waiting = try await harness.gateway.decisions.pending(in: session, of: harness.tenant)
         #expect(waiting.map(\.task) == [tasks[0]])
         // The one that has asked leaves: another one of them asks.
-        _ = try await house.gateway.tasks.cancel(tasks[0], of: house.tenant)
+        _ = try await harness.gateway.tasks.cancel(tasks[0], of: harness.tenant)
         for number in 4..<7 {
-            try await house.network.attempt(number).ask(
+            try await harness.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
         }
-        await house.quiet()
-        let again = try await house.gateway.decisions.pending(in: session, of: house.tenant)
+        await harness.quiet()
+        let again = try await harness.gateway.decisions.pending(in: session, of: harness.tenant)
         #expect(again.count == 1)
-        try await house.answer(try #require(again.first), HandshakeTests.accept(1))
-        for number in 7..<10 { try await house.network.attempt(number).answer() }
+        try await harness.answer(try #require(again.first), HandshakeTests.accept(1))
+        for number in 7..<10 { try await harness.network.attempt(number).answer() }
         for task in tasks.dropFirst() {
-            #expect(try await house.finished(task).error == nil)
+            #expect(try await harness.finished(task).error == nil)
         }
     }
 
@@ -196,38 +196,38 @@ struct HandshakeTests {
     func `a server with two leaves is asked about twice, and nobody waits for ever (S-75)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
         var tasks: [TaskID] = []
         for (number, leaf) in [1, 1, 2, 2].enumerated() {
-            tasks.append(try await house.create(try secure(house), in: session))
-            try await house.network.attempt(number).ask(
+            tasks.append(try await harness.create(try secure(harness), in: session))
+            try await harness.network.attempt(number).ask(
                 .serverTrust(HandshakeTests.trust(UInt8(leaf), verifies: false)))
             try await eventually("the wait of task \(number)") {
-                house.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
+                harness.gateway.tasks.directory.runners[tasks[number]]?.waitReason == .decision
             }
         }
-        let waiting = try await house.gateway.decisions.pending(in: session, of: house.tenant)
+        let waiting = try await harness.gateway.decisions.pending(in: session, of: harness.tenant)
         #expect(waiting.map(\.task) == [tasks[0], tasks[2]])
         for (decision, leaf) in zip(waiting, [UInt8(1), 2]) {
-            try await house.answer(decision, HandshakeTests.accept(leaf))
+            try await harness.answer(decision, HandshakeTests.accept(leaf))
         }
-        for number in 4..<8 { try await house.network.attempt(number).answer() }
-        for task in tasks { #expect(try await house.finished(task).error == nil) }
+        for number in 4..<8 { try await harness.network.attempt(number).answer() }
+        for task in tasks { #expect(try await harness.finished(task).error == nil) }
     }
 
     @Test @LoopActor
     func `what is trusted is remembered over a crash, and so is the question (S-56, S-75)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
-        let task = try await house.create(try secure(house), in: session)
-        try await house.network.attempt(0).ask(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
+        let task = try await harness.create(try secure(harness), in: session)
+        try await harness.network.attempt(0).ask(
             .serverTrust(HandshakeTests.trust(1, verifies: false)))
-        let decision = try await house.asked(task)
-        await house.quiet()
-        let next = try await house.crash()
+        let decision = try await harness.asked(task)
+        await harness.quiet()
+        let next = try await harness.crash()
         await next.gateway.start()
         // Another task waits with the one that has asked before the crash.
         let other = try await next.create(try secure(next), in: session)
@@ -250,18 +250,18 @@ struct HandshakeTests {
     func `a client certificate is asked for, and presented to that server alone (S-63)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
-        let task = try await house.create(try secure(house), in: session)
-        let first = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
+        let task = try await harness.create(try secure(harness), in: session)
+        let first = try await harness.network.attempt(0)
         #expect(first.request.identity == .ask)
         first.ask(.clientCertificate(distinguishedNames: ["CN=authority"]))
-        let decision = try await house.asked(task)
+        let decision = try await harness.asked(task)
         #expect(decision.challenge?.space.method == .clientCertificate)
         #expect(decision.challenge?.distinguishedNames == ["CN=authority"])
         let wrong = Credential(.identity(.pem(certificate: "c", key: "wrong")))
         guard
-            case .credentialNotUsable? = await house.refusal(
+            case .credentialNotUsable? = await harness.refusal(
                 of: decision.id, .challenge(.useCredential(wrong)))
         else {
             Issue.record("a foreign key is taken")
@@ -269,49 +269,49 @@ struct HandshakeTests {
         }
         let file = ClientIdentity.pkcs12(bytes: Array("c".utf8), passphrase: "k")
         let identity = ClientIdentity.pem(certificate: "c", key: "k")
-        try await house.answer(
+        try await harness.answer(
             decision,
             .challenge(
                 .useCredential(Credential(.identity(file), persistence: .forSession))))
-        let second = try await house.network.attempt(1)
+        let second = try await harness.network.attempt(1)
         #expect(second.request.identity == .certificate(identity))
         second.answer(302, ["Location": "https://other.test/"])
-        let third = try await house.network.attempt(2)
+        let third = try await harness.network.attempt(2)
         #expect(third.request.identity == .ask)
         third.ask(.clientCertificate(distinguishedNames: []))
-        try await house.answer(task, .challenge(.useCredential(nil)))
-        let fourth = try await house.network.attempt(3)
+        try await harness.answer(task, .challenge(.useCredential(nil)))
+        let fourth = try await harness.network.attempt(3)
         #expect(fourth.request.identity == .without)
         fourth.answer(400)
-        #expect(try await house.finished(task).response?.status == 400)
+        #expect(try await harness.finished(task).response?.status == 400)
 
         // For the session it is remembered, and default handling presents it.
-        let later = try await house.create(try secure(house), in: session)
-        try await house.network.attempt(4).ask(.clientCertificate(distinguishedNames: []))
-        let proposal = try await house.asked(later)
+        let later = try await harness.create(try secure(harness), in: session)
+        try await harness.network.attempt(4).ask(.clientCertificate(distinguishedNames: []))
+        let proposal = try await harness.asked(later)
         #expect(proposal.challenge?.proposedCredential?.persistence == .forSession)
-        try await house.answer(proposal, .challenge(.performDefaultHandling))
+        try await harness.answer(proposal, .challenge(.performDefaultHandling))
         #expect(
-            try await house.network.attempt(5).request.identity == .certificate(identity))
+            try await harness.network.attempt(5).request.identity == .certificate(identity))
     }
 
     @Test @LoopActor
     func `the operator's tickets are shown to the hosts of a list without asking (S-63)`()
         async throws
     {
-        let house = try await House.open(ticketHosts: ["origin.test"])
-        let session = try await house.session(
+        let harness = try await TestGateway.open(ticketHosts: ["origin.test"])
+        let session = try await harness.session(
             delegate: .deciding(.sessionChallenge, .taskChallenge))
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Negotiate"])
-        let second = try await house.network.attempt(1)
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(401, ["WWW-Authenticate": "Negotiate"])
+        let second = try await harness.network.attempt(1)
         #expect(second.request.credential == AttemptCredential(.negotiate, user: "", password: ""))
         // Once: what the tickets do not open is asked about.
         second.answer(401, ["WWW-Authenticate": "Negotiate, Basic realm=a"])
-        let decision = try await house.asked(task)
+        let decision = try await harness.asked(task)
         #expect(decision.challenge?.space.method == .negotiate)
         #expect(decision.challenge?.previousFailureCount == 1)
-        try await house.answer(decision, .challenge(.cancelAuthenticationChallenge))
-        _ = try await house.finished(task)
+        try await harness.answer(decision, .challenge(.cancelAuthenticationChallenge))
+        _ = try await harness.finished(task)
     }
 }

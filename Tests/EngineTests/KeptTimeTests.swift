@@ -14,7 +14,7 @@ struct KeptTimeTests {
     /// A gateway with one of everything that is kept for a time.
     @LoopActor
     private final class Scene {
-        private(set) var house: House
+        private(set) var harness: TestGateway
         private let session: SessionID
         private let ended: SessionID
         private let ephemeral: SessionID
@@ -26,35 +26,35 @@ struct KeptTimeTests {
         private var hasRestarted = false
 
         init() async throws {
-            house = try await House.open()
+            harness = try await TestGateway.open()
             let server = RangeServer(Pattern.bytes(count: 100_000))
             server.cuts[2] = 50_000
-            server.serve(house.network)
-            session = try await house.session()
-            ephemeral = try await house.session(.ephemeral)
-            task = try await house.create(try house.spec(), in: session)
-            try await house.recorder.end(of: task)
-            memory = try await house.create(try house.spec(), in: ephemeral)
-            try await house.recorder.end(of: memory)
-            broken = try await house.create(try house.spec(.download), in: session)
-            try await house.recorder.end(of: broken)
-            ended = try await house.session()
-            try await house.gateway.sessions.invalidate(ended, of: house.tenant, .finishTasks)
-            try await house.recorder.end(of: ended)
-            partial = try await house.file()
-            whole = try await house.file([1])
+            server.serve(harness.network)
+            session = try await harness.session()
+            ephemeral = try await harness.session(.ephemeral)
+            task = try await harness.create(try harness.spec(), in: session)
+            try await harness.recorder.end(of: task)
+            memory = try await harness.create(try harness.spec(), in: ephemeral)
+            try await harness.recorder.end(of: memory)
+            broken = try await harness.create(try harness.spec(.download), in: session)
+            try await harness.recorder.end(of: broken)
+            ended = try await harness.session()
+            try await harness.gateway.sessions.invalidate(ended, of: harness.tenant, .finishTasks)
+            try await harness.recorder.end(of: ended)
+            partial = try await harness.file()
+            whole = try await harness.file([1])
             _ = try await create()
-            await house.gateway.housekeeper.makeRound()
+            await harness.gateway.housekeeper.makeRound()
         }
 
         /// Whether the request with the key was done just now, and not before.
         @discardableResult
         private func create() async throws -> Bool {
-            let creation = try await house.gateway.creations.once(
-                CreationRequest(key: "key", fingerprint: [1]), of: house.tenant
+            let creation = try await harness.gateway.creations.once(
+                CreationRequest(key: "key", fingerprint: [1]), of: harness.tenant
             ) { ticket in
-                ticket?.record([1], in: house.gateway.journals.durable)
-                try await house.gateway.journals.durable.acknowledged()
+                ticket?.record([1], in: harness.gateway.journals.durable)
+                try await harness.gateway.journals.durable.acknowledged()
             }
             if case .new = creation { return true }
             return false
@@ -62,12 +62,12 @@ struct KeptTimeTests {
 
         /// What of it is still there.
         func found() async throws -> Set<String> {
-            await house.gateway.housekeeper.makeRound()
-            house.clock.advance(by: .seconds(3600))  // the folder is looked through once an hour
-            await house.gateway.housekeeper.makeRound()
-            await house.quiet()
+            await harness.gateway.housekeeper.makeRound()
+            harness.clock.advance(by: .seconds(3600))  // the folder is looked through once an hour
+            await harness.gateway.housekeeper.makeRound()
+            await harness.quiet()
             var found: Set<String> = []
-            let (gateway, tenant) = (house.gateway, house.tenant)
+            let (gateway, tenant) = (harness.gateway, harness.tenant)
             func look(_ name: String, _ isThere: Bool) { if isThere { found.insert(name) } }
             look("task", (try? await gateway.tasks.read(task, of: tenant)) != nil)
             look("session", gateway.sessions.directory[ended] != nil)
@@ -80,7 +80,7 @@ struct KeptTimeTests {
                     "memory's events",
                     try await !gateway.journals.volatile.store.events(events).isEmpty)
             }
-            let path = ContentFolder(path: house.directory.path).keptPath(of: broken)
+            let path = ContentFolder(path: harness.directory.path).keptPath(of: broken)
             look("part", FileManager.default.fileExists(atPath: path))
             look("upload", gateway.files.staged.records[partial] != nil)
             look("file", gateway.files.staged.records[whole] != nil)
@@ -91,13 +91,13 @@ struct KeptTimeTests {
         }
 
         func restart(machine: Bool) async throws {
-            await house.gateway.stop()
-            if machine { house.clock.restartMachine() }
+            await harness.gateway.stop()
+            if machine { harness.clock.restartMachine() }
             hasRestarted = true
-            house = try await House(
-                store: ScriptedStore(disk: house.store.disk), clock: house.clock,
-                directory: house.directory)
-            await house.gateway.start()
+            harness = try await TestGateway(
+                store: ScriptedStore(disk: harness.store.disk), clock: harness.clock,
+                directory: harness.directory)
+            await harness.gateway.start()
         }
     }
 
@@ -113,13 +113,13 @@ struct KeptTimeTests {
         jump: Duration
     ) async throws {
         let scene = try await Scene()
-        scene.house.clock.jump(by: jump)
+        scene.harness.clock.jump(by: jump)
         #expect(try await scene.found() == Self.all)
-        scene.house.clock.advance(by: Self.day)
+        scene.harness.clock.advance(by: Self.day)
         #expect(try await scene.found() == Self.ofAWeek)
-        scene.house.clock.jump(by: .zero - jump)
+        scene.harness.clock.jump(by: .zero - jump)
         #expect(try await scene.found() == Self.ofAWeek)
-        scene.house.clock.advance(by: Self.day * 6)
+        scene.harness.clock.advance(by: Self.day * 6)
         #expect(try await scene.found() == [])
     }
 
@@ -129,41 +129,41 @@ struct KeptTimeTests {
         jump: Duration, isOfMachine: Bool
     ) async throws {
         let scene = try await Scene()
-        scene.house.clock.jump(by: jump)
+        scene.harness.clock.jump(by: jump)
         try await scene.restart(machine: isOfMachine)
         #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
-        scene.house.clock.jump(by: .zero - jump)
+        scene.harness.clock.jump(by: .zero - jump)
         #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
         try await scene.restart(machine: isOfMachine)
         #expect(try await scene.found() == Self.all.subtracting(Self.ofMemory))
-        scene.house.clock.advance(by: Self.day)
+        scene.harness.clock.advance(by: Self.day)
         #expect(try await scene.found() == Self.ofAWeek.subtracting(Self.ofMemory))
-        scene.house.clock.advance(by: Self.day * 6)
+        scene.harness.clock.advance(by: Self.day * 6)
         #expect(try await scene.found() == [])
     }
 
     @Test(arguments: [true, false]) @LoopActor
     func `the time in which the gateway was stopped counts`(isOfMachine: Bool) async throws {
         let scene = try await Scene()
-        await scene.house.gateway.stop()
-        scene.house.clock.advance(by: Self.day)
+        await scene.harness.gateway.stop()
+        scene.harness.clock.advance(by: Self.day)
         try await scene.restart(machine: isOfMachine)
         #expect(try await scene.found() == Self.ofAWeek.subtracting(Self.ofMemory))
     }
 
     @Test @LoopActor
     func `a crash after a jump has the clock of before (R-14)`() async throws {
-        let house = try await House.open()
+        let harness = try await TestGateway.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
-        _ = try await house.gateway.creations.once(key, of: house.tenant) { ticket in
-            ticket?.record([1], in: house.gateway.journals.durable)
+        _ = try await harness.gateway.creations.once(key, of: harness.tenant) { ticket in
+            ticket?.record([1], in: harness.gateway.journals.durable)
         }
-        await house.gateway.housekeeper.makeRound()
-        house.clock.jump(by: Self.day * 2)
-        await house.gateway.housekeeper.makeRound()
-        await house.quiet()
-        house.clock.restartMachine()
-        let next = try await house.crash()
+        await harness.gateway.housekeeper.makeRound()
+        harness.clock.jump(by: Self.day * 2)
+        await harness.gateway.housekeeper.makeRound()
+        await harness.quiet()
+        harness.clock.restartMachine()
+        let next = try await harness.crash()
         await next.gateway.start()
         await next.gateway.housekeeper.makeRound()
         #expect(try await next.store.creation(of: "key", of: next.tenant) != nil)
@@ -171,14 +171,14 @@ struct KeptTimeTests {
 
     @Test @LoopActor
     func `what people read is the wall clock's, also of when a file will go (R-14)`() async throws {
-        let house = try await House.open()
-        house.clock.jump(by: Self.day)
-        let file = try house.gateway.files.record(try await house.file(), of: house.tenant)
-        #expect(file.createdAt == house.clock.now)
+        let harness = try await TestGateway.open()
+        harness.clock.jump(by: Self.day)
+        let file = try harness.gateway.files.record(try await harness.file(), of: harness.tenant)
+        #expect(file.createdAt == harness.clock.now)
         let end = file.createdAt.milliseconds + 86_400_000
-        #expect(house.gateway.files.expiry(of: file).milliseconds == end)
-        house.clock.jump(by: .zero - Self.day)
-        #expect(house.gateway.files.expiry(of: file).milliseconds == end - 86_400_000)
-        #expect(house.gateway.files.timeToLive(of: file) == Self.day)
+        #expect(harness.gateway.files.expiry(of: file).milliseconds == end)
+        harness.clock.jump(by: .zero - Self.day)
+        #expect(harness.gateway.files.expiry(of: file).milliseconds == end - 86_400_000)
+        #expect(harness.gateway.files.timeToLive(of: file) == Self.day)
     }
 }

@@ -15,19 +15,19 @@ struct LateRoomTests {
     /// A download whose first attempt is answered by hand, and all others by a server.
     @LoopActor
     private final class Scene {
-        let house: House
+        let harness: TestGateway
         let task: TaskID
         let first: FakeAttempt
         let server: RangeServer
 
         init(tag: String? = "\"one\"") async throws {
-            house = try await House.open()
-            let session = try await house.session()
-            task = try await house.create(
-                try house.spec(.download) { $0.computeDigest = true }, in: session)
-            first = try await house.network.attempt(0)
+            harness = try await TestGateway.open()
+            let session = try await harness.session()
+            task = try await harness.create(
+                try harness.spec(.download) { $0.computeDigest = true }, in: session)
+            first = try await harness.network.attempt(0)
             server = RangeServer(LateRoomTests.bytes, tag: tag)
-            server.serve(house.network)
+            server.serve(harness.network)
             var fields: HeaderList = [
                 "Content-Length": "\(LateRoomTests.bytes.count)", "Accept-Ranges": "bytes",
             ]
@@ -38,27 +38,27 @@ struct LateRoomTests {
         /// Waits until the store knows of so many bytes that are there for good.
         func checkpoint(of count: Int64) async throws {
             try await eventually("a checkpoint") {
-                let record = try await house.store.disk.task(task, of: house.tenant)
+                let record = try await harness.store.disk.task(task, of: harness.tenant)
                 return record?.checkpoint?.point.receivedCount == count
             }
         }
 
         /// Nothing goes on without room, and everything with it.
         func giveRoom() async throws {
-            let failures = house.disk.failureCount
-            try await eventually("a look for room") { house.disk.failureCount > failures }
+            let failures = harness.disk.failureCount
+            try await eventually("a look for room") { harness.disk.failureCount > failures }
             #expect(server.ranges.isEmpty)
-            #expect(try await house.state(task) == .running)
-            house.disk.fail(with: nil)
+            #expect(try await harness.state(task) == .running)
+            harness.disk.fail(with: nil)
         }
 
         func expectWhole() async throws {
-            let record = try await house.finished(task)
+            let record = try await harness.finished(task)
             #expect(record.error == nil)
             #expect(record.countOfBytesReceived == Int64(LateRoomTests.bytes.count))
             #expect(
                 record.content?.digest == SumDigests.digest(LateRoomTests.bytes)?.description)
-            #expect(try await house.read(task) == LateRoomTests.bytes)
+            #expect(try await harness.read(task) == LateRoomTests.bytes)
         }
     }
 
@@ -70,13 +70,13 @@ struct LateRoomTests {
         // A whole block, and a piece that stays in memory.
         scene.first.body(Array(Self.bytes[..<100_000]))
         try await scene.checkpoint(of: 65_536)
-        scene.house.disk.fail(with: code)
+        scene.harness.disk.fail(with: code)
         scene.first.body(Array(Self.bytes[100_000..<2_000_000]))
         try await eventually("the attempt to end") { scene.first.isCancelled }
         try await scene.giveRoom()
         try await scene.expectWhole()
         #expect(scene.server.ranges == ["bytes=65536-"])
-        let told = scene.house.recorder.events.filter { event in
+        let told = scene.harness.recorder.events.filter { event in
             if case .didReceiveResponse = event.body { true } else { false }
         }
         #expect(told.count == 1)
@@ -85,7 +85,7 @@ struct LateRoomTests {
     @Test(arguments: ["\"one\"", nil]) @LoopActor
     func `without a checkpoint it begins anew (R-3, R-5)`(tag: String?) async throws {
         let scene = try await Scene(tag: tag)
-        scene.house.disk.fail(with: ENOSPC)
+        scene.harness.disk.fail(with: ENOSPC)
         scene.first.body(Self.bytes)
         scene.first.end()
         try await scene.giveRoom()
@@ -100,7 +100,7 @@ struct LateRoomTests {
         let scene = try await Scene()
         scene.first.body(Array(Self.bytes[..<65_536]))
         try await scene.checkpoint(of: 65_536)
-        scene.house.disk.fail(with: ENOSPC)
+        scene.harness.disk.fail(with: ENOSPC)
         scene.first.body(Array(Self.bytes[65_536...]))
         scene.first.end()
         try await scene.giveRoom()
@@ -115,14 +115,14 @@ struct LateRoomTests {
         let scene = try await Scene()
         scene.first.body(Array(Self.bytes[..<65_536]))
         try await scene.checkpoint(of: 65_536)
-        scene.house.disk.fail(with: ENOSPC)
+        scene.harness.disk.fail(with: ENOSPC)
         scene.first.body(Array(Self.bytes[65_536..<2_000_000]))
-        _ = try await scene.house.gateway.tasks.suspend(scene.task, of: scene.house.tenant)
+        _ = try await scene.harness.gateway.tasks.suspend(scene.task, of: scene.harness.tenant)
         try await eventually("the attempt to end") { scene.first.isCancelled }
-        await scene.house.quiet()
-        #expect(try await scene.house.state(scene.task) == .suspended)
-        scene.house.disk.fail(with: nil)
-        _ = try await scene.house.gateway.tasks.resume(scene.task, of: scene.house.tenant)
+        await scene.harness.quiet()
+        #expect(try await scene.harness.state(scene.task) == .suspended)
+        scene.harness.disk.fail(with: nil)
+        _ = try await scene.harness.gateway.tasks.resume(scene.task, of: scene.harness.tenant)
         try await scene.expectWhole()
         #expect(scene.server.ranges == ["bytes=65536-"])
     }
@@ -134,11 +134,11 @@ struct LateRoomTests {
         let scene = try await Scene()
         scene.first.body(Array(Self.bytes[..<65_536]))
         try await scene.checkpoint(of: 65_536)
-        scene.house.disk.fail(with: ENOSPC)
+        scene.harness.disk.fail(with: ENOSPC)
         scene.first.body(Array(Self.bytes[65_536..<2_000_000]))
         try await eventually("the attempt to end") { scene.first.isCancelled }
-        await scene.house.quiet()
-        let next = try await scene.house.crash()
+        await scene.harness.quiet()
+        let next = try await scene.harness.crash()
         let server = RangeServer(Self.bytes)
         server.held = [0]
         server.serve(next.network)
@@ -157,14 +157,15 @@ struct LateRoomTests {
     func `a failed disk is the end, and so is a body that cannot be sent twice (R-6, R-13)`(
         code: CInt
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let method = code == EIO ? "GET" : "POST"
-        let task = try await house.create(try house.spec(.download, method: method), in: session)
-        house.disk.fail(with: code)
-        try await house.network.attempt(0).answer(200, ["ETag": "\"one\""], Self.bytes)
-        #expect(try await house.recorder.end(of: task)?.code == -3003)
-        await house.quiet()
-        #expect(house.network.attempts.count == 1)
+        let task = try await harness.create(
+            try harness.spec(.download, method: method), in: session)
+        harness.disk.fail(with: code)
+        try await harness.network.attempt(0).answer(200, ["ETag": "\"one\""], Self.bytes)
+        #expect(try await harness.recorder.end(of: task)?.code == -3003)
+        await harness.quiet()
+        #expect(harness.network.attempts.count == 1)
     }
 }

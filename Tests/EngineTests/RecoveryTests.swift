@@ -14,30 +14,30 @@ struct RecoveryTests {
         `an interrupted task ends with -997, one that waits goes on, a suspended one stays (S-56)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
-        let date = Timestamp(milliseconds: house.clock.now.milliseconds + 60_000)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let date = Timestamp(milliseconds: harness.clock.now.milliseconds + 60_000)
         let specs = [
-            try house.spec(.download, "http://a.test/live"),
-            try house.spec(.data, "http://a.test/waits"),
-            try house.spec(.data, "http://a.test/later") { $0.earliestBeginDate = date },
-            try house.spec(.data, "http://a.test/suspended", resume: false),
-            try house.spec(.data, "http://b.test/completed"),
-            try house.spec(.download, "http://c.test/held"),
+            try harness.spec(.download, "http://a.test/live"),
+            try harness.spec(.data, "http://a.test/waits"),
+            try harness.spec(.data, "http://a.test/later") { $0.earliestBeginDate = date },
+            try harness.spec(.data, "http://a.test/suspended", resume: false),
+            try harness.spec(.data, "http://b.test/completed"),
+            try harness.spec(.download, "http://c.test/held"),
         ]
-        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let tasks = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
             .map(\.record.id)
-        let live = try await house.network.attempt(0)
+        let live = try await harness.network.attempt(0)
         live.head(200)
         live.body(Pattern.bytes(count: 100_000))
-        try await house.network.attempt(1).answer(200, [:], Array("kept".utf8))
-        try await house.recorder.end(of: tasks[4])
-        try await house.network.attempt(2).head(200)
-        _ = try await house.gateway.tasks.suspend(tasks[5], of: house.tenant)
-        try await eventually("the part") { try !house.files().isEmpty }
-        await house.quiet()
+        try await harness.network.attempt(1).answer(200, [:], Array("kept".utf8))
+        try await harness.recorder.end(of: tasks[4])
+        try await harness.network.attempt(2).head(200)
+        _ = try await harness.gateway.tasks.suspend(tasks[5], of: harness.tenant)
+        try await eventually("the part") { try !harness.files().isEmpty }
+        await harness.quiet()
 
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         let error = try await next.recorder.end(of: tasks[0])
         #expect(error?.code == -997 && error?.failingURL == "http://a.test/live")
@@ -63,13 +63,13 @@ struct RecoveryTests {
 
     @Test @LoopActor
     func `numbers of tasks, events and identifiers go on where they were (S-8)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let first = try await house.create(try house.spec(resume: false), in: session)
-        await house.quiet()
-        let next = try await house.crash()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let first = try await harness.create(try harness.spec(resume: false), in: session)
+        await harness.quiet()
+        let next = try await harness.crash()
         await next.gateway.start()
-        // The recorder of the new house expects the session's next number.
+        // The recorder of the new harness expects the session's next number.
         let second = try await next.create(try next.spec(resume: false), in: session)
         await next.quiet()
         #expect(try await next.task(second).number == 2)
@@ -78,12 +78,12 @@ struct RecoveryTests {
 
     @Test @LoopActor
     func `an unsafe request that may have been sent is not sent again (R-13)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(
-            try house.spec(method: "POST", body: .bytes([1])), in: session)
-        _ = try await house.network.attempt(0)
-        let next = try await house.crash()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(
+            try harness.spec(method: "POST", body: .bytes([1])), in: session)
+        _ = try await harness.network.attempt(0)
+        let next = try await harness.crash()
         await next.gateway.start()
         #expect(try await next.recorder.end(of: task)?.code == -997)
         await next.quiet()
@@ -94,17 +94,17 @@ struct RecoveryTests {
     func `a crash between the answer and its commit ends the task, and leaves no file (R-1, R-3)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
-        await house.quiet()
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        await harness.quiet()
+        harness.store.hold()
         attempt.answer(200, [:], Pattern.bytes(count: 100_000))
-        try await eventually("the file") { try house.files().contains { !$0.hasSuffix(".part") } }
-        try await eventually("the end") { house.gateway.tasks.directory.runners.isEmpty }
-        #expect(!house.recorder.isOver(task))
-        let next = try await house.crash()
+        try await eventually("the file") { try harness.files().contains { !$0.hasSuffix(".part") } }
+        try await eventually("the end") { harness.gateway.tasks.directory.runners.isEmpty }
+        #expect(!harness.recorder.isOver(task))
+        let next = try await harness.crash()
         await next.gateway.start()
         #expect(try await next.recorder.end(of: task)?.code == -997)
         try await eventually("the file to go") { try next.files().isEmpty }
@@ -112,11 +112,11 @@ struct RecoveryTests {
 
     @Test @LoopActor
     func `a session on its way out ends after a restart (S-9)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
-        let next = try await house.crash()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.gateway.sessions.invalidate(session, of: harness.tenant, .finishTasks)
+        let next = try await harness.crash()
         await next.gateway.start()
         #expect(try await next.recorder.end(of: task)?.code == -997)
         try await next.recorder.end(of: session)
@@ -126,20 +126,21 @@ struct RecoveryTests {
     func `an ordered stop drops attempts, ends nothing, and lets nobody wait (R-12, S-56)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 2 }
-        let followed = try await house.create(try house.spec(.download), in: session)
-        let streamed = try await house.create(try house.spec { $0.delivery = .stream }, in: session)
-        let waiting = try await house.create(try house.spec(), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 2 }
+        let followed = try await harness.create(try harness.spec(.download), in: session)
+        let streamed = try await harness.create(
+            try harness.spec { $0.delivery = .stream }, in: session)
+        let waiting = try await harness.create(try harness.spec(), in: session)
         for number in 0..<2 {
-            let attempt = try await house.network.attempt(number)
+            let attempt = try await harness.network.attempt(number)
             attempt.head(200)
             attempt.body([1, 2, 3])
         }
         let readers = [followed, streamed, waiting].map { task in
             Task { @LoopActor in
                 do {
-                    _ = try await house.read(task)
+                    _ = try await harness.read(task)
                     return true
                 } catch {
                     return false
@@ -147,14 +148,15 @@ struct RecoveryTests {
             }
         }
         let waiter = Task { @LoopActor in
-            try await house.gateway.tasks.wait(for: waiting, of: house.tenant, within: .seconds(60))
+            try await harness.gateway.tasks.wait(
+                for: waiting, of: harness.tenant, within: .seconds(60))
         }
-        await house.quiet()
-        await house.gateway.stop()
+        await harness.quiet()
+        await harness.gateway.stop()
         for reader in readers { #expect(await !reader.value) }  // a content cut off is not whole
         #expect(try await waiter.value.record.state == .running)
-        #expect(house.network.attempts.allSatisfy { $0.isCancelled })
-        let next = try await house.crash()
+        #expect(harness.network.attempts.allSatisfy { $0.isCancelled })
+        let next = try await harness.crash()
         await next.gateway.start()
         for task in [followed, streamed] {
             #expect(try await next.recorder.end(of: task)?.code == -997)
@@ -165,18 +167,18 @@ struct RecoveryTests {
 
     @Test @LoopActor
     func `files that belong to no task are swept up`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let kept = try await house.create(try house.spec(.download), in: session)
-        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 100_000))
-        try await house.recorder.end(of: kept)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let kept = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(0).answer(200, [:], Pattern.bytes(count: 100_000))
+        try await harness.recorder.end(of: kept)
         let stray = TaskID(rawValue: 12_345)
-        let folder = ContentFolder(path: house.directory.path)
-        let prefix = house.directory.path.count + 1
+        let folder = ContentFolder(path: harness.directory.path)
+        let prefix = harness.directory.path.count + 1
         for path in [folder.path(of: stray), folder.partPath(of: TaskID(rawValue: 54_321))] {
-            try house.directory.write(String(path.dropFirst(prefix)), [1])
+            try harness.directory.write(String(path.dropFirst(prefix)), [1])
         }
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         await next.gateway.housekeeper.makeRound()
         try await eventually("strays to go") { try next.files().count == 1 }
@@ -185,14 +187,14 @@ struct RecoveryTests {
 
     @Test @LoopActor
     func `the parts of downloads are kept for a time, and then swept up (S-34)`() async throws {
-        let house = try await House.open()
-        let folder = ContentFolder(path: house.directory.path)
-        let prefix = house.directory.path.count + 1
+        let harness = try await TestGateway.open()
+        let folder = ContentFolder(path: harness.directory.path)
+        let prefix = harness.directory.path.count + 1
         let (old, young) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
         for task in [old, young] {
-            try house.directory.write(String(folder.keptPath(of: task).dropFirst(prefix)), [1])
+            try harness.directory.write(String(folder.keptPath(of: task).dropFirst(prefix)), [1])
         }
-        let now = Date(timeIntervalSince1970: Double(house.clock.now.milliseconds) / 1000)
+        let now = Date(timeIntervalSince1970: Double(harness.clock.now.milliseconds) / 1000)
         try FileManager.default.setAttributes(
             [.modificationDate: now], ofItemAtPath: folder.keptPath(of: young))
         // 1970, which is long ago by any clock.
@@ -200,19 +202,19 @@ struct RecoveryTests {
             [.modificationDate: Date(timeIntervalSince1970: 0)],
             ofItemAtPath: folder.keptPath(of: old))
         let isThere = { FileManager.default.fileExists(atPath: folder.keptPath(of: $0)) }
-        await house.gateway.housekeeper.makeRound()
+        await harness.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
         #expect(isThere(young))
         // An hour passes before the folder is looked through again.
-        try house.directory.write(String(folder.keptPath(of: old).dropFirst(prefix)), [1])
+        try harness.directory.write(String(folder.keptPath(of: old).dropFirst(prefix)), [1])
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 0)],
             ofItemAtPath: folder.keptPath(of: old))
-        await house.gateway.housekeeper.makeRound()
-        await house.quiet()
+        await harness.gateway.housekeeper.makeRound()
+        await harness.quiet()
         #expect(isThere(old))
-        house.clock.advance(by: .seconds(3600))
-        await house.gateway.housekeeper.makeRound()
+        harness.clock.advance(by: .seconds(3600))
+        await harness.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
     }
 }

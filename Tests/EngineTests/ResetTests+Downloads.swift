@@ -12,18 +12,18 @@ extension ResetTests {
     /// A download whose first bytes have come.
     @LoopActor
     final class Scene {
-        var house: House
+        var harness: TestGateway
         let server = RangeServer(Pattern.bytes(count: ResetTests.length))
         let session: SessionID
         let task: TaskID
         let attempt: FakeAttempt
 
         init(received: Int, _ type: SessionType = .default) async throws {
-            house = try await House.open()
-            session = try await house.session(type)
-            task = try await house.create(
-                try house.spec(.download) { $0.computeDigest = true }, in: session)
-            attempt = try await house.network.attempt(0)
+            harness = try await TestGateway.open()
+            session = try await harness.session(type)
+            task = try await harness.create(
+                try harness.spec(.download) { $0.computeDigest = true }, in: session)
+            attempt = try await harness.network.attempt(0)
             attempt.head(
                 200,
                 [
@@ -36,14 +36,14 @@ extension ResetTests {
 
         /// What the disk knows to be there.
         func checkpoint() async throws -> [Range<Int64>]? {
-            try await house.store.disk.task(task, of: house.tenant)?.checkpoint?.point.received
+            try await harness.store.disk.task(task, of: harness.tenant)?.checkpoint?.point.received
         }
 
         func expectWhole(_ task: TaskID) async throws {
-            let record = try await house.finished(task)
+            let record = try await harness.finished(task)
             #expect(record.error == nil)
             #expect(record.countOfBytesReceived == Int64(ResetTests.length))
-            #expect(try await house.read(task) == server.bytes)
+            #expect(try await harness.read(task) == server.bytes)
             if task == self.task {
                 #expect(
                     record.content?.digest == SumDigests.digest(server.bytes)?.description)
@@ -56,21 +56,21 @@ extension ResetTests {
         call: Call, received: Int
     ) async throws {
         let scene = try await Scene(received: received)
-        try await scene.house.call(call, scene.session)
+        try await scene.harness.call(call, scene.session)
         #expect(try await scene.checkpoint() == [0..<Int64(received)])
         #expect(!scene.attempt.isCancelled && !scene.attempt.isOver)
-        #expect(scene.house.network.pools.map(\.isClosed) == [true])
+        #expect(scene.harness.network.pools.map(\.isClosed) == [true])
         // Twice, with more in between.
         let more = received + 777
         scene.attempt.body(Array(scene.server.bytes[received..<more]))
-        try await scene.house.call(call, scene.session)
+        try await scene.harness.call(call, scene.session)
         #expect(try await scene.checkpoint() == [0..<Int64(more)])
         scene.attempt.body(Array(scene.server.bytes[more...]))
         scene.attempt.end()
         try await scene.expectWhole(scene.task)
-        #expect(scene.house.network.attempts.count == 1)
+        #expect(scene.harness.network.attempts.count == 1)
         #expect(
-            scene.house.recorder.story(of: scene.task).filter { $0 == "didReceiveResponse" }.count
+            scene.harness.recorder.story(of: scene.task).filter { $0 == "didReceiveResponse" }.count
                 == 1)
     }
 
@@ -79,18 +79,19 @@ extension ResetTests {
         call: Call, received: Int
     ) async throws {
         let scene = try await Scene(received: received)
-        try await scene.house.call(call, scene.session)
-        scene.house = try await scene.house.restarted()
-        let house = scene.house
-        let error = try await house.recorder.end(of: scene.task)
+        try await scene.harness.call(call, scene.session)
+        scene.harness = try await scene.harness.restarted()
+        let harness = scene.harness
+        let error = try await harness.recorder.end(of: scene.task)
         #expect(error?.code == -997)
         guard case .string(let data)? = error?.userInfo[TransferError.resumeDataKey] else {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try house.gateway.tasks.checkpoint(in: data, of: house.tenant)
-        scene.server.serve(house.network)
-        let second = try await house.create(
+        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
+            in: data, of: harness.tenant)
+        scene.server.serve(harness.network)
+        let second = try await harness.create(
             TaskSpec(
                 type: .download, request: request, options: TaskOptions(), resume: true,
                 checkpoint: checkpoint), in: scene.session)
@@ -103,12 +104,12 @@ extension ResetTests {
         call: Call
     ) async throws {
         let scene = try await Scene(received: 50_000)
-        _ = try await scene.house.gateway.tasks.suspend(scene.task, of: scene.house.tenant)
-        try await scene.house.call(call, scene.session)
+        _ = try await scene.harness.gateway.tasks.suspend(scene.task, of: scene.harness.tenant)
+        try await scene.harness.call(call, scene.session)
         #expect(try await scene.checkpoint() == [0..<50_000])
-        #expect(try await scene.house.state(scene.task) == .suspended)
+        #expect(try await scene.harness.state(scene.task) == .suspended)
         #expect(scene.attempt.isPaused && !scene.attempt.isCancelled)
-        _ = try await scene.house.gateway.tasks.resume(scene.task, of: scene.house.tenant)
+        _ = try await scene.harness.gateway.tasks.resume(scene.task, of: scene.harness.tenant)
         scene.attempt.body(Array(scene.server.bytes[50_000...]))
         scene.attempt.end()
         try await scene.expectWhole(scene.task)
@@ -118,18 +119,18 @@ extension ResetTests {
     func `ranges that are fetched side by side are all noted, and later ones have new sockets`(
         call: Call
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 8 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 8 }
         let length = 7_000_123
         let server = RangeServer(Pattern.bytes(count: length))
         server.held = [0, 1, 2]
-        server.serve(house.network)
-        let task = try await house.create(
-            try house.spec(.download) { $0.connections = 3 }, in: session)
-        let first = try await house.network.attempt(0)
+        server.serve(harness.network)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.connections = 3 }, in: session)
+        let first = try await harness.network.attempt(0)
         first.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "\(length)"])
-        let others = [try await house.network.attempt(1), try await house.network.attempt(2)]
+        let others = [try await harness.network.attempt(1), try await harness.network.attempt(2)]
         first.body(Array(server.bytes[..<70_001]))
         var expected: [Range<Int64>] = [0..<70_001]
         for (number, attempt) in others.enumerated() {
@@ -146,57 +147,60 @@ extension ResetTests {
             attempt.body(Array(server.bytes[start..<start + 1000 * (number + 1)]))
             expected.append(Int64(start)..<Int64(start + 1000 * (number + 1)))
         }
-        try await house.call(call, session)
-        let stored = try await house.store.disk.task(task, of: house.tenant)
+        try await harness.call(call, session)
+        let stored = try await harness.store.disk.task(task, of: harness.tenant)
         #expect(
             stored?.checkpoint?.point.received == expected.sorted { $0.lowerBound < $1.lowerBound })
         // All three are lost: what follows asks for what is missing.
         for attempt in others + [first] { attempt.end(.url(.networkConnectionLost)) }
-        let record = try await house.finished(task)
+        let record = try await harness.finished(task)
         #expect(record.error?.code == -1005)
         guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try house.gateway.tasks.checkpoint(in: data, of: house.tenant)
-        let second = try await house.create(
+        let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
+            in: data, of: harness.tenant)
+        let second = try await harness.create(
             TaskSpec(
                 type: .download, request: request, options: TaskOptions(), resume: true,
                 checkpoint: checkpoint), in: session)
-        #expect(try await house.finished(second).error == nil)
-        #expect(try await house.read(second) == server.bytes)
-        #expect(house.network.pools.map(\.isClosed) == [true, false])
+        #expect(try await harness.finished(second).error == nil)
+        #expect(try await harness.read(second) == server.bytes)
+        #expect(harness.network.pools.map(\.isClosed) == [true, false])
     }
 
     @Test(arguments: Call.allCases) @LoopActor
     func `tasks that wait are left as they are (S-12, S-13)`(call: Call) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge)) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge)) {
             $0.httpMaximumConnectionsPerHost = 1
             $0.waitsForConnectivity = true
         }
-        let cut = try await house.create(
-            try house.spec(.download, "http://cut.test/"), in: session)
-        try await house.network.attempt(0).end(.url(.notConnectedToInternet))
-        try await house.waits(cut)
-        let asked = try await house.create(
-            try house.spec(.download, "http://asks.test/"), in: session)
-        try await house.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=x"])
-        let decision = try await house.asked(asked)
-        let suspended = try await house.create(
-            try house.spec(.download, resume: false), in: session)
-        try await house.call(call, session)
+        let cut = try await harness.create(
+            try harness.spec(.download, "http://cut.test/"), in: session)
+        try await harness.network.attempt(0).end(.url(.notConnectedToInternet))
+        try await harness.waits(cut)
+        let asked = try await harness.create(
+            try harness.spec(.download, "http://asks.test/"), in: session)
+        try await harness.network.attempt(1).answer(401, ["WWW-Authenticate": "Basic realm=x"])
+        let decision = try await harness.asked(asked)
+        let suspended = try await harness.create(
+            try harness.spec(.download, resume: false), in: session)
+        try await harness.call(call, session)
         #expect(
-            try await house.gateway.tasks.read(cut, of: house.tenant).waitingFor == .connectivity)
-        #expect(try await house.gateway.tasks.read(asked, of: house.tenant).waitingFor == .decision)
-        #expect(try await house.state(suspended) == .suspended)
-        #expect(house.network.attempts.count == 2)
-        house.routes.change()
-        try await house.network.attempt(2).answer()
-        try await house.answer(decision, .password("alice", "1"))
-        try await house.network.attempt(3).answer()
-        for task in [cut, asked] { #expect(try await house.finished(task).error == nil) }
-        #expect(house.network.pools.map(\.isClosed) == [true, false])
+            try await harness.gateway.tasks.read(cut, of: harness.tenant).waitingFor
+                == .connectivity)
+        #expect(
+            try await harness.gateway.tasks.read(asked, of: harness.tenant).waitingFor == .decision)
+        #expect(try await harness.state(suspended) == .suspended)
+        #expect(harness.network.attempts.count == 2)
+        harness.routes.change()
+        try await harness.network.attempt(2).answer()
+        try await harness.answer(decision, .password("alice", "1"))
+        try await harness.network.attempt(3).answer()
+        for task in [cut, asked] { #expect(try await harness.finished(task).error == nil) }
+        #expect(harness.network.pools.map(\.isClosed) == [true, false])
     }
 
     @Test @LoopActor
@@ -204,9 +208,9 @@ extension ResetTests {
         async throws
     {
         let scene = try await Scene(received: 100_000, .ephemeral)
-        try await scene.house.gateway.sessions.reset(scene.session, of: scene.house.tenant)
+        try await scene.harness.gateway.sessions.reset(scene.session, of: scene.harness.tenant)
         #expect(try await scene.checkpoint() == nil)
-        #expect(try scene.house.files().isEmpty)
+        #expect(try scene.harness.files().isEmpty)
         scene.attempt.body(Array(scene.server.bytes[100_000...]))
         scene.attempt.end()
         try await scene.expectWhole(scene.task)
@@ -217,7 +221,7 @@ extension ResetTests {
         let scene = try await Scene(received: 100_000)
         let calls = (0..<6).map { number in
             Task { @LoopActor in
-                try await scene.house.call(Call.allCases[number % 2], scene.session)
+                try await scene.harness.call(Call.allCases[number % 2], scene.session)
             }
         }
         scene.attempt.body(Array(scene.server.bytes[100_000..<200_000]))

@@ -25,11 +25,11 @@ extension ResetTests {
 
     @LoopActor
     private func fill(_ directory: TemporaryDirectory, flushing isFlushed: Bool) async throws {
-        let house = try await House(directory: directory)
-        await house.gateway.start()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway(directory: directory)
+        await harness.gateway.start()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
         let bytes = Pattern.bytes(count: 300_000)
         attempt.head(200, ["ETag": "\"one\"", "Content-Length": "300000"])
         attempt.body(Array(bytes[..<1000]))
@@ -39,13 +39,14 @@ extension ResetTests {
         while (try? Data(repeating: 0, count: 4096).append(to: rest)) != nil {}
         if isFlushed {
             await #expect(throws: GatewayError.diskFull) {
-                try await house.gateway.sessions.flush(session, of: house.tenant)
+                try await harness.gateway.sessions.flush(session, of: harness.tenant)
             }
         }
         // The part that could not be written fills its block, and that cannot be written either.
         attempt.body(Array(bytes[1000..<100_000]))
         try await eventually("a full disk") {
-            guard case .spool(let spool)? = house.gateway.tasks.directory.runners[task]?.sink else {
+            guard case .spool(let spool)? = harness.gateway.tasks.directory.runners[task]?.sink
+            else {
                 return false
             }
             return spool.isWaitingForRoom
@@ -53,8 +54,8 @@ extension ResetTests {
         try FileManager.default.removeItem(atPath: filler)
         attempt.body(Array(bytes[100_000...]))
         attempt.end()
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.read(task) == bytes)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == bytes)
     }
 }
 

@@ -14,7 +14,7 @@ extension ResetTests {
     ) async throws {
         let received = 40_000
         let scene = try await Scene(received: received)
-        let runner = try #require(scene.house.gateway.tasks.directory.runners[scene.task])
+        let runner = try #require(scene.harness.gateway.tasks.directory.runners[scene.task])
         guard case .spool(let spool) = runner.sink else {
             Issue.record("no spool")
             return
@@ -23,15 +23,15 @@ extension ResetTests {
         let synced = Mark()
         // What the call hands to the disk lies between two doors; what comes then lies behind the
         // second.
-        House.files.submit(on: spool.lane) { before.wait() }
-        let calling = Task { @LoopActor in try await scene.house.call(call, scene.session) }
-        for _ in 0..<10 { await scene.house.turn() }
-        House.files.submit(on: spool.lane, {}, then: { _ in synced.isSet = true })
-        House.files.submit(on: spool.lane) { behind.wait() }
+        TestGateway.files.submit(on: spool.lane) { before.wait() }
+        let calling = Task { @LoopActor in try await scene.harness.call(call, scene.session) }
+        for _ in 0..<10 { await scene.harness.turn() }
+        TestGateway.files.submit(on: spool.lane, {}, then: { _ in synced.isSet = true })
+        TestGateway.files.submit(on: spool.lane) { behind.wait() }
         scene.attempt.body(Array(scene.server.bytes[received..<200_000]))
         before.signal()
         try await eventually("the disk") { synced.isSet }
-        await scene.house.quiet()
+        await scene.harness.quiet()
         behind.signal()
         try await calling.value
         let covered = try await scene.checkpoint()?.first

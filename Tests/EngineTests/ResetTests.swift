@@ -19,23 +19,23 @@ struct ResetTests {
     func `reset empties cookies, credentials and cache, for good when it returns (S-12)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        let other = try await house.cachingSession()
-        for session in [session, other] { try await house.fill(session) }
-        try await eventually("a file of the cache") { try house.cacheFiles().count == 2 }
-        try await house.gateway.sessions.reset(session, of: house.tenant)
-        #expect(try await house.memory(of: session) == House.Memory())
-        #expect(try await house.storedMemory(of: session) == House.Memory())
-        #expect(try house.cacheFiles().count == 1)
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        let other = try await harness.cachingSession()
+        for session in [session, other] { try await harness.fill(session) }
+        try await eventually("a file of the cache") { try harness.cacheFiles().count == 2 }
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
+        #expect(try await harness.memory(of: session) == TestGateway.Memory())
+        #expect(try await harness.storedMemory(of: session) == TestGateway.Memory())
+        #expect(try harness.cacheFiles().count == 1)
         // The other session has everything.
-        #expect(try await house.memory(of: other) == House.Memory.full)
-        #expect(try await house.storedMemory(of: other) == House.Memory.full)
-        #expect(try await house.recall(try house.spec(), in: other).requests == 0)
+        #expect(try await harness.memory(of: other) == TestGateway.Memory.full)
+        #expect(try await harness.storedMemory(of: other) == TestGateway.Memory.full)
+        #expect(try await harness.recall(try harness.spec(), in: other).requests == 0)
         // Nothing comes back.
-        let next = try await house.restarted()
-        #expect(try await next.memory(of: session) == House.Memory())
-        #expect(try await next.memory(of: other) == House.Memory.full)
+        let next = try await harness.restarted()
+        #expect(try await next.memory(of: session) == TestGateway.Memory())
+        #expect(try await next.memory(of: other) == TestGateway.Memory.full)
         let task = try await next.create(try next.spec(), in: session)
         let attempt = try await next.network.attempt(0)
         #expect(attempt.cookie == nil)
@@ -47,69 +47,70 @@ struct ResetTests {
     func `flush keeps what the session remembers, and writes what was noted in passing (S-13)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        try await house.fill(session)
-        house.clock.advance(by: .seconds(10))
-        _ = try await house.fetch(
-            try house.spec(.data, "http://origin.test/other"), in: session,
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        try await harness.fill(session)
+        harness.clock.advance(by: .seconds(10))
+        _ = try await harness.fetch(
+            try harness.spec(.data, "http://origin.test/other"), in: session,
             answering: ["Cache-Control": "no-store"])
-        try await house.gateway.sessions.flush(session, of: house.tenant)
-        #expect(try await house.memory(of: session) == House.Memory.full)
-        let kept = try await house.store.disk.load().cookies[session]
-        #expect(kept?.map(\.lastAccessTime) == [house.clock.now])
-        #expect(await house.credentialChanges(of: session) == 1)
+        try await harness.gateway.sessions.flush(session, of: harness.tenant)
+        #expect(try await harness.memory(of: session) == TestGateway.Memory.full)
+        let kept = try await harness.store.disk.load().cookies[session]
+        #expect(kept?.map(\.lastAccessTime) == [harness.clock.now])
+        #expect(await harness.credentialChanges(of: session) == 1)
     }
 
     @Test(arguments: Call.allCases) @LoopActor
     func `neither returns before the store has it (R-1)`(call: Call) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.visit(in: session, setting: "a=1")
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(1)
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.visit(in: session, setting: "a=1")
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(1)
+        harness.store.hold()
         attempt.answer(200, ["Set-Cookie": "b=2"])
         try await eventually("a cookie") {
-            house.gateway.sessions.directory[session]?.cookies?.all(at: house.clock.now).count == 2
+            harness.gateway.sessions.directory[session]?.cookies?.all(at: harness.clock.now).count
+                == 2
         }
         let done = Mark()
         let calling = Task { @LoopActor in
-            try await house.call(call, session)
+            try await harness.call(call, session)
             done.isSet = true
         }
-        for _ in 0..<20 { await house.turn() }
+        for _ in 0..<20 { await harness.turn() }
         #expect(!done.isSet)
-        house.store.release()
+        harness.store.release()
         try await calling.value
-        #expect(try await house.storedCookies(session) == (call == .reset ? [] : ["a=1", "b=2"]))
-        _ = try await house.finished(task)
+        #expect(try await harness.storedCookies(session) == (call == .reset ? [] : ["a=1", "b=2"]))
+        _ = try await harness.finished(task)
     }
 
     @Test @LoopActor
     func `reset forgets which certificates were accepted, flush does not (S-12, S-75)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
         let leaf = KnownLeaf(
             host: "origin.test", port: 443, fingerprint: [UInt8](repeating: 1, count: 32),
             mustVerify: false)
-        house.gateway.sessions.directory[session]?.know(leaf)
+        harness.gateway.sessions.directory[session]?.know(leaf)
         let trust = { @LoopActor () async throws -> TrustPolicy in
-            let count = house.network.attempts.count
-            let task = try await house.create(
-                try house.spec(.data, "https://origin.test/"), in: session)
-            let attempt = try await house.network.attempt(count)
+            let count = harness.network.attempts.count
+            let task = try await harness.create(
+                try harness.spec(.data, "https://origin.test/"), in: session)
+            let attempt = try await harness.network.attempt(count)
             attempt.answer()
-            _ = try await house.finished(task)
+            _ = try await harness.finished(task)
             return attempt.request.trust
         }
-        try await house.gateway.sessions.flush(session, of: house.tenant)
+        try await harness.gateway.sessions.flush(session, of: harness.tenant)
         #expect(try await trust() == .known([leaf]))
-        try await house.gateway.sessions.reset(session, of: house.tenant)
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
         #expect(try await trust() == .known([]))
-        let next = try await house.restarted()
+        let next = try await harness.restarted()
         let record = try next.gateway.sessions.record(session, of: next.tenant)
         #expect(record.knownLeaves == [])
     }
@@ -118,45 +119,45 @@ struct ResetTests {
     func `every kind of session can be reset, with nothing in it too (S-4, S-12)`(
         type: SessionType
     ) async throws {
-        let house = try await House.open()
+        let harness = try await TestGateway.open()
         let session =
             type == .shared
-            ? try await house.gateway.sessions.shared(of: house.tenant)
-            : try await house.session(type)
-        for call in Call.allCases { try await house.call(call, session) }
-        try await house.visit(in: session, setting: "a=1")
-        try await house.remember("alice", "1", in: session)
-        try await house.gateway.sessions.flush(session, of: house.tenant)
-        #expect(try await house.jar(session) == ["a=1"])
-        try await house.gateway.sessions.reset(session, of: house.tenant)
-        #expect(try await house.jar(session) == [])
-        #expect(try await house.remembered(session) == [])
-        #expect(try await house.visit(in: session, setting: "b=2") == nil)
-        #expect(try await house.visit(in: session) == "b=2")
+            ? try await harness.gateway.sessions.shared(of: harness.tenant)
+            : try await harness.session(type)
+        for call in Call.allCases { try await harness.call(call, session) }
+        try await harness.visit(in: session, setting: "a=1")
+        try await harness.remember("alice", "1", in: session)
+        try await harness.gateway.sessions.flush(session, of: harness.tenant)
+        #expect(try await harness.jar(session) == ["a=1"])
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
+        #expect(try await harness.jar(session) == [])
+        #expect(try await harness.remembered(session) == [])
+        #expect(try await harness.visit(in: session, setting: "b=2") == nil)
+        #expect(try await harness.visit(in: session) == "b=2")
     }
 
     @Test(arguments: Call.allCases) @LoopActor
     func `a session that is going, or gone, or another tenant's is left alone (S-11)`(
         call: Call
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        try await house.visit(in: session, setting: "a=1")
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        try await harness.visit(in: session, setting: "a=1")
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.call(call, session, of: TenantID(rawValue: 2))
+            try await harness.call(call, session, of: TenantID(rawValue: 2))
         }
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(1)
-        try await house.gateway.sessions.invalidate(session, of: house.tenant, .finishTasks)
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(1)
+        try await harness.gateway.sessions.invalidate(session, of: harness.tenant, .finishTasks)
         await #expect(throws: GatewayError.sessionInvalidated) {
-            try await house.call(call, session)
+            try await harness.call(call, session)
         }
-        #expect(try await house.jar(session) == ["a=1"] && !house.network.pools[0].isClosed)
+        #expect(try await harness.jar(session) == ["a=1"] && !harness.network.pools[0].isClosed)
         attempt.answer()
-        _ = try await house.finished(task)
-        try await house.recorder.end(of: session)
+        _ = try await harness.finished(task)
+        try await harness.recorder.end(of: session)
         await #expect(throws: GatewayError.sessionInvalidated) {
-            try await house.call(call, session)
+            try await harness.call(call, session)
         }
     }
 
@@ -164,20 +165,20 @@ struct ResetTests {
     func `a session that has ended remembers nothing, in memory or on disk (S-2, S-9)`()
         async throws
     {
-        let house = try await House.open()
+        let harness = try await TestGateway.open()
         let sessions = [
-            try await house.cachingSession(), try await house.cachingSession(.ephemeral),
+            try await harness.cachingSession(), try await harness.cachingSession(.ephemeral),
         ]
-        for session in sessions { try await house.fill(session) }
+        for session in sessions { try await harness.fill(session) }
         for session in sessions {
-            try await house.gateway.sessions.invalidate(session, of: house.tenant, .cancelTasks)
-            try await house.recorder.end(of: session)
+            try await harness.gateway.sessions.invalidate(session, of: harness.tenant, .cancelTasks)
+            try await harness.recorder.end(of: session)
         }
-        try await eventually("the files of the cache to go") { try house.cacheFiles().isEmpty }
-        await house.quiet()
+        try await eventually("the files of the cache to go") { try harness.cacheFiles().isEmpty }
+        await harness.quiet()
         for session in sessions {
-            #expect(try await house.memory(of: session) == House.Memory())
-            #expect(try await house.storedMemory(of: session) == House.Memory())
+            #expect(try await harness.memory(of: session) == TestGateway.Memory())
+            #expect(try await harness.storedMemory(of: session) == TestGateway.Memory())
         }
     }
 
@@ -187,51 +188,51 @@ struct ResetTests {
     func `later requests have new sockets, what is on its way keeps its own (S-12, S-13)`(
         call: Call
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 2 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 2 }
         var tasks: [TaskID] = []
         for number in 0..<3 {
             tasks.append(
-                try await house.create(
-                    try house.spec(.data, "http://origin.test/\(number)"), in: session))
+                try await harness.create(
+                    try harness.spec(.data, "http://origin.test/\(number)"), in: session))
         }
-        let running = [try await house.network.attempt(0), try await house.network.attempt(1)]
-        try await house.call(call, session)
-        let pools = house.network.pools
+        let running = [try await harness.network.attempt(0), try await harness.network.attempt(1)]
+        try await harness.call(call, session)
+        let pools = harness.network.pools
         #expect(pools.map(\.isClosed) == [true])
         #expect(running.allSatisfy { !$0.isCancelled && !$0.isOver })
         // The one that waited, and a redirect of one that was on its way.
         running[0].answer(302, ["Location": "/next"])
         running[1].answer(200, [:], [1])
-        for number in 2..<4 { try await house.network.attempt(number).answer(200, [:], [2]) }
-        for task in tasks { #expect(try await house.finished(task).error == nil) }
-        #expect(house.network.pools.map(\.isClosed) == [true, false])
-        #expect(try await house.read(tasks[1]) == [1])
+        for number in 2..<4 { try await harness.network.attempt(number).answer(200, [:], [2]) }
+        for task in tasks { #expect(try await harness.finished(task).error == nil) }
+        #expect(harness.network.pools.map(\.isClosed) == [true, false])
+        #expect(try await harness.read(tasks[1]) == [1])
     }
 
     @Test @LoopActor
     func `what a task fetches while its session is reset is not stored, what follows is (S-12)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.cachingSession()
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200, ["Cache-Control": "max-age=60", "Set-Cookie": "before=1"])
         attempt.body([1, 2])
-        try await house.gateway.sessions.reset(session, of: house.tenant)
-        #expect(try await house.jar(session) == [])
+        try await harness.gateway.sessions.reset(session, of: harness.tenant)
+        #expect(try await harness.jar(session) == [])
         attempt.body([3])
         attempt.end()
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.read(task) == [1, 2, 3])
-        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == [1, 2, 3])
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
         #expect(usage.entryCount == 0)
-        _ = try await house.fetch(
-            try house.spec(), in: session,
+        _ = try await harness.fetch(
+            try harness.spec(), in: session,
             answering: ["Cache-Control": "max-age=60", "Set-Cookie": "after=1"])
-        #expect(try await house.recall(try house.spec(), in: session).requests == 0)
-        #expect(try await house.jar(session) == ["after=1"])
+        #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
+        #expect(try await harness.jar(session) == ["after=1"])
     }
 }
 
@@ -241,7 +242,7 @@ final class Mark {
     var isSet = false
 }
 
-extension House {
+extension TestGateway {
     func call(
         _ call: ResetTests.Call, _ session: SessionID, of tenant: TenantID? = nil
     ) async throws {

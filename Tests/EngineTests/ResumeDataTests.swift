@@ -13,25 +13,25 @@ struct ResumeDataTests {
 
     @LoopActor
     private final class Scene {
-        let house: House
+        let harness: TestGateway
         let server = RangeServer(Pattern.bytes(count: ResumeDataTests.length))
         let session: SessionID
 
         init(_ type: SessionType = .default) async throws {
-            house = try await House.open()
-            session = try await house.session(type)
-            server.serve(house.network)
+            harness = try await TestGateway.open()
+            session = try await harness.session(type)
+            server.serve(harness.network)
         }
 
         func download(
             _ change: (inout TaskOptions) -> Void = { _ in }
         ) async throws -> TaskID {
-            try await house.create(try house.spec(.download) { change(&$0) }, in: session)
+            try await harness.create(try harness.spec(.download) { change(&$0) }, in: session)
         }
 
         /// What the failed task's error has for another one.
         func resumeData(of task: TaskID) async throws -> String {
-            let record = try await house.finished(task)
+            let record = try await harness.finished(task)
             guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey]
             else {
                 throw NoData()
@@ -42,11 +42,11 @@ struct ResumeDataTests {
         func resume(
             _ data: String, _ change: (inout TaskOptions) -> Void = { _ in }
         ) async throws -> TaskID {
-            let (request, checkpoint) = try house.gateway.tasks.checkpoint(
-                in: data, of: house.tenant)
+            let (request, checkpoint) = try harness.gateway.tasks.checkpoint(
+                in: data, of: harness.tenant)
             var options = TaskOptions()
             change(&options)
-            return try await house.create(
+            return try await harness.create(
                 TaskSpec(
                     type: .download, request: request, options: options, resume: true,
                     checkpoint: checkpoint), in: session)
@@ -65,13 +65,13 @@ struct ResumeDataTests {
         let first = try await scene.download()
         let data = try await scene.resumeData(of: first)
         let second = try await scene.resume(data) { $0.computeDigest = true }
-        let record = try await scene.house.finished(second)
+        let record = try await scene.harness.finished(second)
         #expect(record.error == nil)
         #expect(scene.server.ranges == [nil, "bytes=\(cut)-"])
-        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
         #expect(record.content?.digest == SumDigests.digest(scene.server.bytes)?.description)
         #expect(record.countOfBytesReceived == Int64(Self.length))
-        let events = scene.house.recorder.events.filter { $0.task == second }.map(\.body)
+        let events = scene.harness.recorder.events.filter { $0.task == second }.map(\.body)
         let resumed = events.firstIndex(
             of: .didResumeAtOffset(
                 fileOffset: Int64(cut), expectedTotalBytes: Int64(Self.length)))
@@ -91,9 +91,9 @@ struct ResumeDataTests {
         scene.server.bytes = Pattern.bytes(count: 3_000_000).reversed()
         scene.server.tag = "\"two\""
         let second = try await scene.resume(data)
-        #expect(try await scene.house.finished(second).error == nil)
-        #expect(try await scene.house.read(second) == scene.server.bytes)
-        #expect(!scene.house.recorder.has("download.didResumeAtOffset", second))
+        #expect(try await scene.harness.finished(second).error == nil)
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
+        #expect(!scene.harness.recorder.has("download.didResumeAtOffset", second))
     }
 
     @Test @LoopActor
@@ -103,12 +103,12 @@ struct ResumeDataTests {
         let data = try await scene.resumeData(of: try await scene.download())
         scene.server.refusesTags = true
         let second = try await scene.resume(data)
-        #expect(try await scene.house.finished(second).error == nil)
-        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(try await scene.harness.finished(second).error == nil)
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
         #expect(scene.server.ranges == [nil, "bytes=1000000-", "bytes=1000000-"])
-        let conditions = scene.house.network.attempts.map { $0.request.headers.first("If-Range") }
+        let conditions = scene.harness.network.attempts.map { $0.request.headers.first("If-Range") }
         #expect(conditions == [nil, "\"one\"", "Mon, 01 Jan 2024 00:00:00 GMT"])
-        #expect(scene.house.recorder.has("download.didResumeAtOffset", second))
+        #expect(scene.harness.recorder.has("download.didResumeAtOffset", second))
     }
 
     @Test @LoopActor
@@ -119,9 +119,9 @@ struct ResumeDataTests {
         scene.server.cuts[0] = Self.length
         let data = try await scene.resumeData(of: try await scene.download())
         let second = try await scene.resume(data)
-        #expect(try await scene.house.finished(second).error == nil)
+        #expect(try await scene.harness.finished(second).error == nil)
         #expect(scene.server.ranges == [nil, "bytes=\(Self.length)-"])
-        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
     }
 
     @Test(arguments: [
@@ -136,14 +136,14 @@ struct ResumeDataTests {
         let data = try await scene.resumeData(of: try await scene.download())
         scene.server.held = [1]
         let second = try await scene.resume(data)
-        let attempt = try await scene.house.network.attempt(1)
+        let attempt = try await scene.harness.network.attempt(1)
         attempt.head(206, ["Content-Range": lie, "ETag": "\"one\""])
         attempt.body(Pattern.bytes(count: 4_000_001))
         attempt.end()
-        #expect(try await scene.house.finished(second).error == nil)
+        #expect(try await scene.harness.finished(second).error == nil)
         #expect(scene.server.ranges == [nil, "bytes=1000000-", nil])
-        #expect(try await scene.house.read(second) == scene.server.bytes)
-        #expect(!scene.house.recorder.has("download.didResumeAtOffset", second))
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
+        #expect(!scene.harness.recorder.has("download.didResumeAtOffset", second))
     }
 
     @Test @LoopActor
@@ -153,12 +153,12 @@ struct ResumeDataTests {
         let data = try await scene.resumeData(of: try await scene.download())
         let stranger = TenantID(rawValue: 77)
         #expect(throws: GatewayError.badResumeData) {
-            try scene.house.gateway.tasks.checkpoint(in: data, of: stranger)
+            try scene.harness.gateway.tasks.checkpoint(in: data, of: stranger)
         }
         for blob in ["", "AAAA", "!", data + "A", String(data.dropLast(3)), "A" + data.dropFirst()]
         {
             #expect(throws: GatewayError.badResumeData) {
-                try scene.house.gateway.tasks.checkpoint(in: blob, of: scene.house.tenant)
+                try scene.harness.gateway.tasks.checkpoint(in: blob, of: scene.harness.tenant)
             }
         }
     }
@@ -169,27 +169,27 @@ struct ResumeDataTests {
         scene.server.cuts[0] = 1_000_000
         let data = try await scene.resumeData(of: try await scene.download())
         let once = try await scene.resume(data)
-        #expect(try await scene.house.finished(once).error == nil)
+        #expect(try await scene.harness.finished(once).error == nil)
         let again = try await scene.resume(data)
-        #expect(try await scene.house.finished(again).error == nil)
+        #expect(try await scene.harness.finished(again).error == nil)
         #expect(scene.server.ranges == [nil, "bytes=1000000-", nil])
-        #expect(try await scene.house.read(again) == scene.server.bytes)
+        #expect(try await scene.harness.read(again) == scene.server.bytes)
     }
 
     @Test(arguments: [nil, "W/\"weak\""]) @LoopActor
     func `without a strong validator there is no resume data (S-34)`(tag: String?) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
         var fields: HeaderList = ["Accept-Ranges": "bytes", "Content-Length": "1000000"]
         if let tag { fields.append("ETag", tag) }
         attempt.head(200, fields)
         attempt.body(Pattern.bytes(count: 100_000))
         attempt.end(.url(.networkConnectionLost))
-        #expect(try await house.finished(task).error?.userInfo == [:])
-        await house.quiet()
-        #expect(try house.files().isEmpty)
+        #expect(try await harness.finished(task).error?.userInfo == [:])
+        await harness.quiet()
+        #expect(try harness.files().isEmpty)
     }
 
     @Test @LoopActor
@@ -199,17 +199,17 @@ struct ResumeDataTests {
         let scene = try await Scene()
         scene.server.held = [0]
         let task = try await scene.download()
-        let attempt = try await scene.house.network.attempt(0)
+        let attempt = try await scene.harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
-        let view = try await scene.house.gateway.tasks.cancelProducingResumeData(
-            task, of: scene.house.tenant)
+        let view = try await scene.harness.gateway.tasks.cancelProducingResumeData(
+            task, of: scene.harness.tenant)
         #expect(view.record.state == .completed && view.record.error?.code == -999)
         let data = try await scene.resumeData(of: task)
         let second = try await scene.resume(data)
-        #expect(try await scene.house.finished(second).error == nil)
-        #expect(try await scene.house.read(second) == scene.server.bytes)
+        #expect(try await scene.harness.finished(second).error == nil)
+        #expect(try await scene.harness.read(second) == scene.server.bytes)
         #expect(scene.server.ranges[1] == "bytes=2000000-")
     }
 
@@ -218,13 +218,13 @@ struct ResumeDataTests {
         let scene = try await Scene()
         scene.server.held = [0]
         let task = try await scene.download()
-        let attempt = try await scene.house.network.attempt(0)
+        let attempt = try await scene.harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(scene.server.bytes.prefix(2_000_000)))
-        _ = try await scene.house.gateway.tasks.cancel(task, of: scene.house.tenant)
-        #expect(try await scene.house.finished(task).error?.userInfo == [:])
-        try await eventually("the file to go") { try scene.house.files().isEmpty }
+        _ = try await scene.harness.gateway.tasks.cancel(task, of: scene.harness.tenant)
+        #expect(try await scene.harness.finished(task).error?.userInfo == [:])
+        try await eventually("the file to go") { try scene.harness.files().isEmpty }
     }
 
     @Test @LoopActor
@@ -234,19 +234,19 @@ struct ResumeDataTests {
     {
         var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
-        let house = try await House.open(limits: limits)
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(.download), in: session)
+        let harness = try await TestGateway.open(limits: limits)
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
         let bytes = Pattern.bytes(count: Self.length)
-        let attempt = try await house.network.attempt(0)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(bytes.prefix(100_001)))
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         try await eventually("the part to be safe") {
-            try await house.store.disk.task(task, of: house.tenant)?.hasLiveAttempt == false
+            try await harness.store.disk.task(task, of: harness.tenant)?.hasLiveAttempt == false
         }
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         let view = try await next.gateway.tasks.cancelProducingResumeData(task, of: next.tenant)
         #expect(view.record.error?.code == -999)
@@ -275,7 +275,7 @@ struct ResumeDataTests {
         scene.server.cuts[0] = 1_000_000
         let data = try await scene.resumeData(of: try await scene.download())
         scene.server.held = Set(1..<100)
-        scene.house.network.onStart = { attempt in
+        scene.harness.network.onStart = { attempt in
             let start = attempt.request.headers.first("Range")?.dropFirst(6).dropLast() ?? "0"
             attempt.head(
                 206,
@@ -287,9 +287,9 @@ struct ResumeDataTests {
             attempt.end()
         }
         let second = try await scene.resume(data)
-        let record = try await scene.house.finished(second)
+        let record = try await scene.harness.finished(second)
         #expect(record.error?.code == -1011)
-        #expect(scene.house.network.attempts.count < 30)
+        #expect(scene.harness.network.attempts.count < 30)
     }
 
     @Test(arguments: [false, true]) @LoopActor
@@ -301,20 +301,20 @@ struct ResumeDataTests {
         let scene = try await Scene()
         scene.server.held = [0]
         let task = try await scene.download()
-        let attempt = try await scene.house.network.attempt(0)
+        let attempt = try await scene.harness.network.attempt(0)
         attempt.head(
             200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "5000001"])
         attempt.body(Array(scene.server.bytes.prefix(3_000_000)))
-        let next: House
+        let next: TestGateway
         if isCrash {
             try await eventually("a checkpoint") {
-                try await scene.house.store.disk.task(task, of: scene.house.tenant)?.checkpoint
+                try await scene.harness.store.disk.task(task, of: scene.harness.tenant)?.checkpoint
                     != nil
             }
-            next = try await scene.house.crash()
+            next = try await scene.harness.crash()
         } else {
-            await scene.house.gateway.stop()
-            next = try await scene.house.crash()
+            await scene.harness.gateway.stop()
+            next = try await scene.harness.crash()
         }
         await next.gateway.start()
         let record = try await next.task(task)

@@ -22,16 +22,16 @@ struct RetryTests {
     func `a status of the list is tried again, is not the response, and says so before`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(2)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(503, [:], Array("busy".utf8))
-        try await house.network.attempt(1).answer(200, [:], Array("fine".utf8))
-        let record = try await house.finished(task)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(503, [:], Array("busy".utf8))
+        try await harness.network.attempt(1).answer(200, [:], Array("fine".utf8))
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.response?.status == 200 && record.retryCount == 1)
-        #expect(try await house.read(task) == Array("fine".utf8))
-        let events = house.recorder.events.filter { $0.task == task }.map(\.body)
+        #expect(try await harness.read(task) == Array("fine".utf8))
+        let events = harness.recorder.events.filter { $0.task == task }.map(\.body)
         #expect(events.contains(.willRetry(attempt: 2, delay: 0, reason: "status 503")))
         let heads = events.filter { if case .didReceiveResponse = $0 { true } else { false } }
         #expect(heads.count == 1)
@@ -39,15 +39,15 @@ struct RetryTests {
 
     @Test @LoopActor
     func `the last status is the response like any other (S-49)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(1)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(503)
-        try await house.network.attempt(1).answer(503, [:], Array("busy".utf8))
-        let record = try await house.finished(task)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(503)
+        try await harness.network.attempt(1).answer(503, [:], Array("busy".utf8))
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.response?.status == 503)
-        #expect(try await house.read(task) == Array("busy".utf8))
+        #expect(try await harness.read(task) == Array("busy".utf8))
     }
 
     @Test(arguments: [("POST", false, 1), ("POST", true, 2), ("PUT", false, 2), ("GET", false, 2)])
@@ -55,16 +55,16 @@ struct RetryTests {
     func `only an idempotent request is sent again, unless the client allows it (R-13)`(
         method: String, isAllowed: Bool, attempts: Int
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(1, nonIdempotent: isAllowed)
         let body = method == "GET" ? nil : BodyRecord.bytes([1, 2, 3])
-        let task = try await house.create(
-            try house.spec(method: method, body: body) { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).end(.url(.networkConnectionLost))
-        if attempts == 2 { try await house.network.attempt(1).answer() }
-        #expect(try await house.finished(task).error?.code == (attempts == 1 ? -1005 : nil))
-        #expect(house.network.attempts.count == attempts)
+        let task = try await harness.create(
+            try harness.spec(method: method, body: body) { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).end(.url(.networkConnectionLost))
+        if attempts == 2 { try await harness.network.attempt(1).answer() }
+        #expect(try await harness.finished(task).error?.code == (attempts == 1 ? -1005 : nil))
+        #expect(harness.network.attempts.count == attempts)
     }
 
     @Test(arguments: ["7", "Thu, 01 Jan 1970 00:00:07 GMT"]) @LoopActor
@@ -72,22 +72,22 @@ struct RetryTests {
         value: String
     ) async throws {
         let clock = ManualClock()
-        let house = try await House(clock: clock)
-        await house.gateway.start()
-        let session = try await house.session()
+        let harness = try await TestGateway(clock: clock)
+        await harness.gateway.start()
+        let session = try await harness.session()
         let policy = try Self.policy(1)
         let field = value == "7" ? value : Self.httpDate(clock.now, plus: 7)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(429, ["Retry-After": field])
-        try await eventually("a retry to be told") { house.recorder.has("task.willRetry", task) }
-        let delays = house.recorder.events.compactMap { event -> Double? in
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(429, ["Retry-After": field])
+        try await eventually("a retry to be told") { harness.recorder.has("task.willRetry", task) }
+        let delays = harness.recorder.events.compactMap { event -> Double? in
             if case .willRetry(_, let delay, _) = event.body { delay } else { nil }
         }
         #expect(delays.count == 1 && abs(delays[0] - 7) <= 1)
-        #expect(try await house.task(task).state == .running)
-        _ = try await house.gateway.tasks.cancel(task, of: house.tenant)
-        #expect(try await house.finished(task).error?.code == -999)
-        #expect(house.network.attempts.count == 1)
+        #expect(try await harness.task(task).state == .running)
+        _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant)
+        #expect(try await harness.finished(task).error?.code == -999)
+        #expect(harness.network.attempts.count == 1)
     }
 
     private static func httpDate(_ now: Timestamp, plus seconds: Int64) -> String {
@@ -96,47 +96,48 @@ struct RetryTests {
 
     @Test @LoopActor
     func `a delay beyond the resource timeout is not waited for (S-17)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.timeoutIntervalForResource = 5 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.timeoutIntervalForResource = 5 }
         let policy = try Self.policy(3)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(503, ["Retry-After": "6"])
-        let record = try await house.finished(task)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(503, ["Retry-After": "6"])
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.response?.status == 503)
     }
 
     @Test @LoopActor
     func `a download goes on by range when it is tried again`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let server = RangeServer(Pattern.bytes(count: 3_000_000))
         server.cuts = [0: 1_000_001, 1: 500_000]
-        server.serve(house.network)
+        server.serve(harness.network)
         let policy = try Self.policy(3)
-        let task = try await house.create(
-            try house.spec(.download) { $0.retry = policy }, in: session)
-        let record = try await house.finished(task)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.retry = policy }, in: session)
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.retryCount == 2)
         #expect(server.ranges == [nil, "bytes=1000001-", "bytes=1500001-"])
-        #expect(try await house.read(task) == server.bytes)
-        #expect(!house.recorder.has("download.didResumeAtOffset", task))
+        #expect(try await harness.read(task) == server.bytes)
+        #expect(!harness.recorder.has("download.didResumeAtOffset", task))
     }
 
     @Test @LoopActor
     func `a suspended task does not wait for its retry, and goes on at resume (S-18)`() async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(1, initial: 3600)
-        let task = try await house.create(try house.spec { $0.retry = policy }, in: session)
-        try await house.network.attempt(0).answer(503)
-        try await eventually("a retry to be told") { house.recorder.has("task.willRetry", task) }
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        try await harness.network.attempt(0).answer(503)
+        try await eventually("a retry to be told") { harness.recorder.has("task.willRetry", task) }
         #expect(
-            try await house.gateway.tasks.suspend(task, of: house.tenant).record.state == .suspended
+            try await harness.gateway.tasks.suspend(task, of: harness.tenant).record.state
+                == .suspended
         )
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        try await house.network.attempt(1).answer(200, [:], [7])
-        #expect(try await house.finished(task).error == nil)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        try await harness.network.attempt(1).answer(200, [:], [7])
+        #expect(try await harness.finished(task).error == nil)
     }
 
     @Test @LoopActor
@@ -144,19 +145,19 @@ struct RetryTests {
         `bytes that a reader has seen cannot be taken back: a streamed content is not tried again`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let policy = try Self.policy(3)
-        let task = try await house.create(
-            try house.spec {
+        let task = try await harness.create(
+            try harness.spec {
                 $0.retry = policy
                 $0.delivery = .stream
             }, in: session)
-        let attempt = try await house.network.attempt(0)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200)
         attempt.body([1, 2, 3])
         attempt.end(.url(.networkConnectionLost))
-        #expect(try await house.finished(task).error?.code == -1005)
+        #expect(try await harness.finished(task).error?.code == -1005)
     }
 
     // MARK: Mirrors
@@ -167,29 +168,29 @@ struct RetryTests {
             status: Int
         ) async throws
     {
-        let house = try await House.open()
-        let session = try await house.session {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session {
             $0.httpAdditionalHeaders = ["Authorization": "secret", "X-Plain": "1"]
         }
         let mirrors = [
-            try house.network.parse("http://mirror.test/a"),
-            try house.network.parse("http://last.test/a"),
+            try harness.network.parse("http://mirror.test/a"),
+            try harness.network.parse("http://last.test/a"),
         ]
-        let task = try await house.create(
-            try house.spec(.download, headers: ["Cookie": "a=b"]) { $0.mirrors = mirrors },
+        let task = try await harness.create(
+            try harness.spec(.download, headers: ["Cookie": "a=b"]) { $0.mirrors = mirrors },
             in: session)
-        let first = try await house.network.attempt(0)
+        let first = try await harness.network.attempt(0)
         if status == 0 { first.end(.url(.cannotConnectToHost)) } else { first.answer(status) }
-        let second = try await house.network.attempt(1)
+        let second = try await harness.network.attempt(1)
         #expect(second.request.url.string == "http://mirror.test/a")
         #expect(second.request.headers.first("Authorization") == nil)
         #expect(second.request.headers.first("Cookie") == nil)
         #expect(second.request.headers.first("X-Plain") == "1")
         second.end(.url(.cannotFindHost))
-        try await house.network.attempt(2).answer(200, [:], Array("mirrored".utf8))
-        let record = try await house.finished(task)
+        try await harness.network.attempt(2).answer(200, [:], Array("mirrored".utf8))
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.currentRequest.url.string == "http://last.test/a")
-        #expect(try await house.read(task) == Array("mirrored".utf8))
+        #expect(try await harness.read(task) == Array("mirrored".utf8))
     }
 
     @Test @LoopActor
@@ -197,34 +198,34 @@ struct RetryTests {
         `a mirror with other bytes is not believed: the digest decides, and the next one is asked (R-3)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let bytes = Pattern.bytes(count: 100_000)
-        let mirror = try house.network.parse("http://mirror.test/a")
-        let task = try await house.create(
-            try house.spec(.download) {
+        let mirror = try harness.network.parse("http://mirror.test/a")
+        let task = try await harness.create(
+            try harness.spec(.download) {
                 $0.mirrors = [mirror]
                 $0.expectedDigest = SumDigests.digest(bytes)
             }, in: session)
-        try await house.network.attempt(0).answer(200, [:], Pattern.bytes(count: 99_999))
-        try await house.network.attempt(1).answer(200, [:], bytes)
-        #expect(try await house.finished(task).error == nil)
-        #expect(try await house.read(task) == bytes)
+        try await harness.network.attempt(0).answer(200, [:], Pattern.bytes(count: 99_999))
+        try await harness.network.attempt(1).answer(200, [:], bytes)
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == bytes)
     }
 
     @Test @LoopActor
     func `a mirror does not go on with another source's bytes`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let mirror = try house.network.parse("http://mirror.test/a")
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let mirror = try harness.network.parse("http://mirror.test/a")
         let server = RangeServer(Pattern.bytes(count: 2_000_000))
         server.cuts[0] = 1_000_000
-        server.serve(house.network)
-        let task = try await house.create(
-            try house.spec(.download) { $0.mirrors = [mirror] }, in: session)
-        let record = try await house.finished(task)
+        server.serve(harness.network)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.mirrors = [mirror] }, in: session)
+        let record = try await harness.finished(task)
         #expect(record.error == nil)
-        #expect(try await house.read(task) == server.bytes)
+        #expect(try await harness.read(task) == server.bytes)
         #expect(server.ranges == [nil, nil])
     }
 }

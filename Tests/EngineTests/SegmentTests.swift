@@ -12,21 +12,21 @@ struct SegmentTests {
 
     @LoopActor
     private final class Scene {
-        let house: House
+        let harness: TestGateway
         let server = RangeServer(Pattern.bytes(count: SegmentTests.length))
         let session: SessionID
 
         init(perHost: Int = 16) async throws {
-            house = try await House.open()
-            session = try await house.session { $0.httpMaximumConnectionsPerHost = perHost }
-            server.serve(house.network)
+            harness = try await TestGateway.open()
+            session = try await harness.session { $0.httpMaximumConnectionsPerHost = perHost }
+            server.serve(harness.network)
         }
 
         func download(
             connections: Int, _ change: (inout TaskOptions) -> Void = { _ in }
         ) async throws -> TaskID {
-            try await house.create(
-                try house.spec(.download) {
+            try await harness.create(
+                try harness.spec(.download) {
                     $0.connections = connections
                     change(&$0)
                 }, in: session)
@@ -34,7 +34,7 @@ struct SegmentTests {
 
         /// The task's answer has begun, and no byte of it has come.
         func beginFirst() async throws -> FakeAttempt {
-            let attempt = try await house.network.attempt(0)
+            let attempt = try await harness.network.attempt(0)
             attempt.head(
                 200,
                 [
@@ -45,10 +45,10 @@ struct SegmentTests {
         }
 
         func expectWhole(_ task: TaskID) async throws {
-            let record = try await house.finished(task)
+            let record = try await harness.finished(task)
             #expect(record.error == nil)
             #expect(record.countOfBytesReceived == Int64(SegmentTests.length))
-            #expect(try await house.read(task) == server.bytes)
+            #expect(try await harness.read(task) == server.bytes)
         }
     }
 
@@ -61,16 +61,16 @@ struct SegmentTests {
         let task = try await scene.download(connections: connections) { $0.computeDigest = true }
         let first = try await scene.beginFirst()
         try await eventually("other connections") {
-            scene.house.network.attempts.count >= min(connections, 3)
+            scene.harness.network.attempts.count >= min(connections, 3)
         }
         first.body(scene.server.bytes)
         first.end()
         try await scene.expectWhole(task)
-        let digest = try await scene.house.task(task).content?.digest
+        let digest = try await scene.harness.task(task).content?.digest
         #expect(digest == SumDigests.digest(scene.server.bytes)?.description)
         #expect(scene.server.ranges.dropFirst().allSatisfy { $0 != nil })
         #expect(
-            scene.house.network.attempts.dropFirst().allSatisfy {
+            scene.harness.network.attempts.dropFirst().allSatisfy {
                 $0.request.headers.first("If-Range") == "\"one\""
             })
     }
@@ -104,11 +104,11 @@ struct SegmentTests {
     func `a server that answers ranges wrongly is asked by one connection, for all of it (R-3)`(
         wrong: WrongRange, isSlow: Bool
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         let bytes = Pattern.bytes(count: Self.length)
         var attempts: [FakeAttempt] = []
-        house.network.onStart = { attempt in
+        harness.network.onStart = { attempt in
             attempts.append(attempt)
             guard attempt.request.headers.first("Range") == nil else {
                 wrong.answer(attempt, Self.length)
@@ -125,13 +125,13 @@ struct SegmentTests {
             attempt.body(bytes)
             attempt.end()
         }
-        let task = try await house.create(
-            try house.spec(.download) { $0.connections = 4 }, in: session)
-        let record = try await house.finished(task)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.connections = 4 }, in: session)
+        let record = try await harness.finished(task)
         #expect(record.error == nil && record.countOfBytesReceived == Int64(Self.length))
-        #expect(try await house.read(task) == bytes)
+        #expect(try await harness.read(task) == bytes)
         #expect(attempts.count(where: { $0.request.headers.first("Range") == nil }) <= 2)
-        house.network.onStart = nil
+        harness.network.onStart = nil
     }
 
     @Test @LoopActor
@@ -140,12 +140,12 @@ struct SegmentTests {
         scene.server.held = Set(0..<100)
         let task = try await scene.download(connections: 8)
         _ = try await scene.beginFirst()
-        try await eventually("three connections") { scene.house.network.attempts.count == 3 }
-        await scene.house.quiet()
-        #expect(scene.house.network.running.count == 3)
-        _ = try await scene.house.gateway.tasks.cancel(task, of: scene.house.tenant)
-        await scene.house.quiet()
-        #expect(scene.house.network.running.isEmpty)
+        try await eventually("three connections") { scene.harness.network.attempts.count == 3 }
+        await scene.harness.quiet()
+        #expect(scene.harness.network.running.count == 3)
+        _ = try await scene.harness.gateway.tasks.cancel(task, of: scene.harness.tenant)
+        await scene.harness.quiet()
+        #expect(scene.harness.network.running.isEmpty)
         // Every slot is free again.
         scene.server.held = []
         let next = try await scene.download(connections: 3)
@@ -159,8 +159,8 @@ struct SegmentTests {
         scene.server.cuts = [1: 100_000, 2: 0, 3: 1_000_001]
         let task = try await scene.download(connections: 4)
         let first = try await scene.beginFirst()
-        try await eventually("other connections") { scene.house.network.attempts.count >= 4 }
-        await scene.house.quiet()
+        try await eventually("other connections") { scene.harness.network.attempts.count >= 4 }
+        await scene.harness.quiet()
         first.body(scene.server.bytes)
         first.end()
         try await scene.expectWhole(task)
@@ -176,17 +176,17 @@ struct SegmentTests {
         scene.server.cuts = [1: 700_000, 2: 500_001, 3: 600_001]
         let task = try await scene.download(connections: 4)
         let first = try await scene.beginFirst()
-        try await eventually("other connections") { scene.house.network.attempts.count >= 4 }
+        try await eventually("other connections") { scene.harness.network.attempts.count >= 4 }
         first.body(Array(scene.server.bytes.prefix(1_000_003)))
         first.end(.url(.networkConnectionLost))
-        let record = try await scene.house.finished(task)
+        let record = try await scene.harness.finished(task)
         #expect(record.error?.code == -1005)
         guard case .string(let data)? = record.error?.userInfo[TransferError.resumeDataKey] else {
             Issue.record("no resume data")
             return
         }
-        let (request, checkpoint) = try scene.house.gateway.tasks.checkpoint(
-            in: data, of: scene.house.tenant)
+        let (request, checkpoint) = try scene.harness.gateway.tasks.checkpoint(
+            in: data, of: scene.harness.tenant)
         let had = checkpoint.point.receivedCount
         #expect(had == record.countOfBytesReceived && checkpoint.point.received.count > 1)
         scene.server.cuts = [:]
@@ -194,18 +194,18 @@ struct SegmentTests {
             var options = TaskOptions()
             options.connections = connections
             options.computeDigest = true
-            let second = try await scene.house.create(
+            let second = try await scene.harness.create(
                 TaskSpec(
                     type: .download, request: request, options: options, resume: true,
                     checkpoint: checkpoint), in: scene.session)
             try await scene.expectWhole(second)
             #expect(
-                scene.house.recorder.events.contains {
+                scene.harness.recorder.events.contains {
                     $0.body
                         == .didResumeAtOffset(
                             fileOffset: had, expectedTotalBytes: Int64(Self.length))
                 })
-            let digest = try await scene.house.task(second).content?.digest
+            let digest = try await scene.harness.task(second).content?.digest
             #expect(digest == SumDigests.digest(scene.server.bytes)?.description)
         }
     }
@@ -220,7 +220,7 @@ struct SegmentTests {
         let old = scene.server.bytes
         scene.server.bytes = Pattern.bytes(count: Self.length).reversed()
         scene.server.tag = "\"two\""
-        let first = try await scene.house.network.attempt(0)
+        let first = try await scene.harness.network.attempt(0)
         first.head(
             200,
             [
@@ -237,22 +237,22 @@ struct SegmentTests {
     {
         var limits = GatewayLimits()
         limits.suspensionGrace = .milliseconds(1)
-        let house = try await House.open(limits: limits)
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 8 }
+        let harness = try await TestGateway.open(limits: limits)
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 8 }
         let server = RangeServer(Pattern.bytes(count: Self.length))
-        server.serve(house.network)
+        server.serve(harness.network)
         server.held = Set(0..<4)
-        let task = try await house.create(
-            try house.spec(.download) { $0.connections = 4 }, in: session)
-        let first = try await house.network.attempt(0)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.connections = 4 }, in: session)
+        let first = try await harness.network.attempt(0)
         first.head(
             200,
             [
                 "ETag": "\"one\"", "Accept-Ranges": "bytes",
                 "Content-Length": String(Self.length),
             ])
-        _ = try await house.network.attempt(3)
-        for (number, attempt) in house.network.attempts.enumerated() {
+        _ = try await harness.network.attempt(3)
+        for (number, attempt) in harness.network.attempts.enumerated() {
             if number > 0, let range = attempt.request.headers.first("Range") {
                 let start = try #require(Int(range.dropFirst(6).prefix { $0 != "-" }))
                 let end = try #require(Int(range.split(separator: "-")[1]))
@@ -264,20 +264,20 @@ struct SegmentTests {
                 attempt.body(Array(server.bytes.prefix(900_001)))
             }
         }
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         try await eventually("the connections to be given back") {
-            house.network.running.isEmpty
+            harness.network.running.isEmpty
         }
         try await eventually("all that came to be on disk") {
-            let stored = try await house.store.disk.task(task, of: house.tenant)
+            let stored = try await harness.store.disk.task(task, of: harness.tenant)
             return stored?.hasLiveAttempt == false
                 && stored?.checkpoint?.point.receivedCount == stored?.countOfBytesReceived
         }
         // A connection that the disk held up has got less than it was sent.
-        let kept = try await house.task(task).countOfBytesReceived
+        let kept = try await harness.task(task).countOfBytesReceived
         #expect(kept > 1_000_000 && kept <= 900_001 + 3 * 700_001)
         // It is kept as it is over a crash: a task without a live attempt (S-56).
-        let next = try await house.crash()
+        let next = try await harness.crash()
         await next.gateway.start()
         #expect(try await next.state(task) == .suspended)
         let again = RangeServer(server.bytes)
@@ -291,24 +291,24 @@ struct SegmentTests {
 
     @Test @LoopActor
     func `small contents and servers without ranges take one connection`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
         for headers: HeaderList in [
             ["Content-Length": "1000000", "ETag": "\"one\"", "Accept-Ranges": "bytes"],
             ["Content-Length": "9000000", "ETag": "\"one\""],
             ["Content-Length": "9000000", "Accept-Ranges": "bytes"],
             ["Content-Length": "9000000", "ETag": "W/\"one\"", "Accept-Ranges": "bytes"],
         ] {
-            let count = house.network.attempts.count
-            let task = try await house.create(
-                try house.spec(.download) { $0.connections = 8 }, in: session)
-            let attempt = try await house.network.attempt(count)
+            let count = harness.network.attempts.count
+            let task = try await harness.create(
+                try harness.spec(.download) { $0.connections = 8 }, in: session)
+            let attempt = try await harness.network.attempt(count)
             attempt.head(200, headers)
             let length = try #require(Int(headers.first("Content-Length") ?? ""))
             attempt.body(Pattern.bytes(count: length))
             attempt.end()
-            #expect(try await house.finished(task).error == nil)
-            #expect(house.network.attempts.count == count + 1)
+            #expect(try await harness.finished(task).error == nil)
+            #expect(harness.network.attempts.count == count + 1)
         }
     }
 }

@@ -27,15 +27,15 @@ struct ShownStateTests {
     }
 
     private static func expectDurable(
-        _ view: TaskView, in house: House, _ comment: Comment,
+        _ view: TaskView, in harness: TestGateway, _ comment: Comment,
         at location: SourceLocation = #_sourceLocation
     ) async throws {
-        let stored = try await house.store.disk.task(view.record.id, of: house.tenant)
+        let stored = try await harness.store.disk.task(view.record.id, of: harness.tenant)
         #expect(
             stored.map(Promise.init) == Promise(view.record), comment, sourceLocation: location)
     }
 
-    private typealias Call = @LoopActor @Sendable (House, TaskID) async throws -> TaskView
+    private typealias Call = @LoopActor @Sendable (TestGateway, TaskID) async throws -> TaskView
 
     private static let calls: [(name: String, call: Call)] = [
         ("resume", { try await $0.gateway.tasks.resume($1, of: $0.tenant) }),
@@ -43,21 +43,22 @@ struct ShownStateTests {
         ("cancel", { try await $0.gateway.tasks.cancel($1, of: $0.tenant) }),
         (
             "change",
-            { house, task in
+            { harness, task in
                 var change = TaskChange()
                 change.description = .some("new")
-                return try await house.gateway.tasks.change(task, of: house.tenant, change)
+                return try await harness.gateway.tasks.change(task, of: harness.tenant, change)
             }
         ),
         ("show", { try await $0.gateway.tasks.read($1, of: $0.tenant) }),
         ("wait", { try await $0.gateway.tasks.wait(for: $1, of: $0.tenant, within: .seconds(60)) }),
         (
             "list",
-            { house, task in
-                var query = TaskQuery(tenant: house.tenant)
+            { harness, task in
+                var query = TaskQuery(tenant: harness.tenant)
                 query.states = Set(TaskState.allCases)
                 return try #require(
-                    try await house.gateway.tasks.list(query).views.first { $0.record.id == task })
+                    try await harness.gateway.tasks.list(query).views.first { $0.record.id == task }
+                )
             }
         ),
     ]
@@ -67,178 +68,183 @@ struct ShownStateTests {
         number: Int
     ) async throws {
         let (name, call) = ShownStateTests.calls[number]
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
         attempt.head(200)
         attempt.body([1, 2, 3])
-        await house.quiet()
-        house.store.hold()
+        await harness.quiet()
+        harness.store.hold()
         // The next commit is on its way, and what the call does may be in it …
-        let other = Task { @LoopActor in try await house.session() }
-        try await eventually("a commit") { house.store.heldCount == 1 }
+        let other = Task { @LoopActor in try await harness.session() }
+        try await eventually("a commit") { harness.store.heldCount == 1 }
         var view: TaskView?
-        let answer = Task { @LoopActor in view = try await call(house, task) }
-        for _ in 0..<4 { await house.turn() }
+        let answer = Task { @LoopActor in view = try await call(harness, task) }
+        for _ in 0..<4 { await harness.turn() }
         // … as the task comes to its end in memory, one commit later at the least.
-        house.store.step()
-        for _ in 0..<4 { await house.turn() }
-        if house.network.attempts.count == 1, house.gateway.tasks.directory.runners[task] != nil {
+        harness.store.step()
+        for _ in 0..<4 { await harness.turn() }
+        if harness.network.attempts.count == 1, harness.gateway.tasks.directory.runners[task] != nil
+        {
             attempt.end()
         }
         for _ in 0..<20 where view == nil {
-            house.store.step()
-            await house.turn()
-            if let view { try await ShownStateTests.expectDurable(view, in: house, "\(name)") }
+            harness.store.step()
+            await harness.turn()
+            if let view { try await ShownStateTests.expectDurable(view, in: harness, "\(name)") }
         }
-        house.store.release()
+        harness.store.release()
         _ = try await other.value
         try await answer.value
         let last = try #require(view)
         #expect(last.record.id == task)
-        _ = try? await house.gateway.tasks.cancel(task, of: house.tenant)
-        try await house.recorder.end(of: task)
+        _ = try? await harness.gateway.tasks.cancel(task, of: harness.tenant)
+        try await harness.recorder.end(of: task)
         for (name, call) in ShownStateTests.calls {
             try await ShownStateTests.expectDurable(
-                try await call(house, task), in: house, "\(name)")
+                try await call(harness, task), in: harness, "\(name)")
         }
     }
 
     @Test @LoopActor
     func `a resume that is durable does not show the end that is not (R-1)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(resume: false), in: session)
-        await house.quiet()
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(resume: false), in: session)
+        await harness.quiet()
+        harness.store.hold()
         var view: TaskView?
         let answer = Task { @LoopActor in
-            view = try await house.gateway.tasks.resume(task, of: house.tenant)
+            view = try await harness.gateway.tasks.resume(task, of: harness.tenant)
         }
-        try await eventually("the commit of the resume") { house.store.heldCount == 1 }
-        try await house.network.attempt(0).answer(200, [:], [7])
+        try await eventually("the commit of the resume") { harness.store.heldCount == 1 }
+        try await harness.network.attempt(0).answer(200, [:], [7])
         try await eventually("the end in memory") {
-            house.gateway.tasks.directory.runners[task] == nil
+            harness.gateway.tasks.directory.runners[task] == nil
         }
-        house.store.step()
+        harness.store.step()
         try await answer.value
-        try await eventually("the commit of the end") { house.store.heldCount == 1 }
+        try await eventually("the commit of the end") { harness.store.heldCount == 1 }
         #expect(view?.record.state == .running)
         #expect(view?.record.content == nil && view?.record.completedAt == nil)
-        house.store.release()
-        #expect(try await house.finished(task).state == .completed)
+        harness.store.release()
+        #expect(try await harness.finished(task).state == .completed)
     }
 
     @Test @LoopActor
     func `who finds the shared session under way waits until the store has it (R-1, S-4)`()
         async throws
     {
-        let house = try await House.open()
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        harness.store.hold()
         var found: [SessionID] = []
         let calls = (0..<2).map { _ in
             Task { @LoopActor in
-                found.append(try await house.gateway.sessions.shared(of: house.tenant))
+                found.append(try await harness.gateway.sessions.shared(of: harness.tenant))
             }
         }
-        try await eventually("the commit of the session") { house.store.heldCount == 1 }
-        for _ in 0..<20 { await house.turn() }
+        try await eventually("the commit of the session") { harness.store.heldCount == 1 }
+        for _ in 0..<20 { await harness.turn() }
         #expect(found.isEmpty)
-        house.store.release()
+        harness.store.release()
         for call in calls { try await call.value }
         #expect(found.count == 2 && Set(found).count == 1)
     }
 
     @Test @LoopActor
     func `a creation does not show the end that is not durable (R-1)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        await house.quiet()
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        await harness.quiet()
+        harness.store.hold()
         var view: TaskView?
         let answer = Task { @LoopActor in
-            let spec = try house.spec()
-            view = try await house.gateway.tasks.create([spec], in: session, of: house.tenant).first
+            let spec = try harness.spec()
+            view = try await harness.gateway.tasks.create([spec], in: session, of: harness.tenant)
+                .first
         }
-        try await eventually("the commit of the creation") { house.store.heldCount == 1 }
-        try await house.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end in memory") { house.gateway.tasks.directory.runners.isEmpty }
-        house.store.step()
+        try await eventually("the commit of the creation") { harness.store.heldCount == 1 }
+        try await harness.network.attempt(0).answer(200, [:], [7])
+        try await eventually("the end in memory") {
+            harness.gateway.tasks.directory.runners.isEmpty
+        }
+        harness.store.step()
         try await answer.value
         #expect(view?.record.state == .running && view?.record.content == nil)
-        house.store.release()
-        try await house.recorder.end(of: try #require(view).record.id)
+        harness.store.release()
+        try await harness.recorder.end(of: try #require(view).record.id)
     }
 
     @Test @LoopActor
     func `who waits for a task is not told of an end that is not durable (R-1, S-45)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
-        await house.quiet()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        await harness.quiet()
         var view: TaskView?
         let wait = Task { @LoopActor in
-            view = try await house.gateway.tasks.wait(
-                for: task, of: house.tenant, within: .seconds(600))
+            view = try await harness.gateway.tasks.wait(
+                for: task, of: harness.tenant, within: .seconds(600))
         }
-        for _ in 0..<4 { await house.turn() }
-        house.store.refuse(with: .full)
+        for _ in 0..<4 { await harness.turn() }
+        harness.store.refuse(with: .full)
         attempt.answer(200, [:], [7])
-        try await eventually("the stall") { !house.gateway.takesWork }
-        for _ in 0..<20 { await house.turn() }
+        try await eventually("the stall") { !harness.gateway.takesWork }
+        for _ in 0..<20 { await harness.turn() }
         #expect(view == nil)
         // Others see what the store has, and wait for nothing.
-        #expect(try await house.state(task) == .running)
-        await #expect(throws: GatewayError.self) { try await house.read(task) }
-        house.store.refuse(with: nil)
+        #expect(try await harness.state(task) == .running)
+        await #expect(throws: GatewayError.self) { try await harness.read(task) }
+        harness.store.refuse(with: nil)
         try await wait.value
         #expect(view?.record.state == .completed)
-        #expect(try await house.store.disk.task(task, of: house.tenant)?.state == .completed)
-        #expect(try await house.read(task) == [7])
-        try await house.recorder.end(of: task)
+        #expect(try await harness.store.disk.task(task, of: harness.tenant)?.state == .completed)
+        #expect(try await harness.read(task) == [7])
+        try await harness.recorder.end(of: task)
     }
 
     @Test @LoopActor
     func `a task whose removal is not durable is still there (R-1)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(200, [:], [7])
-        try await house.recorder.end(of: task)
-        await house.quiet()
-        house.store.refuse(with: .full)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, [:], [7])
+        try await harness.recorder.end(of: task)
+        await harness.quiet()
+        harness.store.refuse(with: .full)
         await #expect(throws: GatewayError.diskFull) {
-            try await house.gateway.tasks.delete(task, of: house.tenant)
+            try await harness.gateway.tasks.delete(task, of: harness.tenant)
         }
-        #expect(try await house.state(task) == .completed)
-        house.store.refuse(with: nil)
+        #expect(try await harness.state(task) == .completed)
+        harness.store.refuse(with: nil)
         try await eventually("the removal") {
-            try await house.store.disk.task(task, of: house.tenant) == nil
+            try await harness.store.disk.task(task, of: harness.tenant) == nil
         }
-        await #expect(throws: GatewayError.noSuchTask) { try await house.task(task) }
+        await #expect(throws: GatewayError.noSuchTask) { try await harness.task(task) }
     }
 
     @Test @LoopActor
     func `what changes of a session is shown when it is durable (R-1)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        await house.quiet()
-        house.store.refuse(with: .full)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        await harness.quiet()
+        harness.store.refuse(with: .full)
         await #expect(throws: GatewayError.diskFull) {
-            try await house.gateway.sessions.change(
-                session, of: house.tenant, description: "new", limit: nil)
+            try await harness.gateway.sessions.change(
+                session, of: harness.tenant, description: "new", limit: nil)
         }
-        await #expect(throws: GatewayError.diskFull) { try await house.session() }
-        let views = try await house.gateway.sessions.list(of: house.tenant, after: nil, limit: 10)
+        await #expect(throws: GatewayError.diskFull) { try await harness.session() }
+        let views = try await harness.gateway.sessions.list(
+            of: harness.tenant, after: nil, limit: 10)
         #expect(views.map(\.record.id) == [session] && views[0].record.description == nil)
         #expect(
-            try await house.gateway.sessions.read(session, of: house.tenant).record.description
+            try await harness.gateway.sessions.read(session, of: harness.tenant).record.description
                 == nil)
-        house.store.refuse(with: nil)
-        try await eventually("room") { house.gateway.takesWork }
+        harness.store.refuse(with: nil)
+        try await eventually("room") { harness.gateway.takesWork }
     }
 }

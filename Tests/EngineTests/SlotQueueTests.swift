@@ -13,66 +13,68 @@ struct SlotQueueTests {
         `a host gets as many attempts at a time as the session allows, another host its own (S-19)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 3 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 3 }
         let specs = try (0..<12).map {
-            try house.spec(.data, $0 < 8 ? "http://a.test/\($0)" : "http://b.test/\($0)")
+            try harness.spec(.data, $0 < 8 ? "http://a.test/\($0)" : "http://b.test/\($0)")
         }
-        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let tasks = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
             .map(\.record.id)
-        await house.quiet()
-        #expect(house.network.running.count == 6)
+        await harness.quiet()
+        #expect(harness.network.running.count == 6)
         var most = [String: Int]()
-        while let next = house.network.running.first {
+        while let next = harness.network.running.first {
             for host in ["a.test", "b.test"] {
-                let count = house.network.running.count { $0.request.url.host == host }
+                let count = harness.network.running.count { $0.request.url.host == host }
                 most[host] = max(most[host] ?? 0, count)
             }
             next.answer()
-            await house.quiet()
+            await harness.quiet()
         }
         #expect(most == ["a.test": 3, "b.test": 3])
-        for task in tasks { try await house.recorder.end(of: task) }
-        #expect(house.network.attempts.count == 12)
+        for task in tasks { try await harness.recorder.end(of: task) }
+        #expect(harness.network.attempts.count == 12)
     }
 
     @Test @LoopActor
     func `ports and schemes of one host share what it gets (S-19)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 1 }
         let urls = ["http://a.test/0", "http://a.test:81/1", "https://A.test/2", "http://b.test/3"]
-        let specs = try urls.map { try house.spec(.data, $0) }
-        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let specs = try urls.map { try harness.spec(.data, $0) }
+        let tasks = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
             .map(\.record.id)
-        await house.quiet()
-        #expect(house.network.running.map(\.request.url.path) == ["/0", "/3"])
-        for number in 0..<4 { try await house.network.attempt(number).answer() }
-        for task in tasks { try await house.recorder.end(of: task) }
-        #expect(house.network.attempts.map(\.request.url.path) == ["/0", "/3", "/1", "/2"])
+        await harness.quiet()
+        #expect(harness.network.running.map(\.request.url.path) == ["/0", "/3"])
+        for number in 0..<4 { try await harness.network.attempt(number).answer() }
+        for task in tasks { try await harness.recorder.end(of: task) }
+        #expect(harness.network.attempts.map(\.request.url.path) == ["/0", "/3", "/1", "/2"])
     }
 
     @Test @LoopActor
     func `the most urgent goes first, among equals the oldest, also after a change (S-43)`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 1 }
         let priorities = [0.5, 0.5, 0.1, 0.9, 0.5, 0.2]
         let specs = try priorities.enumerated().map { index, priority in
-            try house.spec(.data, "http://a.test/\(index)") { $0.priority = priority }
+            try harness.spec(.data, "http://a.test/\(index)") { $0.priority = priority }
         }
-        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let tasks = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
             .map(\.record.id)
         var change = TaskChange()
         change.priority = 1  // the last of all becomes the first
-        _ = try await house.gateway.tasks.change(tasks[5], of: house.tenant, change)
+        _ = try await harness.gateway.tasks.change(tasks[5], of: harness.tenant, change)
         change.priority = 0  // and the most urgent the last
-        _ = try await house.gateway.tasks.change(tasks[3], of: house.tenant, change)
-        for number in 0..<6 { try await house.network.attempt(number).answer() }
-        for task in tasks { try await house.recorder.end(of: task) }
+        _ = try await harness.gateway.tasks.change(tasks[3], of: harness.tenant, change)
+        for number in 0..<6 { try await harness.network.attempt(number).answer() }
+        for task in tasks { try await harness.recorder.end(of: task) }
         #expect(
-            house.network.attempts.map(\.request.url.path) == ["/0", "/5", "/1", "/4", "/2", "/3"])
-        #expect(try await house.task(tasks[5]).options.priority == 1)
+            harness.network.attempts.map(\.request.url.path) == [
+                "/0", "/5", "/1", "/4", "/2", "/3",
+            ])
+        #expect(try await harness.task(tasks[5]).options.priority == 1)
     }
 
     @Test @LoopActor
@@ -151,20 +153,20 @@ struct SlotQueueTests {
     {
         var limits = GatewayLimits()
         limits.attempts = 8
-        let house = try await House.open(limits: limits)
-        let (many, few) = (try await house.session(), try await house.session())
-        let specs = try (0..<40).map { try house.spec(.data, "http://h\($0).test/slow") }
-        _ = try await house.gateway.tasks.create(specs, in: many, of: house.tenant)
-        await house.quiet()
-        #expect(house.network.running.count == 7)
-        let task = try await house.create(
-            try house.spec(.data, "http://a.test/small"), in: few)
-        let attempt = try await house.network.attempt(7)
+        let harness = try await TestGateway.open(limits: limits)
+        let (many, few) = (try await harness.session(), try await harness.session())
+        let specs = try (0..<40).map { try harness.spec(.data, "http://h\($0).test/slow") }
+        _ = try await harness.gateway.tasks.create(specs, in: many, of: harness.tenant)
+        await harness.quiet()
+        #expect(harness.network.running.count == 7)
+        let task = try await harness.create(
+            try harness.spec(.data, "http://a.test/small"), in: few)
+        let attempt = try await harness.network.attempt(7)
         #expect(attempt.request.url.path == "/small")
         attempt.answer()
-        try await house.recorder.end(of: task)
-        await house.quiet()
-        #expect(house.network.running.count == 7)
+        try await harness.recorder.end(of: task)
+        await harness.quiet()
+        #expect(harness.network.running.count == 7)
     }
 
     @Test @LoopActor
@@ -186,23 +188,23 @@ struct SlotQueueTests {
     func `all sessions together stay within the gateway's attempts`() async throws {
         var limits = GatewayLimits()
         limits.attempts = 5
-        let house = try await House.open(limits: limits)
+        let harness = try await TestGateway.open(limits: limits)
         var tasks: [TaskID] = []
         for number in 0..<4 {
-            let session = try await house.session()
+            let session = try await harness.session()
             let specs = try (0..<6).map {
-                try house.spec(.data, "http://h\(number % 2).test/\($0)")
+                try harness.spec(.data, "http://h\(number % 2).test/\($0)")
             }
-            tasks += try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+            tasks += try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
                 .map(\.record.id)
         }
-        await house.quiet()
-        while let next = house.network.running.first {
-            #expect(house.network.running.count <= 5)
+        await harness.quiet()
+        while let next = harness.network.running.first {
+            #expect(harness.network.running.count <= 5)
             next.answer()
-            await house.quiet()
+            await harness.quiet()
         }
-        for task in tasks { #expect(try await house.recorder.end(of: task) == nil) }
+        for task in tasks { #expect(try await harness.recorder.end(of: task) == nil) }
     }
 }
 

@@ -11,16 +11,16 @@ struct SuspendedDecisionTests {
     /// A task that is suspended while its delegate is asked.
     @LoopActor
     private func suspend(
-        _ house: House, in session: SessionID, _ spec: TaskSpec,
+        _ harness: TestGateway, in session: SessionID, _ spec: TaskSpec,
         play: (FakeAttempt) -> Void
     ) async throws -> (TaskID, DecisionRecord) {
-        let number = house.network.attempts.count
-        let task = try await house.create(spec, in: session)
+        let number = harness.network.attempts.count
+        let task = try await harness.create(spec, in: session)
         if spec.options.earliestBeginDate == nil {
-            play(try await house.network.attempt(number))
+            play(try await harness.network.attempt(number))
         }
-        let decision = try await house.asked(task)
-        let view = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        let decision = try await harness.asked(task)
+        let view = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         #expect(view.record.state == .suspended && view.waitingFor == nil)
         return (task, decision)
     }
@@ -38,57 +38,58 @@ struct SuspendedDecisionTests {
     func `an answer that ends a suspended task ends it when it goes on, also after a crash`(
         end: (answer: DecisionAnswer, status: Int?, code: Int?), crashes: Bool
     ) async throws {
-        var house = try await House.open()
-        let session = try await house.session(
+        var harness = try await TestGateway.open()
+        let session = try await harness.session(
             delegate: .deciding(.redirect, .taskChallenge, .delayedRequest))
-        var spec = try house.spec()
-        if case .delayedRequest = end.answer { spec.options.earliestBeginDate = house.clock.now }
-        let (task, decision) = try await suspend(house, in: session, spec) { attempt in
+        var spec = try harness.spec()
+        if case .delayedRequest = end.answer { spec.options.earliestBeginDate = harness.clock.now }
+        let (task, decision) = try await suspend(harness, in: session, spec) { attempt in
             if case .redirect = end.answer {
                 attempt.answer(302, ["Location": "/x"], Array("kept".utf8))
             } else {
                 attempt.answer(401, ["WWW-Authenticate": "Basic realm=a"], Array("kept".utf8))
             }
         }
-        try await house.answer(decision, end.answer)
-        #expect(try await house.decisionState(decision.id) == .answered)
-        #expect(await house.refusal(of: decision.id, end.answer) == .decisionAnswered)
+        try await harness.answer(decision, end.answer)
+        #expect(try await harness.decisionState(decision.id) == .answered)
+        #expect(await harness.refusal(of: decision.id, end.answer) == .decisionAnswered)
         if crashes {
-            house = try await house.crash()
-            await house.gateway.start()
+            harness = try await harness.crash()
+            await harness.gateway.start()
         }
-        await house.quiet()
-        #expect(try await house.state(task) == .suspended)
-        #expect(try await house.gateway.decisions.pending(in: session, of: house.tenant).isEmpty)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        let record = try await house.finished(task)
+        await harness.quiet()
+        #expect(try await harness.state(task) == .suspended)
+        #expect(
+            try await harness.gateway.decisions.pending(in: session, of: harness.tenant).isEmpty)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        let record = try await harness.finished(task)
         #expect(record.response?.status == end.status && record.error?.code == end.code)
         #expect(record.dialogue.keptAnswer == nil)
-        if end.status != nil { #expect(try await house.read(task) == Array("kept".utf8)) }
+        if end.status != nil { #expect(try await harness.read(task) == Array("kept".utf8)) }
     }
 
     @Test(arguments: [false, true]) @LoopActor
     func `a credential that is given to a suspended task is presented when it goes on`(
         crashes: Bool
     ) async throws {
-        var house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.taskChallenge))
-        let (task, decision) = try await suspend(house, in: session, try house.spec()) {
+        var harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
+        let (task, decision) = try await suspend(harness, in: session, try harness.spec()) {
             $0.answer(401, ["WWW-Authenticate": "Basic realm=a"])
         }
-        try await house.answer(decision, .password("alice", "secret"))
-        let before = house.network.attempts.count
+        try await harness.answer(decision, .password("alice", "secret"))
+        let before = harness.network.attempts.count
         if crashes {
-            house = try await house.crash()
-            await house.gateway.start()
+            harness = try await harness.crash()
+            await harness.gateway.start()
         }
-        await house.quiet()
-        #expect(house.network.attempts.count == (crashes ? 0 : before))
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        let attempt = try await house.network.attempt(crashes ? 0 : before)
+        await harness.quiet()
+        #expect(harness.network.attempts.count == (crashes ? 0 : before))
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        let attempt = try await harness.network.attempt(crashes ? 0 : before)
         #expect(attempt.request.credential?.password == "secret")
         attempt.answer()
-        #expect(try await house.finished(task).error == nil)
+        #expect(try await harness.finished(task).error == nil)
     }
 
     private static let clocked: [DecisionKind] = [
@@ -99,48 +100,49 @@ struct SuspendedDecisionTests {
     func `the clock of a decision stands with its task, and the deadline that is shown moves on`(
         kind: DecisionKind
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(delegate: .deciding(kind))
-        let task = try await house.create(
-            try house.spec(
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(kind))
+        let task = try await harness.create(
+            try harness.spec(
                 .data, method: kind == .bodyStream ? "PUT" : "GET",
                 body: kind == .bodyStream ? .stream(length: -1) : nil), in: session)
         switch kind {
         case .bodyStream: break
-        case .redirect: try await house.network.attempt(0).answer(302, ["Location": "/x"])
+        case .redirect: try await harness.network.attempt(0).answer(302, ["Location": "/x"])
         case .taskChallenge:
-            try await house.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=a"])
-        default: try await house.network.attempt(0).answer(200, CacheTests.fresh, [1])
+            try await harness.network.attempt(0).answer(401, ["WWW-Authenticate": "Basic realm=a"])
+        default: try await harness.network.attempt(0).answer(200, CacheTests.fresh, [1])
         }
-        let decision = try await house.asked(task)
+        let decision = try await harness.asked(task)
         func left() async throws -> Int64 {
-            let shown = try await house.gateway.decisions.read(decision.id, of: house.tenant)
+            let shown = try await harness.gateway.decisions.read(decision.id, of: harness.tenant)
             #expect(shown.state == .pending)
-            return shown.deadline.milliseconds - house.clock.now.milliseconds
+            return shown.deadline.milliseconds - harness.clock.now.milliseconds
         }
         #expect(try await left() == 60_000)
-        house.clock.advance(by: .seconds(20))
+        harness.clock.advance(by: .seconds(20))
         #expect(try await left() == 40_000)
-        let view = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        let view = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         #expect(view.record.state == .suspended && view.waitingFor == nil)
-        house.clock.advance(by: .seconds(3600))
+        harness.clock.advance(by: .seconds(3600))
         #expect(try await left() == 40_000)
         #expect(
-            try await house.gateway.decisions.pending(in: session, of: house.tenant).first?.deadline
-                .milliseconds == house.clock.now.milliseconds + 40_000)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        house.clock.advance(by: .seconds(10))
+            try await harness.gateway.decisions.pending(in: session, of: harness.tenant).first?
+                .deadline
+                .milliseconds == harness.clock.now.milliseconds + 40_000)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        harness.clock.advance(by: .seconds(10))
         #expect(try await left() == 30_000)
         // The store has it, too.
-        let stored = try await house.store.disk.decision(decision.id, of: house.tenant)
+        let stored = try await harness.store.disk.decision(decision.id, of: harness.tenant)
         #expect(
-            stored?.deadline.milliseconds == house.clock.now.milliseconds + 30_000)
+            stored?.deadline.milliseconds == harness.clock.now.milliseconds + 30_000)
     }
 
     @Test(arguments: [DecisionKind.redirect, .taskChallenge, .response]) @LoopActor
     func `a deadline does not pass while the task is suspended`(kind: DecisionKind) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(kind, within: 0.05))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(kind, within: 0.05))
         func play(_ attempt: FakeAttempt) {
             switch kind {
             case .redirect: attempt.answer(302, ["Location": "/x"])
@@ -148,25 +150,25 @@ struct SuspendedDecisionTests {
             default: attempt.answer(200, [:], [1])
             }
         }
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
-        _ = try await house.gateway.tasks.suspend(task, of: house.tenant)
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         attempt.resume()  // the answer was here in the moment of the call
         play(attempt)
-        let decision = try await house.asked(task)
+        let decision = try await harness.asked(task)
         // What is asked later expires, and this does not.
-        let witness = try await house.create(try house.spec(), in: session)
-        play(try await house.network.attempt(1))
-        let later = try await house.recorder.question(of: witness)
+        let witness = try await harness.create(try harness.spec(), in: session)
+        play(try await harness.network.attempt(1))
+        let later = try await harness.recorder.question(of: witness)
         try await eventually("the witness' deadline") {
-            try await house.decisionState(later) == .expired
+            try await harness.decisionState(later) == .expired
         }
-        await house.quiet()
-        #expect(try await house.decisionState(decision.id) == .pending)
-        #expect(try await house.state(task) == .suspended)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
+        await harness.quiet()
+        #expect(try await harness.decisionState(decision.id) == .pending)
+        #expect(try await harness.state(task) == .suspended)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
         try await eventually("the deadline") {
-            try await house.decisionState(decision.id) == .expired
+            try await harness.decisionState(decision.id) == .expired
         }
     }
 
@@ -174,25 +176,25 @@ struct SuspendedDecisionTests {
     func `an answer about a response on the wire is kept until the task goes on`(
         disposition: ResponseDisposition
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.response))
-        let (task, decision) = try await suspend(house, in: session, try house.spec()) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
+        let (task, decision) = try await suspend(harness, in: session, try harness.spec()) {
             $0.answer(200, [:], Array("hello".utf8))
         }
-        try await house.answer(decision, .response(disposition))
-        await house.quiet()
-        let attempt = try await house.network.attempt(0)
-        #expect(try await house.state(task) == .suspended)
+        try await harness.answer(decision, .response(disposition))
+        await harness.quiet()
+        let attempt = try await harness.network.attempt(0)
+        #expect(try await harness.state(task) == .suspended)
         #expect(attempt.isPaused && attempt.deliveredCount == 0 && !attempt.isCancelled)
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        let record = try await house.finished(task)
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        let record = try await harness.finished(task)
         switch disposition {
-        case .allow: #expect(try await house.read(task) == Array("hello".utf8))
+        case .allow: #expect(try await harness.read(task) == Array("hello".utf8))
         case .cancel: #expect(record.error?.code == -999)
         case .becomeDownload:
             let heir = try #require(record.dialogue.becameTask)
-            #expect(try await house.finished(heir).error == nil)
-            #expect(try await house.read(heir) == Array("hello".utf8))
+            #expect(try await harness.finished(heir).error == nil)
+            #expect(try await harness.read(heir) == Array("hello".utf8))
         }
     }
 
@@ -201,19 +203,19 @@ struct SuspendedDecisionTests {
     func `a task can be suspended while the cache's decision waits, and ends when it goes on`(
         disposition: CacheDisposition
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.cachingSession(delegate: .deciding(.cache))
-        let (task, decision) = try await suspend(house, in: session, try house.spec()) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.cachingSession(delegate: .deciding(.cache))
+        let (task, decision) = try await suspend(harness, in: session, try harness.spec()) {
             $0.answer(200, CacheTests.fresh, [1])
         }
-        #expect(try await house.task(task).suspendCount == 1)
-        try await house.answer(decision, .cache(disposition))
-        await house.quiet()
-        #expect(try await house.state(task) == .suspended)
-        #expect(!house.recorder.has("task.didComplete", task))
-        _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-        #expect(try await house.finished(task).error == nil)
-        let usage = try await house.gateway.memory.cacheUsage(in: session, of: house.tenant)
+        #expect(try await harness.task(task).suspendCount == 1)
+        try await harness.answer(decision, .cache(disposition))
+        await harness.quiet()
+        #expect(try await harness.state(task) == .suspended)
+        #expect(!harness.recorder.has("task.didComplete", task))
+        _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+        #expect(try await harness.finished(task).error == nil)
+        let usage = try await harness.gateway.memory.cacheUsage(in: session, of: harness.tenant)
         #expect(usage.entryCount == (disposition == .refuse ? 0 : 1))
     }
 
@@ -223,26 +225,26 @@ struct SuspendedDecisionTests {
     func `who waits with a suspended task for an answer about a server goes on with it (S-75)`(
         isAccepted: Bool
     ) async throws {
-        let house = try await House.open()
-        let session = try await house.session(delegate: .deciding(.sessionChallenge))
-        let (tasks, decision) = try await askTogether(house, in: session)
-        _ = try await house.gateway.tasks.suspend(tasks[0], of: house.tenant)
-        _ = try await house.gateway.tasks.suspend(tasks[2], of: house.tenant)
-        await house.quiet()
-        try await house.answer(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.sessionChallenge))
+        let (tasks, decision) = try await askTogether(harness, in: session)
+        _ = try await harness.gateway.tasks.suspend(tasks[0], of: harness.tenant)
+        _ = try await harness.gateway.tasks.suspend(tasks[2], of: harness.tenant)
+        await harness.quiet()
+        try await harness.answer(
             decision,
             isAccepted ? HandshakeTests.accept(1) : .challenge(.cancelAuthenticationChallenge))
-        if isAccepted { try await house.network.attempt(3).answer() }
-        #expect(try await house.finished(tasks[1]).error?.code == (isAccepted ? nil : -1203))
-        await house.quiet()
+        if isAccepted { try await harness.network.attempt(3).answer() }
+        #expect(try await harness.finished(tasks[1]).error?.code == (isAccepted ? nil : -1203))
+        await harness.quiet()
         for task in [tasks[0], tasks[2]] {
-            #expect(try await house.state(task) == .suspended)
-            let number = house.network.attempts.count
-            _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-            if isAccepted { try await house.network.attempt(number).answer() }
-            #expect(try await house.finished(task).error?.code == (isAccepted ? nil : -1203))
+            #expect(try await harness.state(task) == .suspended)
+            let number = harness.network.attempts.count
+            _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+            if isAccepted { try await harness.network.attempt(number).answer() }
+            #expect(try await harness.finished(task).error?.code == (isAccepted ? nil : -1203))
         }
-        let questions = house.recorder.events.count {
+        let questions = harness.recorder.events.count {
             $0.body.name == "session.didReceiveChallenge"
         }
         #expect(questions == 1)
@@ -252,52 +254,52 @@ struct SuspendedDecisionTests {
     func `the question of a suspended task has its deadline while others wait with it`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session(
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(
             delegate: .deciding(.sessionChallenge, within: 0.05))
-        let (tasks, decision) = try await askTogether(house, in: session, areSuspended: true)
-        let witness = try await house.create(
-            try house.spec(.data, "https://witness.test/a"), in: session)
-        try await house.network.attempt(3).ask(
+        let (tasks, decision) = try await askTogether(harness, in: session, areSuspended: true)
+        let witness = try await harness.create(
+            try harness.spec(.data, "https://witness.test/a"), in: session)
+        try await harness.network.attempt(3).ask(
             .serverTrust(HandshakeTests.trust(2, verifies: false)))
-        #expect(try await house.finished(witness).error?.code == -1203)
-        await house.quiet()
-        #expect(try await house.decisionState(decision.id) == .pending)
-        _ = try await house.gateway.tasks.resume(tasks[1], of: house.tenant)
-        #expect(try await house.finished(tasks[1]).error?.code == -1203)
-        #expect(try await house.decisionState(decision.id) == .expired)
+        #expect(try await harness.finished(witness).error?.code == -1203)
+        await harness.quiet()
+        #expect(try await harness.decisionState(decision.id) == .pending)
+        _ = try await harness.gateway.tasks.resume(tasks[1], of: harness.tenant)
+        #expect(try await harness.finished(tasks[1]).error?.code == -1203)
+        #expect(try await harness.decisionState(decision.id) == .expired)
         for task in [tasks[0], tasks[2]] {
-            #expect(try await house.state(task) == .suspended)
-            _ = try await house.gateway.tasks.resume(task, of: house.tenant)
-            #expect(try await house.finished(task).error?.code == -1203)
+            #expect(try await harness.state(task) == .suspended)
+            _ = try await harness.gateway.tasks.resume(task, of: harness.tenant)
+            #expect(try await harness.finished(task).error?.code == -1203)
         }
     }
 
     /// Three tasks that have met the same certificate, the first of which has asked.
     @LoopActor
     private func askTogether(
-        _ house: House, in session: SessionID, areSuspended: Bool = false
+        _ harness: TestGateway, in session: SessionID, areSuspended: Bool = false
     ) async throws -> ([TaskID], DecisionRecord) {
         var tasks: [TaskID] = []
         for number in 0..<3 {
             tasks.append(
-                try await house.create(
-                    try house.spec(.data, "https://origin.test/a"), in: session))
-            _ = try await house.network.attempt(number)
+                try await harness.create(
+                    try harness.spec(.data, "https://origin.test/a"), in: session))
+            _ = try await harness.network.attempt(number)
         }
         for number in 0..<3 {
-            let attempt = try await house.network.attempt(number)
+            let attempt = try await harness.network.attempt(number)
             if areSuspended {
-                _ = try await house.gateway.tasks.suspend(tasks[number], of: house.tenant)
+                _ = try await harness.gateway.tasks.suspend(tasks[number], of: harness.tenant)
                 attempt.resume()
             }
             attempt.ask(
                 .serverTrust(HandshakeTests.trust(1, verifies: false)))
         }
-        let decision = try await house.asked(tasks[0])
+        let decision = try await harness.asked(tasks[0])
         try await eventually("all three to wait") {
             tasks.allSatisfy {
-                house.gateway.tasks.directory.runners[$0]?.machine.phase
+                harness.gateway.tasks.directory.runners[$0]?.machine.phase
                     == (areSuspended ? .suspended(nil) : .waitingForDecision)
             }
         }

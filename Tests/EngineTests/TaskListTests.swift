@@ -10,37 +10,37 @@ import Testing
 struct TaskListTests {
     @Test @LoopActor
     func `many tasks are created and resumed in one batch (R-10)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 10_000 }
-        let specs = try (0..<400).map { try house.spec(.data, "http://a.test/\($0)") }
-        let tasks = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 10_000 }
+        let specs = try (0..<400).map { try harness.spec(.data, "http://a.test/\($0)") }
+        let tasks = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
             .map(\.record.id)
-        let batches = house.store.batches.filter { !$0.createdTasks.isEmpty }
+        let batches = harness.store.batches.filter { !$0.createdTasks.isEmpty }
         #expect(batches.map(\.createdTasks.count) == [400])
         #expect(batches.first?.createdTasks.map(\.id) == tasks)
         #expect(batches.first?.createdTasks.allSatisfy { $0.state == .running } == true)
-        #expect(house.network.running.count == 400)
+        #expect(harness.network.running.count == 400)
     }
 
     @Test @LoopActor
     func `a list has the outstanding tasks in their order, page by page (S-14)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session { $0.httpMaximumConnectionsPerHost = 1 }
-        let other = try await house.session(.ephemeral)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let other = try await harness.session(.ephemeral)
         var expected: [TaskID] = []
         for index in 0..<25 {
-            let spec = try house.spec(
+            let spec = try harness.spec(
                 index.isMultiple(of: 2) ? .data : .download, resume: index < 3)
-            expected.append(try await house.create(spec, in: index % 3 == 0 ? other : session))
+            expected.append(try await harness.create(spec, in: index % 3 == 0 ? other : session))
         }
         for (query, ids) in [
-            (TaskQuery(tenant: house.tenant, limit: 4), expected),
+            (TaskQuery(tenant: harness.tenant, limit: 4), expected),
             (
-                TaskQuery(tenant: house.tenant, types: [.data], limit: 3),
+                TaskQuery(tenant: harness.tenant, types: [.data], limit: 3),
                 expected.enumerated().filter { $0.offset % 2 == 0 }.map(\.element)
             ),
             (
-                TaskQuery(tenant: house.tenant, session: other, limit: 2),
+                TaskQuery(tenant: harness.tenant, session: other, limit: 2),
                 expected.enumerated().filter { $0.offset % 3 == 0 }.map(\.element)
             ),
             (TaskQuery(tenant: TenantID(rawValue: 2), limit: 4), []),
@@ -48,7 +48,7 @@ struct TaskListTests {
             var query = query
             var found: [TaskID] = []
             while true {
-                let page = try await house.gateway.tasks.list(query).views.map(\.record.id)
+                let page = try await harness.gateway.tasks.list(query).views.map(\.record.id)
                 #expect(page.count <= query.limit)
                 guard let last = page.last else { break }
                 found += page
@@ -57,27 +57,27 @@ struct TaskListTests {
             #expect(found == ids)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.tasks.list(
+            try await harness.gateway.tasks.list(
                 TaskQuery(tenant: TenantID(rawValue: 2), session: session))
         }
-        let running = try await house.gateway.tasks.list(
-            TaskQuery(tenant: house.tenant, session: session, states: [.running]))
+        let running = try await harness.gateway.tasks.list(
+            TaskQuery(tenant: harness.tenant, session: session, states: [.running]))
         #expect(running.views.map(\.waitingFor) == [nil, .slot])
     }
 
     @Test @LoopActor
     func `a completed task leaves the list and is found in the history (S-14)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer(200, [:], [1])
-        try await house.recorder.end(of: task)
-        var query = TaskQuery(tenant: house.tenant, session: session)
-        #expect(try await house.gateway.tasks.list(query).views.isEmpty)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1])
+        try await harness.recorder.end(of: task)
+        var query = TaskQuery(tenant: harness.tenant, session: session)
+        #expect(try await harness.gateway.tasks.list(query).views.isEmpty)
         query.states = [.completed]
-        #expect(try await house.gateway.tasks.list(query).views.map(\.record.id) == [task])
+        #expect(try await harness.gateway.tasks.list(query).views.map(\.record.id) == [task])
         #expect(
-            try await house.gateway.sessions.read(session, of: house.tenant).taskCounts == [
+            try await harness.gateway.sessions.read(session, of: harness.tenant).taskCounts == [
                 .completed: 1
             ]
         )
@@ -85,147 +85,147 @@ struct TaskListTests {
 
     @Test @LoopActor
     func `waiting ends with the task, or with its time (S-45)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        let attempt = try await house.network.attempt(0)
-        let late = try await house.gateway.tasks.wait(
-            for: task, of: house.tenant, within: .milliseconds(5))
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        let late = try await harness.gateway.tasks.wait(
+            for: task, of: harness.tenant, within: .milliseconds(5))
         #expect(late.record.state == .running)
         let waits = (0..<3).map { _ in
             Task { @LoopActor in
-                try await house.gateway.tasks.wait(
-                    for: task, of: house.tenant, within: .seconds(60))
+                try await harness.gateway.tasks.wait(
+                    for: task, of: harness.tenant, within: .seconds(60))
             }
         }
-        await house.quiet()
+        await harness.quiet()
         attempt.answer(200, [:], [1])
         for wait in waits { #expect(try await wait.value.record.state == .completed) }
-        let over = try await house.gateway.tasks.wait(
-            for: task, of: house.tenant, within: .seconds(60))
+        let over = try await harness.gateway.tasks.wait(
+            for: task, of: harness.tenant, within: .seconds(60))
         #expect(over.record.content?.length == 1)
-        try await house.recorder.end(of: task)
+        try await harness.recorder.end(of: task)
     }
 
     @Test @LoopActor
     func `a suspended task is a row and not a runner, also after somebody has waited for it`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(resume: false), in: session)
-        #expect(house.gateway.tasks.directory.runners.isEmpty)
-        let view = try await house.gateway.tasks.wait(
-            for: task, of: house.tenant, within: .milliseconds(1))
-        #expect(view.record.state == .suspended && house.gateway.tasks.directory.runners.isEmpty)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(resume: false), in: session)
+        #expect(harness.gateway.tasks.directory.runners.isEmpty)
+        let view = try await harness.gateway.tasks.wait(
+            for: task, of: harness.tenant, within: .milliseconds(1))
+        #expect(view.record.state == .suspended && harness.gateway.tasks.directory.runners.isEmpty)
         var change = TaskChange()
         change.priority = 0.9
         change.description = "changed"
-        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
-        #expect(house.gateway.tasks.directory.runners.isEmpty)
-        house.gateway.tasks.directory.dropRecords { $0.id == task }  // from the store, then
-        #expect(try await house.task(task).options.priority == 0.9)
-        #expect(try await house.task(task).options.description == "changed")
+        _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
+        #expect(harness.gateway.tasks.directory.runners.isEmpty)
+        harness.gateway.tasks.directory.dropRecords { $0.id == task }  // from the store, then
+        #expect(try await harness.task(task).options.priority == 0.9)
+        #expect(try await harness.task(task).options.description == "changed")
     }
 
     @Test @LoopActor
     func `one who waited does not take the life of a task that was resumed meanwhile`()
         async throws
     {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(resume: false), in: session)
-        await house.quiet()
-        house.store.hold()
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(resume: false), in: session)
+        await harness.quiet()
+        harness.store.hold()
         let wait = Task { @LoopActor in
-            try await house.gateway.tasks.wait(
-                for: task, of: house.tenant, within: .milliseconds(1))
+            try await harness.gateway.tasks.wait(
+                for: task, of: harness.tenant, within: .milliseconds(1))
         }
         // Something of the session is on its way to the store, so that what follows waits for it.
         let note = Task { @LoopActor in
-            try await house.gateway.sessions.change(
-                session, of: house.tenant, description: "note", limit: nil)
+            try await harness.gateway.sessions.change(
+                session, of: harness.tenant, description: "note", limit: nil)
         }
-        try await eventually("a commit") { house.store.attemptCount > 2 }
+        try await eventually("a commit") { harness.store.attemptCount > 2 }
         // It is let go by one and taken up by another before their answers are out.
         let suspend = Task { @LoopActor in
-            try await house.gateway.tasks.suspend(task, of: house.tenant)
+            try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         }
         try await eventually("it to be let go") {
-            house.gateway.tasks.directory.runners[task] == nil
+            harness.gateway.tasks.directory.runners[task] == nil
         }
         // Calls nest (S-31): one for the creation, and one for the suspend.
         let resume = Task { @LoopActor in
-            async let first = house.gateway.tasks.resume(task, of: house.tenant)
-            async let second = house.gateway.tasks.resume(task, of: house.tenant)
+            async let first = harness.gateway.tasks.resume(task, of: harness.tenant)
+            async let second = harness.gateway.tasks.resume(task, of: harness.tenant)
             return try await (first, second)
         }
-        let attempt = try await house.network.attempt(0)
-        house.store.release()
+        let attempt = try await harness.network.attempt(0)
+        harness.store.release()
         _ = try await (wait.value, note.value, suspend.value, resume.value)
-        #expect(house.gateway.tasks.directory.runners[task] != nil)
+        #expect(harness.gateway.tasks.directory.runners[task] != nil)
         attempt.answer()
-        #expect(try await house.recorder.end(of: task) == nil)
-        #expect(house.network.attempts.count == 1)
+        #expect(try await harness.recorder.end(of: task) == nil)
+        #expect(harness.network.attempts.count == 1)
     }
 
     @Test @LoopActor
     func `a completed task keeps all but its description (S-31)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(), in: session)
-        try await house.network.attempt(0).answer()
-        let before = try await house.finished(task)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer()
+        let before = try await harness.finished(task)
         var change = TaskChange()
         change.priority = 0.9
         change.description = "done"
-        change.earliestBeginDate = .some(house.clock.now)
-        _ = try await house.gateway.tasks.change(task, of: house.tenant, change)
+        change.earliestBeginDate = .some(harness.clock.now)
+        _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
         var expected = before
         expected.options.description = "done"
-        #expect(try await house.task(task) == expected)
-        #expect(house.gateway.tasks.directory.runners.isEmpty)
-        await house.quiet()
-        #expect(try await house.store.disk.task(task, of: house.tenant) == expected)
+        #expect(try await harness.task(task) == expected)
+        #expect(harness.gateway.tasks.directory.runners.isEmpty)
+        await harness.quiet()
+        #expect(try await harness.store.disk.task(task, of: harness.tenant) == expected)
     }
 
     @Test @LoopActor
     func `an array is created in one go, numbered in order (S-30)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let specs = try (0..<500).map { try house.spec(.data, "http://h/\($0)", resume: false) }
-        let commits = house.store.batches.count
-        let views = try await house.gateway.tasks.create(specs, in: session, of: house.tenant)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let specs = try (0..<500).map { try harness.spec(.data, "http://h/\($0)", resume: false) }
+        let commits = harness.store.batches.count
+        let views = try await harness.gateway.tasks.create(specs, in: session, of: harness.tenant)
         #expect(views.map(\.record.number) == Array(1...500))
         #expect(views.map(\.record.originalRequest.url.path) == (0..<500).map { "/\($0)" })
-        #expect(house.store.batches.count == commits + 1)
+        #expect(harness.store.batches.count == commits + 1)
         #expect(Set(views.map(\.record.id)).count == 500)
-        await house.quiet()
-        #expect(house.recorder.events.map(\.sequence) == Array(1...500))
+        await harness.quiet()
+        #expect(harness.recorder.events.map(\.sequence) == Array(1...500))
     }
 
     @Test @LoopActor
     func `what is another tenant's does not exist (X-13)`() async throws {
-        let house = try await House.open()
-        let session = try await house.session()
-        let task = try await house.create(try house.spec(resume: false), in: session)
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(resume: false), in: session)
         let stranger = TenantID(rawValue: 2)
         let calls: [@LoopActor @Sendable () async throws -> Void] = [
-            { _ = try await house.gateway.tasks.read(task, of: stranger) },
-            { _ = try await house.gateway.tasks.resume(task, of: stranger) },
-            { _ = try await house.gateway.tasks.suspend(task, of: stranger) },
-            { _ = try await house.gateway.tasks.cancel(task, of: stranger) },
-            { _ = try await house.gateway.tasks.change(task, of: stranger, TaskChange()) },
-            { _ = try await house.gateway.contents.access(to: task, of: stranger) },
-            { try await house.gateway.tasks.delete(task, of: stranger) },
+            { _ = try await harness.gateway.tasks.read(task, of: stranger) },
+            { _ = try await harness.gateway.tasks.resume(task, of: stranger) },
+            { _ = try await harness.gateway.tasks.suspend(task, of: stranger) },
+            { _ = try await harness.gateway.tasks.cancel(task, of: stranger) },
+            { _ = try await harness.gateway.tasks.change(task, of: stranger, TaskChange()) },
+            { _ = try await harness.gateway.contents.access(to: task, of: stranger) },
+            { try await harness.gateway.tasks.delete(task, of: stranger) },
         ]
         for call in calls { await #expect(throws: GatewayError.noSuchTask) { try await call() } }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.tasks.create([try house.spec()], in: session, of: stranger)
+            try await harness.gateway.tasks.create([try harness.spec()], in: session, of: stranger)
         }
         await #expect(throws: GatewayError.noSuchSession) {
-            try await house.gateway.sessions.invalidate(session, of: stranger, .cancelTasks)
+            try await harness.gateway.sessions.invalidate(session, of: stranger, .cancelTasks)
         }
-        #expect(try await house.state(task) == .suspended)
+        #expect(try await harness.state(task) == .suspended)
     }
 }

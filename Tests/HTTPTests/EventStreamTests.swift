@@ -10,7 +10,7 @@ import Testing
     }
 
     private func live(
-        byteLimit: Int = 256 << 10, limits: Limits = Limits(),
+        byteLimit: Int = 256 << 10, limits: ServerLimits = ServerLimits(),
         _ body: (LiveServer, EventFeed) async throws -> Void
     ) async throws {
         LoopActor.loop.start()
@@ -239,7 +239,7 @@ import Testing
     }
 
     @Test func `A reader that takes nothing is closed`() async throws {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.stalledAnswer = .milliseconds(300)
         try await live(limits: limits) { live, feed in
             let connection = try await live.client.connect(receiveBuffer: 4096)
@@ -255,7 +255,7 @@ import Testing
     }
 
     @Test func `A comment is sent into the silence`() async throws {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.eventHeartbeat = .milliseconds(100)
         try await live(limits: limits) { live, feed in
             let stream = try await live.client.events("/live")

@@ -107,7 +107,7 @@ import Testing
     ]
 
     @Test func `An answer reaches a client that sends 100 MiB before it reads`() async throws {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.lingerLimit = .seconds(300)  // however busy the machine is
         try await LiveServer.run(Self.refusing, limits: limits) { live in
             let connection = try await live.client.connect()
@@ -124,7 +124,7 @@ import Testing
     @Test func `An answer waits for a client that is still sending, longer than for a silent one`()
         async throws
     {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.lingerTime = .seconds(1)
         try await LiveServer.run(Self.refusing, limits: limits) { live in
             // On a busy machine the client itself may be silent for too long: then it tries again.
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test func `X-11: a client that never stops sending is cut`() async throws {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.lingerLimit = .milliseconds(300)
         try await LiveServer.run(Self.refusing, limits: limits) { live in
             let connection = try await live.client.connect()

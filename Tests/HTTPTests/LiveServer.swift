@@ -16,7 +16,7 @@ struct LiveServer: Sendable {
     ///
     /// `checks` and the rendering of failures are the plainest possible: the code as text.
     static func run<Result: Sendable>(
-        _ routes: [Route], limits: Limits = Limits(), on address: ListenAddress? = nil,
+        _ routes: [Route], limits: ServerLimits = ServerLimits(), on address: ListenAddress? = nil,
         checks: @escaping @LoopActor (Request) -> Problem? = { _ in nil }, calls: Calls = Calls(),
         _ body: (LiveServer) async throws -> Result
     ) async throws -> Result {
@@ -34,7 +34,7 @@ struct LiveServer: Sendable {
 
     @LoopActor
     private static func start(
-        _ routes: [Route], _ limits: Limits, _ address: ListenAddress?,
+        _ routes: [Route], _ limits: ServerLimits, _ address: ListenAddress?,
         _ checks: @escaping @LoopActor (Request) -> Problem?, _ calls: Calls
     ) throws -> LiveServer {
         let server = Server(router: try Router(routes), limits: limits, checks: checks) {

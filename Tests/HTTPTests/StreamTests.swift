@@ -50,7 +50,7 @@ import Testing
     }
 
     private func live(
-        limits: Limits = Limits(), _ body: (LiveServer) async throws -> Void
+        limits: ServerLimits = ServerLimits(), _ body: (LiveServer) async throws -> Void
     ) async throws {
         let calls = Calls()
         try await LiveServer.run(routes(calls), limits: limits, calls: calls, body)
@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func `A client that takes nothing of an answer is let go`() async throws {
-        var limits = Limits()
+        var limits = ServerLimits()
         limits.stalledSource = .milliseconds(200)
         try await live(limits: limits) { live in
             let connection = try await live.client.connect(receiveBuffer: 16 << 10)

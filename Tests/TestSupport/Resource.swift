@@ -119,7 +119,7 @@ extension Behaviour {
 
     /// A body in a content coding, whatever the request accepts.
     public static func coded(
-        _ coding: ContentCoding, _ bytes: [UInt8], _ headers: HeaderLines = [:]
+        _ coding: UncompressedCoding, _ bytes: [UInt8], _ headers: HeaderLines = [:]
     ) -> Behaviour {
         let body = coding.encode(bytes)
         return Behaviour { exchange in

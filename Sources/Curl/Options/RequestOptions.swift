@@ -115,5 +115,15 @@ extension AttemptBody {
         }
     }
 
-    var isPulled: Bool { knownBytes == nil }
+    /// Whether it may have bytes, and these come from a source.
+    var isPulled: Bool {
+        if case .source = self { !isEmpty } else { false }
+    }
+}
+
+extension AttemptRequest {
+    /// A proxy that has refused a body while it came may never read what follows on that
+    /// connection, though it keeps it: measured with Squid 5.7, which had the next request whole,
+    /// and left it unanswered.
+    var sendsBodyToProxy: Bool { body != nil && httpProxy != nil && !url.isSecure }
 }

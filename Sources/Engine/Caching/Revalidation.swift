@@ -22,12 +22,21 @@ final class Revalidation: CacheFetch {
     private let fetch: Int64
     private var attempt: (any Attempt)?
     private var requestTime = Timestamp(milliseconds: 0)
-    private var answered: (head: ResponseHead, time: Timestamp)?
-    private var content: [UInt8] = []
-    private var isStorable = false
+    private var answer: Answer?
     private var isOver = false
     /// For all of it: nobody waits, so that nobody would notice one that never ends.
     private lazy var timer = LoopTimer { [weak self] in self?.cancel() }
+
+    /// What the origin has answered.
+    private struct Answer {
+        let head: ResponseHead
+        /// When it came.
+        let time: Timestamp
+        /// Whether it takes the place of the stored response.
+        var isStorable: Bool
+        /// As much of it as has come, where it does.
+        var content: [UInt8] = []
+    }
 
     /// Waits for a slot of its host like any other attempt.
     init(
@@ -98,37 +107,37 @@ extension Revalidation: AttemptObserver {
         let now = services.clock.now
         let url = request.url
         session.receiveCookies(of: head, to: task)
-        let answer = OriginAnswer(
+        let origin = OriginAnswer(
             head, at: url, requestTime: requestTime, responseTime: now,
             resolve: { try? services.transport.resolve($0, against: url) })
-        let update = cache.take(answer, to: forwarding, foundBefore: found)
-        answered = (head, now)
-        isStorable = update.delivery == .origin && update.storability == .storable
+        let update = cache.take(origin, to: forwarding, foundBefore: found)
+        let isStorable = update.delivery == .origin && update.storability == .storable
+        answer = Answer(head: head, time: now, isStorable: isStorable)
         // A 304 has no content, and leaves a connection that can be used again.
         return isStorable || head.status == 304 ? .proceed : .stop
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        guard isStorable else { return .stop }
-        guard content.count + bytes.count <= Revalidation.contentLimit else {
-            isStorable = false
+        guard answer?.isStorable == true, let count = answer?.content.count else { return .stop }
+        guard count + bytes.count <= Revalidation.contentLimit else {
+            answer?.isStorable = false
             cache.forget(entry)  // it would be tried in vain each time
             return .stop
         }
-        content.append(contentsOf: bytes)
+        answer?.content.append(contentsOf: bytes)
         return .proceed
     }
 
     func attemptDidEnd(_ end: AttemptEnd) {
         leaveHost()
-        guard isStorable, end.error == nil, end.lengthVerified, let answered else {
+        guard let answer, answer.isStorable, end.error == nil, end.lengthVerified else {
             finish()
             return
         }
         let new = NewResponse(
-            request: forwarding.request, head: answered.head, requestTime: requestTime,
-            responseTime: answered.time, length: Int64(content.count), fetch: fetch)
-        let bytes = content
+            request: forwarding.request, head: answer.head, requestTime: requestTime,
+            responseTime: answer.time, length: Int64(answer.content.count), fetch: fetch)
+        let bytes = answer.content
         LoopActor.start { [self] in
             if !isOver { await cache.store(new, .bytes(bytes)) }
             finish()

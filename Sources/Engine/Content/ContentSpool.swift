@@ -11,8 +11,6 @@ final class ContentSpool {
     /// Up to here a content is kept in the store, beside its task (one commit, no file).
     static let storeLimit = 32 << 10
 
-    /// How much of the content can be read: all bytes from the first to here have come.
-    private(set) var length: Int64 = 0
     /// Called when a spool that refused bytes of `write` would take some.
     var onRoom: (@LoopActor () -> Void)?
     /// Called once when the disk has failed for good; the spool takes nothing more.
@@ -20,29 +18,22 @@ final class ContentSpool {
     /// Called when the disk has taken a block: a checkpoint would find more than the last one.
     var onWritten: (@LoopActor () -> Void)?
 
-    let file: ContentFile
+    private let disk: SpooledFile
     private let digest: (any RunningDigest)?
-    private let files: FileThreads
     private let clock: any Clock
-    /// Where its file work is done, in order.
-    let lane: Int
     private let room: DiskRoom
     /// Made for the first block: most contents never leave memory.
     private var madeQueue: BlockQueue?
-    private var memory: [UInt8] = []
-    /// Whether there is, or is about to be, a file.
-    private(set) var isOnDisk = false
+    /// The whole content; nil once there is, or is about to be, a file.
+    private var memory: [UInt8]? = []
     /// Whether the file was not written from its first byte to its last by this spool alone.
     private var isOutOfOrder = false
     /// The writer of `append`, once there is a file.
     private lazy var front = makeWriter(at: 0)
     private var writers: [BlockWriter] = []
-    private var growth = Waiters()
+    private var growth: SpoolGrowth
     /// Whether nothing is in memory: more can be appended after `goOn()` only.
     private(set) var isSettled = false
-    private(set) var isClosed = false
-    /// Whether it was closed before its end.
-    private(set) var isBroken = false
 
     /// A spool without bytes; `digest` is taken of the bytes as they come, and told by `finish`.
     ///
@@ -52,12 +43,12 @@ final class ContentSpool {
         at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
         room: DiskRoom, clock: any Clock, lane: Int? = nil
     ) {
-        self.file = ContentFile(at: place, digest: digest)
+        disk = SpooledFile(
+            ContentFile(at: place, digest: digest), lane: lane ?? files.makeLane(), files: files)
+        growth = SpoolGrowth()
         self.digest = digest
-        self.files = files
         self.clock = clock
         self.room = room
-        self.lane = lane ?? files.makeLane()
     }
 
     /// A spool that goes on with a file that has `length` bytes from the first on, and possibly
@@ -68,22 +59,37 @@ final class ContentSpool {
         continuing file: ContentFile, length: Int64, digest: (any RunningDigest)?,
         files: FileThreads, room: DiskRoom, clock: any Clock
     ) {
-        self.file = file
+        disk = SpooledFile(file, lane: files.makeLane(), files: files)
+        growth = SpoolGrowth(length: length)
         self.digest = digest
-        self.files = files
         self.clock = clock
         self.room = room
-        self.lane = files.makeLane()
-        self.length = length
-        isOnDisk = true
+        memory = nil
         isOutOfOrder = true
         isSettled = true
     }
 
+    /// Where its bytes go.
+    var file: ContentFile { disk.content }
+
+    /// Where its file work is done, in order.
+    var lane: Int { disk.lane }
+
+    /// How much of the content can be read: all bytes from the first to here have come.
+    var length: Int64 { growth.length }
+
+    /// Whether there is, or is about to be, a file.
+    var isOnDisk: Bool { memory == nil }
+
+    /// Whether nothing more comes.
+    var isClosed: Bool { growth.isClosed }
+
+    /// Whether it was closed before its end.
+    var isBroken: Bool { growth.isBroken }
+
     private var queue: BlockQueue {
         if let madeQueue { return madeQueue }
-        let queue = BlockQueue(
-            to: file, files: files, room: room, lane: lane, takesDigest: !isOutOfOrder)
+        let queue = disk.makeQueue(room: room, takesDigest: !isOutOfOrder)
         queue.onRoom = { [weak self] in self?.roomAgain() }
         queue.onFailure = { [weak self] in self?.onFailure?($0) }
         queue.onWritten = { [weak self] in self?.onWritten?() }
@@ -105,10 +111,10 @@ final class ContentSpool {
 
     /// Takes bytes, which follow what came last, whatever is on its way.
     func append(_ bytes: UnsafeRawBufferPointer) {
-        if !isOnDisk, memory.count + bytes.count <= ContentSpool.storeLimit {
-            memory.append(contentsOf: bytes)
+        if let count = memory?.count, count + bytes.count <= ContentSpool.storeLimit {
+            memory?.append(contentsOf: bytes)
         } else {
-            if !isOnDisk { moveToDisk() }
+            moveToDisk()
             front.fill(bytes)
         }
         grow(to: length + Int64(bytes.count))
@@ -123,11 +129,9 @@ final class ContentSpool {
 
     /// Brings what is in memory on its way to the file, where all that comes will follow.
     func moveToDisk() {
-        guard !isOnDisk else { return }
-        isOnDisk = true
+        guard let head = memory.take() else { return }
         setFront(makeWriter(at: 0))
-        memory.withUnsafeBytes { front.fill($0) }
-        memory = []
+        head.withUnsafeBytes { front.fill($0) }
     }
 
     /// After `settle()`, or in a spool that goes on with a file: what is appended follows its
@@ -138,7 +142,7 @@ final class ContentSpool {
         // The head is written again: a digest of what comes would count it twice.
         isOutOfOrder = true
         queue.takesDigest = false
-        setFront(makeWriter(at: length, after: try await head(of: length)))
+        setFront(makeWriter(at: length, after: try await disk.head(of: length)))
     }
 
     private func setFront(_ writer: BlockWriter) {
@@ -161,15 +165,7 @@ final class ContentSpool {
 
     /// What the file has between the last multiple of the alignment and `offset`: for `makeWriter`.
     func head(of offset: Int64) async throws -> [UInt8] {
-        let count = Int(offset % Int64(FileBlock.alignment))
-        guard count > 0 else { return [] }
-        // On the lane: behind the block that has it, if that is still on its way.
-        let file = file
-        let head = try await files.runOpening(on: lane) {
-            try file.read(at: offset - Int64(count), count: count)
-        }
-        guard head.count == count else { throw FileError("pread", code: 0) }
-        return head
+        try await disk.head(of: offset)
     }
 
     /// The sequential writer gives way to others: it will have written up to where it is.
@@ -189,9 +185,7 @@ final class ContentSpool {
 
     /// All bytes from the first to `length` have come.
     func grow(to length: Int64) {
-        guard length > self.length else { return }
-        self.length = length
-        growth.wakeAll()
+        growth.grow(to: length)
     }
 
     private func roomAgain() {
@@ -221,8 +215,7 @@ final class ContentSpool {
     /// Returns when the disk has for good what it has taken until now.
     /// - Throws: `FileError`.
     func sync() async throws {
-        let file = file
-        try await files.runOpening(on: lane) { try file.sync() }
+        try await disk.sync()
     }
 
     /// Returns when all that had come is on disk for good, or the disk has failed; more may come
@@ -260,7 +253,7 @@ final class ContentSpool {
     /// The content and its digest, if it is small enough for the store: no file has been made, and
     /// nothing is waited for.
     func finishInMemory() -> (bytes: [UInt8], digest: [UInt8]?)? {
-        guard !isOnDisk else { return nil }
+        guard let memory else { return nil }
         guard var running = digest else { return (memory, nil) }
         memory.withUnsafeBytes { running.update($0) }
         return (memory, running.value())
@@ -280,37 +273,21 @@ final class ContentSpool {
         if !waitsForRoom { queue.close() }
         await queue.drained()
         if let failure = queue.failure { throw failure }
-        let (file, length) = (file, length)
-        var missing = isOutOfOrder ? digest : nil
-        while true {
-            do {
-                if let digest = missing {
-                    try await files.run(on: lane) {
-                        try file.digestWhole(length: length, by: digest)
-                    }
-                    missing = nil
-                }
-                return (nil, try await files.run(on: lane) { try file.finish(length: length) })
-            } catch let error as FileError where error.isOutOfDescriptors && !isClosed {
-                await LoopActor.nextTurn(after: ContentSpool.descriptorInterval)
-            }
+        let value = try await disk.finish(length: length, missing: isOutOfOrder ? digest : nil) {
+            isClosed
         }
+        return (nil, value)
     }
-
-    /// How long the end of a file waits before it asks for a descriptor again.
-    private static let descriptorInterval = Duration.milliseconds(100)
 
     /// Ends the spool; followers see the end, or that it is not whole.
     func close(isBroken: Bool = false) {
-        isClosed = true
-        self.isBroken = isBroken
+        growth.close(isBroken: isBroken)
         madeQueue?.close()
-        growth.wakeAll()
     }
 
     /// Runs work on a file thread, behind what has been handed to it.
     func afterWrites(_ work: @escaping @Sendable () -> Void) {
-        files.submit(on: lane, work)
+        disk.afterWrites(work)
     }
 
     // MARK: Following
@@ -318,7 +295,7 @@ final class ContentSpool {
     /// Bytes from `offset`, at most `count`; at least one if `offset` is below `length`.
     /// - Throws: `FileError`.
     func read(at offset: Int64, count: Int) async throws -> [UInt8] {
-        if !isOnDisk { return ContentSpool.slice(memory, from: Int(offset), count) }
+        if let memory { return ContentSpool.slice(memory, from: Int(offset), count) }
         for case let (block, start)? in writers.map({ $0.block(at: offset) }) {
             return ContentSpool.slice(block, from: Int(offset - start), count)
         }
@@ -328,16 +305,13 @@ final class ContentSpool {
         // The disk has what lies in front of the next block that is in memory or on its way.
         let inMemory = queue.ranges + writers.map(\.gathered)
         let end = inMemory.lazy.map(\.lowerBound).filter { $0 > offset }.min() ?? length
-        let (file, limit) = (file, min(count, Int(min(end, length) - offset)))
-        let bytes = try await files.runOpening { try file.read(at: offset, count: limit) }
-        // A file that is shorter than it was would be read for ever.
-        guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
-        return bytes
+        return try await disk.read(
+            at: offset, count: min(count, Int(min(end, length) - offset)))
     }
 
     /// Returns when there is more than there was, or the end.
     func grown(beyond offset: Int64) async {
-        guard length <= offset, !isClosed else { return }
+        guard !growth.isBeyond(offset) else { return }
         await withCheckedContinuation { growth.add($0) }
     }
 

@@ -65,7 +65,7 @@ extension Service {
                 json.member("startedAt", instant: startedAt.milliseconds)
                 json.member("maximumBytesPerSecond", gateway.limit)
                 json.object("limits") { json in
-                    let limits = Limits()
+                    let limits = ServerLimits()
                     json.member("requestLineBytes", limits.requestLine)
                     json.member("headerBytes", limits.header)
                     json.member("headerFields", limits.headerFields)

@@ -207,8 +207,8 @@ struct GatewayProcess {
         return limits
     }
 
-    private static func doorLimits() -> HTTP.Limits {
-        var limits = HTTP.Limits()
+    private static func doorLimits() -> ServerLimits {
+        var limits = ServerLimits()
         limits.descriptors = DescriptorShares(of: descriptorCount()).connections
         return limits
     }

@@ -98,7 +98,7 @@ struct FileLimitTests {
             #expect(try await age(part) == 86_400)
             #expect(try await age(whole) == 7 * 86_400)
             gateway.clock.advance(by: 86_399)
-            await gateway.keepHouse()
+            await gateway.makeHousekeepingRound()
             #expect(try await age(part) == 1)
             let expiry = try #require(try await part.listed()["expiresAt"].string)
             let created = try #require(try await part.listed()["createdAt"].string)
@@ -106,11 +106,11 @@ struct FileLimitTests {
                 try Date(expiry, strategy: FileGateway.instant)
                     .timeIntervalSince(Date(created, strategy: FileGateway.instant)) == 86_400)
             gateway.clock.advance(by: 1)
-            await gateway.keepHouse()
+            await gateway.makeHousekeepingRound()
             #expect(try await part.head().status == 404)
             #expect(try await whole.content().body == [1])
             gateway.clock.advance(by: 7 * 86_400)
-            await gateway.keepHouse()
+            await gateway.makeHousekeepingRound()
             #expect(try await whole.content().problem == "not-found")
             #expect(try await client.get("/v1/files").json["files"] == [])
         } tokens: {
@@ -149,7 +149,7 @@ private struct FileGateway: Sendable {
 
     func client(_ token: AccessToken) -> TestClient { TestClient(endpoint, token: token.text) }
 
-    func keepHouse() async { await engine.housekeeper.makeRound() }
+    func makeHousekeepingRound() async { await engine.housekeeper.makeRound() }
 
     @LoopActor
     private static func start(

@@ -34,9 +34,9 @@ struct CodedContentTests {
         return (tasks[0], origin.requests.count == before + 1)
     }
 
-    @Test(arguments: ContentCoding.allCases, [1, 2])
+    @Test(arguments: UncompressedCoding.allCases, [1, 2])
     func `a coded content that breaks off is -1015, and is not stored`(
-        coding: ContentCoding, divisor: Int
+        coding: UncompressedCoding, divisor: Int
     ) async throws {
         let coded = coding.encode(text)
         serve(Array(coded.prefix((coded.count - 1) / divisor)), coding.rawValue)
@@ -58,9 +58,9 @@ struct CodedContentTests {
         #expect(try await client.content(whole.task.id) == text)
     }
 
-    @Test(arguments: ContentCoding.allCases)
+    @Test(arguments: UncompressedCoding.allCases)
     func `a coded content that is whole is stored decoded, and counted so (S-42, S-76)`(
-        coding: ContentCoding
+        coding: UncompressedCoding
     ) async throws {
         serve(coding.encode(text), coding.rawValue)
         let (task, isStored) = try await run()
@@ -71,12 +71,12 @@ struct CodedContentTests {
     }
 
     @Test func `members of gzip are one content, and rubbish behind them is -1015`() async throws {
-        let members = ContentCoding.gzip.encode(text) + ContentCoding.gzip.encode(text)
+        let members = UncompressedCoding.gzip.encode(text) + UncompressedCoding.gzip.encode(text)
         serve(members, "gzip")
         let (task, isStored) = try await run()
         #expect(task["error"].isNull && isStored)
         #expect(try await client.content(task.id) == text + text)
-        for coding in ContentCoding.allCases {
+        for coding in UncompressedCoding.allCases {
             serve(coding.encode(text) + Array("extra".utf8), coding.rawValue)
             let (task, isStored) = try await run()
             #expect(task.errorCode == -1015 && !isStored, "\(coding)")
@@ -97,7 +97,7 @@ struct CodedContentTests {
     }
 
     @Test func `a part of a coded content is left as it is`() async throws {
-        let coded = ContentCoding.gzip.encode(text)
+        let coded = UncompressedCoding.gzip.encode(text)
         origin.on("/part") { exchange in
             let part: HeaderLines = [
                 "Content-Encoding": "gzip", "Content-Range": "bytes 0-99/\(coded.count)",
@@ -117,7 +117,7 @@ struct CodedContentTests {
     ) async throws {
         // More than waits for a reader: the end does not come before one.
         let text = Array(String(repeating: "Ferry ", count: 300_000).utf8)
-        let coded = ContentCoding.gzip.encode(text)
+        let coded = UncompressedCoding.gzip.encode(text)
         serve(isWhole ? coded : Array(coded.dropLast(3)), "gzip")
         let session = try await client.createSession()
         let id = try await session.start("data", origin.url("/coded"), ["delivery": "stream"])
@@ -134,7 +134,7 @@ struct CodedContentTests {
     func `a download that a data task becomes goes on decoded, to the end or -1015 (S-70)`(
         isWhole: Bool
     ) async throws {
-        let coded = ContentCoding.br.encode(text)
+        let coded = UncompressedCoding.br.encode(text)
         serve(isWhole ? coded : Array(coded.dropLast()), "br")
         let (session, events) = try await client.createAskingSession("response")
         let id = try await session.start("data", origin.url("/coded"))

@@ -27,8 +27,8 @@ struct TransferTests {
         #expect(sent.values(of: "X-Many") == ["a", "b"])
     }
 
-    @Test(arguments: ContentCoding.allCases)
-    func `data tasks deliver decoded bytes (S-76)`(coding: ContentCoding) async throws {
+    @Test(arguments: UncompressedCoding.allCases)
+    func `data tasks deliver decoded bytes (S-76)`(coding: UncompressedCoding) async throws {
         let text = Array(String(repeating: "Ferry ", count: 30_000).utf8)
         origin.on("/coded", .coded(coding, text, ["Content-Type": "text/plain"]))
         let session = try await client.createSession()
@@ -45,7 +45,7 @@ struct TransferTests {
         async throws
     {
         let text = Array("plain".utf8)
-        let coded = ContentCoding.gzip.encode(text)
+        let coded = UncompressedCoding.gzip.encode(text)
         origin.on("/coded", .coded(.gzip, text))
         let session = try await client.createSession()
         let download = try await session.run("download", origin.url("/coded"))

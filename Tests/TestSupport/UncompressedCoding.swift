@@ -2,7 +2,7 @@
 ///
 /// Independent of the codings' own libraries, so that a decoder is not tested against its own
 /// library.
-public enum ContentCoding: String, Sendable, CaseIterable {
+public enum UncompressedCoding: String, Sendable, CaseIterable {
     /// RFC 1952.
     case gzip
     /// The zlib format of RFC 1950, as RFC 9110 §8.4.1.2 has it.
@@ -70,7 +70,7 @@ public enum ContentCoding: String, Sendable, CaseIterable {
     }
 }
 
-extension ContentCoding {
+extension UncompressedCoding {
     /// A frame of raw blocks, with a window of 128 KiB and neither length nor checksum (RFC 8878
     /// §3.1.1).
     private static func rawFrame(_ bytes: [UInt8]) -> [UInt8] {
@@ -100,7 +100,7 @@ struct GzipBomb {
         bits.put(1, count: 1)
         bits.put(1, count: 2)
         bits.putCode(0x30, count: 8)
-        try take(ContentCoding.gzipHeader)
+        try take(UncompressedCoding.gzipHeader)
         var unit = bits
         for _ in 0..<8 { unit.putMatch() }
         let period = unit.bytes.suffix(13)
@@ -118,7 +118,9 @@ struct GzipBomb {
         end.flush()
         let size = UInt32(truncatingIfNeeded: byteCount)
         let sum = Checksum.crc32(ofZeros: byteCount)
-        try take(end.bytes + ContentCoding.littleEndian(sum) + ContentCoding.littleEndian(size))
+        try take(
+            end.bytes + UncompressedCoding.littleEndian(sum) + UncompressedCoding.littleEndian(size)
+        )
     }
 }
 

@@ -5,7 +5,7 @@ import Testing
 @testable import Engine
 
 /// Sessions with a cache, and what comes out of it.
-extension House {
+extension TestGateway {
     /// A session whose cache has the default capacities.
     func cachingSession(
         _ type: SessionType = .default, delegate: DelegateOptions? = nil,

@@ -1,5 +1,5 @@
 /// What a client may cost the server. The defaults are the contract.
-public struct Limits: Sendable {
+public struct ServerLimits: Sendable {
     /// Bytes of the request line without its line end.
     public var requestLine = 8 << 10
     /// Bytes of all header field lines with their line ends; of trailer fields as well.

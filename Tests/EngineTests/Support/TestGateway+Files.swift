@@ -5,7 +5,7 @@ import TestSupport
 
 @testable import Engine
 
-extension House {
+extension TestGateway {
     /// Creates a staged file without a byte.
     func file(_ spec: StagedFileSpec = StagedFileSpec()) async throws -> FileID {
         try await gateway.files.create(spec, of: tenant).id
@@ -58,13 +58,13 @@ extension House {
     }
 
     /// What `kill -9` leaves, opened and started: the store, and a copy of the files.
-    func survivor(limits: GatewayLimits = GatewayLimits()) async throws -> House {
+    func survivor(limits: GatewayLimits = GatewayLimits()) async throws -> TestGateway {
         store.refuse(with: .failed("the process is dead"))
         return try await survivorOfCopy(limits: limits)
     }
 
-    /// What `kill -9` would leave now; this house lives on, and commits nothing meanwhile.
-    func survivorOfCopy(limits: GatewayLimits = GatewayLimits()) async throws -> House {
+    /// What `kill -9` would leave now; this harness lives on, and commits nothing meanwhile.
+    func survivorOfCopy(limits: GatewayLimits = GatewayLimits()) async throws -> TestGateway {
         let copy = try TemporaryDirectory()
         for name in try directory.contents() where name.contains("/") {
             let parent = copy.file(String(name.prefix { $0 != "/" }))
@@ -73,10 +73,10 @@ extension House {
             try FileManager.default.copyItem(
                 atPath: directory.file(name), toPath: copy.file(name))
         }
-        let house = try await House(
+        let harness = try await TestGateway(
             store: ScriptedStore(disk: store.disk), clock: clock, directory: copy, limits: limits)
-        await house.gateway.start()
-        return house
+        await harness.gateway.start()
+        return harness
     }
 
     /// The names of a staged file's files, without their folder.

@@ -8,7 +8,7 @@ import Testing
 /// A gateway on a scripted network and store, with a recorder that holds every event against its
 /// promises. Who waits for a route waits until he hears of one, unless the test has other waits.
 @LoopActor
-final class House {
+final class TestGateway {
     let network = FakeTransport()
     let clock: ManualClock
     let store: ScriptedStore
@@ -39,7 +39,7 @@ final class House {
         let contents = try await store.load()
         var parts = GatewayParts(
             store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
-            publicSuffixes: FewSuffixes(), files: House.files, folder: folder, clock: clock)
+            publicSuffixes: FewSuffixes(), files: TestGateway.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
         parts.connectivity = routes
         parts.reserve = reserve
@@ -48,10 +48,10 @@ final class House {
             store, known: contents.sessions,
             newestOfTenant: contents.tenantSequences[tenant] ?? 0)
         gateway.hub.setListener(recorder, for: .tenant(tenant))
-        OnLoop.residents?.houses.append(self)
+        OnLoop.opened?.gateways.append(self)
     }
 
-    /// Brings everything to rest, so that the house can be left.
+    /// Brings everything to rest, so that the harness can be left.
     fileprivate func close() async {
         store.refuse(with: nil)
         store.releaseReads()
@@ -64,25 +64,25 @@ final class House {
         }
     }
 
-    /// A house whose gateway is at work.
+    /// A harness whose gateway is at work.
     static func open(
         store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
-    ) async throws -> House {
-        let house = try await House(
+    ) async throws -> TestGateway {
+        let harness = try await TestGateway(
             store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
             routeWaits: routeWaits)
-        await house.gateway.start()
-        house.gateway.housekeeper.stop()  // it comes when a test says so
-        return house
+        await harness.gateway.start()
+        harness.gateway.housekeeper.stop()  // it comes when a test says so
+        return harness
     }
 
     /// The process dies; what the disk has is opened again, and not started yet.
-    func crash() async throws -> House {
+    func crash() async throws -> TestGateway {
         store.refuse(with: .failed("the process is dead"))
         for runner in gateway.tasks.directory.runners.values { runner.abandon() }
-        return try await House(
+        return try await TestGateway(
             store: ScriptedStore(disk: store.disk), clock: clock, directory: directory)
     }
 
@@ -174,16 +174,16 @@ final class House {
     }
 }
 
-/// Runs the loop beneath tests, and closes the houses that they have opened.
+/// Runs the loop beneath tests, and closes the gateways that they have opened.
 struct OnLoop: SuiteTrait, TestTrait, TestScoping {
-    /// The houses of one test.
+    /// The gateways of one test.
     @LoopActor
-    final class Residents {
-        fileprivate var houses: [House] = []
+    final class OpenGateways {
+        fileprivate var gateways: [TestGateway] = []
         nonisolated init() {}
     }
 
-    @TaskLocal fileprivate static var residents: Residents?
+    @TaskLocal fileprivate static var opened: OpenGateways?
 
     let isRecursive = true
 
@@ -191,15 +191,15 @@ struct OnLoop: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
     ) async throws {
         LoopActor.loop.start()
-        let residents = Residents()
+        let opened = OpenGateways()
         let result: Result<Void, any Error>
         do {
-            try await OnLoop.$residents.withValue(residents) { try await function() }
+            try await OnLoop.$opened.withValue(opened) { try await function() }
             result = .success(())
         } catch {
             result = .failure(error)
         }
-        for house in await residents.houses { await house.close() }
+        for harness in await opened.gateways { await harness.close() }
         try result.get()
     }
 }

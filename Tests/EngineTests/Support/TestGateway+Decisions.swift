@@ -15,7 +15,7 @@ extension DelegateOptions {
     }
 }
 
-extension House {
+extension TestGateway {
     /// The decision that a task waits for, once it does.
     @discardableResult
     func asked(_ task: TaskID, after last: DecisionID? = nil) async throws -> DecisionRecord {

@@ -1,0 +1,90 @@
+internal import Loop
+internal import Semantics
+
+/// The file of a content that comes, and the lane on which its work is done in order.
+@LoopActor
+struct SpooledFile {
+    let content: ContentFile
+    let lane: Int
+    private let files: FileThreads
+
+    init(_ content: ContentFile, lane: Int, files: FileThreads) {
+        self.content = content
+        self.lane = lane
+        self.files = files
+    }
+
+    /// A queue of blocks to it.
+    func makeQueue(room: DiskRoom, takesDigest: Bool) -> BlockQueue {
+        BlockQueue(to: content, files: files, room: room, lane: lane, takesDigest: takesDigest)
+    }
+
+    /// What it has between the last multiple of the alignment and `offset`: for a writer that goes
+    /// on there.
+    /// - Throws: `FileError`.
+    func head(of offset: Int64) async throws -> [UInt8] {
+        let count = Int(offset % Int64(FileBlock.alignment))
+        guard count > 0 else { return [] }
+        // On the lane: behind the block that has it, if that is still on its way.
+        let head = try await files.runOpening(on: lane) { [content] in
+            try content.read(at: offset - Int64(count), count: count)
+        }
+        guard head.count == count else { throw FileError("pread", code: 0) }
+        return head
+    }
+
+    /// Bytes from `offset`, at most `count`, which the disk has.
+    /// - Throws: `FileError`, also for no byte at all.
+    func read(at offset: Int64, count: Int) async throws -> [UInt8] {
+        let bytes = try await files.runOpening { [content] in
+            try content.read(at: offset, count: count)
+        }
+        // A file that is shorter than it was would be read for ever.
+        guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
+        return bytes
+    }
+
+    /// Returns when the disk has for good what it has taken until now.
+    /// - Throws: `FileError`.
+    func sync() async throws {
+        try await files.runOpening(on: lane) { [content] in try content.sync() }
+    }
+
+    /// Puts it into its place, durable.
+    ///
+    /// - Parameters:
+    ///   - length: of the content.
+    ///   - digest: taken of the whole file, where it was not taken of the blocks as they came.
+    ///   - isGivenUp: whether a file for which there is no descriptor is an error; else it
+    ///     is tried again in a while.
+    /// - Returns: the digest, if one was asked for.
+    /// - Throws: `FileError`.
+    func finish(
+        length: Int64, missing digest: (any RunningDigest)?, isGivenUp: () -> Bool
+    ) async throws -> [UInt8]? {
+        var missing = digest
+        while true {
+            do {
+                if let digest = missing {
+                    try await files.run(on: lane) { [content] in
+                        try content.digestWhole(length: length, by: digest)
+                    }
+                    missing = nil
+                }
+                return try await files.run(on: lane) { [content] in
+                    try content.finish(length: length)
+                }
+            } catch let error as FileError where error.isOutOfDescriptors && !isGivenUp() {
+                await LoopActor.nextTurn(after: Self.descriptorInterval)
+            }
+        }
+    }
+
+    /// How long the end of a file waits before it asks for a descriptor again.
+    private static let descriptorInterval = Duration.milliseconds(100)
+
+    /// Runs work on a file thread, behind what has been handed to it.
+    func afterWrites(_ work: @escaping @Sendable () -> Void) {
+        files.submit(on: lane, work)
+    }
+}
