@@ -126,18 +126,3 @@ extension KeptResponse {
         KeptResponse(entry, under: fingerprint, content: content ?? older.content)
     }
 }
-
-/// What tells one creation from another: the key's bytes, as the client gave them.
-struct CreationKey: Hashable {
-    private let tenant: TenantID
-    private let key: [UInt8]
-
-    init(tenant: TenantID, key: String) {
-        self.tenant = tenant
-        self.key = Array(key.utf8)
-    }
-
-    init(_ creation: IdempotencyRecord) {
-        self.init(tenant: creation.tenant, key: creation.key)
-    }
-}

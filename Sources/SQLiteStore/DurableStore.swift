@@ -57,8 +57,9 @@ public final class DurableStore: Store {
     ///
     /// - Throws: `full` when nothing was written for want of room, and the batch may come again;
     ///   `failed` for good: it is told to every later commit.
-    public func commit(_ batch: StoreBatch) async throws(StoreError) {
-        guard !batch.isEmpty else { return }
+    @discardableResult
+    public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
+        guard !batch.isEmpty else { return CommitReceipt() }
         let sealer = sealer
         let damaged = damagedEntries.withLock { entries in
             defer { entries = [] }
@@ -68,10 +69,10 @@ public final class DurableStore: Store {
             defer { items = [] }
             return items
         }
-        try await connections.writing { database in
+        return try await connections.writing { database in
             // Before what may come under the same number.
             for item in damagedItems { try item.remove(from: database) }
-            try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
+            return try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
         }
     }
 

@@ -165,7 +165,7 @@ private final class GatedStore: Store {
         held?.resume()
     }
 
-    func commit(_ batch: StoreBatch) async throws(StoreError) {
+    func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         await withCheckedContinuation { continuation in
             let isOpen = state.withLock { state in
                 if !state.isOpen { state.held = continuation }
@@ -173,8 +173,9 @@ private final class GatedStore: Store {
             }
             if isOpen { continuation.resume() }
         }
-        try await memory.commit(batch)
+        let receipt = try await memory.commit(batch)
         state.withLock { $0.batches.append(batch) }
+        return receipt
     }
 
     func load() async throws(StoreError) -> StoreContents { try await memory.load() }
