@@ -53,8 +53,7 @@ struct KeptTimeTests {
             let creation = try await house.gateway.creations.once(
                 CreationRequest(key: "key", fingerprint: [1]), of: house.tenant
             ) { ticket in
-                ticket?.record([1], in: house.gateway.journals.durable)
-                try await house.gateway.journals.durable.acknowledged()
+                try await house.gateway.journals.durable.acknowledged([1], under: ticket)
             }
             if case .new = creation { return true }
             return false
@@ -156,7 +155,7 @@ struct KeptTimeTests {
         let house = try await House.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
         _ = try await house.gateway.creations.once(key, of: house.tenant) { ticket in
-            ticket?.record([1], in: house.gateway.journals.durable)
+            try await house.gateway.journals.durable.acknowledged([1], under: ticket)
         }
         await house.gateway.housekeeper.makeRound()
         house.clock.jump(by: Self.day * 2)

@@ -54,9 +54,17 @@ struct RefusedNumbers {
             numbers.formUnion(creation.created)
         }
         for decision in batch.decisions where refuses(decision) {
-            var task = decision.task
-            while numbers.insert(task.rawValue).inserted, let next = batch.successors[task] {
-                task = next
+            numbers.insert(decision.task.rawValue)
+        }
+        formSuccessors(in: batch)
+    }
+
+    /// Takes in the tasks of a batch that go on with what those that are here have begun.
+    mutating func formSuccessors(in batch: StoreBatch) {
+        for (task, successor) in batch.successors where contains(task) {
+            var next: TaskID? = successor
+            while let task = next, numbers.insert(task.rawValue).inserted {
+                next = batch.successors[task]
             }
         }
     }
