@@ -13,8 +13,8 @@ struct DecisionTable {
     let database: Database
     let sealer: any Sealer
 
-    /// Changes those decisions of a batch that must have a certain state for it, while they have it.
-    /// Only state and deadline are written.
+    /// Changes those decisions of a batch that must have a certain state for it, where they have
+    /// it. Only state and deadline are written.
     ///
     /// - Returns: The others: they stay as they are.
     func change(_ batch: StoreBatch) throws -> [CommitConflict] {
