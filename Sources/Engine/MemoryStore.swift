@@ -29,11 +29,14 @@ public final class MemoryStore: Store {
         state.withLock { $0.contents }
     }
 
-    /// Takes the batch whole, at about a microsecond a record.
-    public func commit(_ batch: StoreBatch) async throws(StoreError) {
+    /// Takes the batch at about a microsecond a record.
+    @discardableResult
+    public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         state.withLock {
-            $0.apply(batch)
+            let conflicts = $0.conflicts(with: batch)
+            $0.apply(conflicts.isEmpty ? batch : batch.without(conflicts))
             $0.dropEvents(beyond: byteLimit)
+            return CommitReceipt(conflicts: conflicts)
         }
     }
 
@@ -201,6 +204,20 @@ struct MemoryState {
 // MARK: - Writing
 
 extension MemoryState {
+    /// The preconditions of a batch that do not hold.
+    func conflicts(with batch: StoreBatch) -> [CommitConflict] {
+        var conflicts: [CommitConflict] = []
+        for creation in batch.creations {
+            let key = CreationKey(creation)
+            if creations[key] != nil { conflicts.append(.creation(key)) }
+        }
+        for (decision, expected) in batch.expectedStates
+        where decisions[decision]?.state != expected {
+            conflicts.append(.decision(decision))
+        }
+        return conflicts
+    }
+
     mutating func apply(_ batch: StoreBatch) {
         for (tenant, sequence) in batch.tenantSequences { note(sequence, of: tenant) }
         for session in batch.sessions {

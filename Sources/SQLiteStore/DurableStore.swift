@@ -13,19 +13,13 @@ public final class DurableStore: Store {
     /// The database's name in its folder; SQLite adds `-wal` and `-shm`.
     public static let fileName = "ferry.sqlite"
 
-    /// What is kept of the log's file after a burst, in bytes.
-    private static let logByteLimit = 16 << 20
-
-    let pool: DatabasePool
+    /// All that reads and writes the database goes through these.
+    private let connections: DatabaseConnections
     let sealer: any Sealer
     /// Stored responses that could not be read: they go with the next commit.
     let damagedEntries = Mutex<Set<CacheEntryID>>([])
     /// The same of cookies and credentials.
     let damagedItems = Mutex<Set<DamagedItem>>([])
-    private let checkpointer = Checkpointer()
-    private let mark: LogMark?
-    /// Set by the first failure of the disk: nothing is written any more.
-    private let failure = Mutex<StoreError?>(nil)
 
     /// Opens the database in a folder, and makes both where they are missing. Blocks.
     ///
@@ -39,19 +33,10 @@ public final class DurableStore: Store {
         do {
             LogMark.check(database: path)
             try KeyCheck.verify(path, sealer: sealer)
-            pool = try DatabasePool(path: path, configuration: Self.configuration)
+            connections = try DatabaseConnections(path: path)
             self.sealer = sealer
-            mark = LogMark(database: path)
-            try pool.writeWithoutTransaction { [mark] database in
-                // GRDB has set NORMAL, which loses the last commits with the power.
-                try database.execute(sql: "PRAGMA synchronous = FULL")
-                try database.execute(sql: "PRAGMA wal_autocheckpoint = 0")
-                mark?.follow(database)
-                try database.execute(sql: "PRAGMA journal_size_limit = \(Self.logByteLimit)")
-                try database.execute(sql: "PRAGMA cache_size = -8192")
-            }
-            try Schema.migrate(pool)
-            try pool.write { try KeyCheck.make($0, sealer: sealer) }
+            try Schema.migrate(connections.pool)
+            try connections.pool.write { try KeyCheck.make($0, sealer: sealer) }
         } catch {
             throw StoreError(error)
         }
@@ -60,33 +45,10 @@ public final class DurableStore: Store {
     /// Waits for what is running, copies the log into the database and closes the files. Blocks.
     ///
     /// Without it nothing is lost: the next start reads the log.
-    public func close() throws(StoreError) {
-        do {
-            let isEmptied = pool.writeWithoutTransaction(Checkpointer.empty)
-            try pool.close()
-            // What is still in the log is missed where the log is.
-            if isEmptied { LogMark.remove(database: pool.path) }
-        } catch {
-            throw StoreError(error)
-        }
-    }
+    public func close() throws(StoreError) { try connections.close() }
 
-    private static var configuration: Configuration {
-        var configuration = Configuration()
-        configuration.label = "ferry.store"
-        configuration.foreignKeysEnabled = false
-        configuration.maximumReaderCount = 4
-        configuration.prepareDatabase { database in
-            // Of a new database only: an old one changes when it is written anew.
-            if !database.configuration.readonly {
-                try database.execute(sql: "PRAGMA auto_vacuum = INCREMENTAL")
-            }
-            try database.execute(sql: "PRAGMA mmap_size = 0")
-            try database.execute(sql: "PRAGMA temp_store = MEMORY")
-            try database.execute(sql: "PRAGMA trusted_schema = OFF")
-        }
-        return configuration
-    }
+    /// For who looks at the rows themselves.
+    var pool: DatabasePool { connections.pool }
 
     // MARK: Store
 
@@ -95,8 +57,9 @@ public final class DurableStore: Store {
     ///
     /// - Throws: `full` when nothing was written for want of room, and the batch may come again;
     ///   `failed` for good: it is told to every later commit.
-    public func commit(_ batch: StoreBatch) async throws(StoreError) {
-        guard !batch.isEmpty else { return }
+    @discardableResult
+    public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
+        guard !batch.isEmpty else { return CommitReceipt() }
         let sealer = sealer
         let damaged = damagedEntries.withLock { entries in
             defer { entries = [] }
@@ -106,10 +69,10 @@ public final class DurableStore: Store {
             defer { items = [] }
             return items
         }
-        try await writing { database in
+        return try await connections.writing { database in
             // Before what may come under the same number.
             for item in damagedItems { try item.remove(from: database) }
-            try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
+            return try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
         }
     }
 
@@ -206,7 +169,7 @@ public final class DurableStore: Store {
         let page = try await reading { try StoredEventReader($0, sealer: sealer).events(query) }
         guard let damage = page.damage else { return page.events }
         Log.damage(of: "event_pack", damage.pack, damage.words)
-        try await forgetEvents(through: damage.pack)
+        try await Purge(connections, sealer: sealer).forgetEvents(through: damage.pack)
         throw .damaged(damage.words)
     }
 
@@ -216,55 +179,22 @@ public final class DurableStore: Store {
         return try await reading { try StoredEventReader($0, sealer: sealer).oldest(of: stream) }
     }
 
-    // MARK: Connections
-
-    /// Runs a transaction on the writer's queue; it is durable when this returns.
-    func writing<Value: Sendable>(
-        _ body: @escaping @Sendable (Database) throws -> Value
-    ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            pool.asyncWriteWithoutTransaction { [self] database in
-                let result = transaction(database, body)
-                continuation.resume(returning: result)
-                if case .failure(.full) = result {
-                    checkpointer.metFullDisk(on: database)
-                } else {
-                    checkpointer.didCommit(on: database)
-                }
-            }
-        }
-        return try result.get()
+    /// In steps of 500 tasks, packs, keys or sessions, between which commits go on.
+    ///
+    /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
+    /// A session goes when nothing is left of its tasks and events. Sessions of which nothing has
+    /// outlived its time cost two looks at an index each.
+    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        try await Purge(connections, sealer: sealer).run(limits)
     }
+
+    /// Empties SQLite's page cache, and closes the connections that read: the next one opens anew.
+    public func releaseMemory() async { connections.releaseMemory() }
 
     /// Runs a read of one state of the database.
     func reading<Value: Sendable>(
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(StoreError) -> Value {
-        let result: Result<Value, StoreError> = await withCheckedContinuation { continuation in
-            pool.asyncRead { database in
-                continuation.resume(
-                    returning: Result { try body(try database.get()) }.mapError(StoreError.init))
-            }
-        }
-        return try result.get()
-    }
-
-    private func transaction<Value>(
-        _ database: Database, _ body: (Database) throws -> Value
-    ) -> Result<Value, StoreError> {
-        if let failure = failure.withLock({ $0 }) ?? checkpointer.failure {
-            return .failure(failure)
-        }
-        let result = Result {
-            var value: Value?
-            try database.inTransaction(.immediate) {
-                value = try body(database)
-                return .commit
-            }
-            guard let value else { throw StoreError.failed("The transaction did not run.") }
-            return value
-        }.mapError(StoreError.init)
-        if case .failure(.failed(let words)) = result { failure.withLock { $0 = .failed(words) } }
-        return result
+        try await connections.reading(body)
     }
 }

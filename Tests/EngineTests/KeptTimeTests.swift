@@ -53,8 +53,7 @@ struct KeptTimeTests {
             let creation = try await harness.gateway.creations.once(
                 CreationRequest(key: "key", fingerprint: [1]), of: harness.tenant
             ) { ticket in
-                ticket?.record([1], in: harness.gateway.journals.durable)
-                try await harness.gateway.journals.durable.acknowledged()
+                try await house.gateway.journals.durable.acknowledged([1], under: ticket)
             }
             if case .new = creation { return true }
             return false
@@ -155,8 +154,8 @@ struct KeptTimeTests {
     func `a crash after a jump has the clock of before (R-14)`() async throws {
         let harness = try await TestGateway.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
-        _ = try await harness.gateway.creations.once(key, of: harness.tenant) { ticket in
-            ticket?.record([1], in: harness.gateway.journals.durable)
+        _ = try await house.gateway.creations.once(key, of: house.tenant) { ticket in
+            try await house.gateway.journals.durable.acknowledged([1], under: ticket)
         }
         await harness.gateway.housekeeper.makeRound()
         harness.clock.jump(by: Self.day * 2)

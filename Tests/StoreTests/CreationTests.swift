@@ -60,11 +60,12 @@ import Testing
             batch.creations = [
                 world.creation("key 7", of: [1]), world.creation("key 2700", of: []),
             ]
-            try await store.commit(batch)
-            for record in batch.creations {
-                #expect(
-                    try await store.creation(of: record.key, of: record.tenant) == record)
-            }
+            let (again, late) = (batch.creations[0], batch.creations[1])
+            #expect(
+                try await store.commit(batch).conflicts == [.creation(CreationKey(late))])
+            #expect(try await store.creation(of: again.key, of: World.alice) == again)
+            // One that is kept still is not taken over.
+            #expect(try await store.creation(of: late.key, of: World.alice) == records[2700])
         }
     }
 

@@ -106,7 +106,8 @@ public final class ScriptedStore: Store {
     public func load() async throws(StoreError) -> StoreContents { try await disk.load() }
 
     /// Commits, fails or waits, as the test says.
-    public func commit(_ batch: StoreBatch) async throws(StoreError) {
+    @discardableResult
+    public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         state.withLock { $0.attemptCount += 1 }
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
@@ -122,11 +123,12 @@ public final class ScriptedStore: Store {
             return .full
         }
         if let refusal { throw refusal }
-        try await disk.commit(batch)
+        let receipt = try await disk.commit(batch)
         state.withLock { state in
             state.batches.append(batch)
             for event in batch.events { state.newest[event.session] = event.sequence }
         }
+        return receipt
     }
 
     /// Nothing here is kept for speed alone.

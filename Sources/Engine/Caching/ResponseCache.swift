@@ -58,7 +58,7 @@ final class ResponseCache {
     /// What a cache is made of.
     struct Parts {
         /// Nil where nothing reaches a disk.
-        let journal: Journal?
+        let journal: CommitQueue?
         let sealer: any Sealer
         let files: CacheFiles
         let clock: any Clock
@@ -311,14 +311,14 @@ final class ResponseCache {
         uses = []
         for revalidation in revalidations.values { revalidation.cancel() }
         revalidations = [:]
-        parts.journal?.emptyCache(of: owner.session)
+        parts.journal?.record(.emptiedCache(of: owner.session))
         await files.remove(owned)
     }
 
     /// Brings to the store which responses were used.
     func tidy() {
         let now = parts.clock.now
-        for id in uses { parts.journal?.noteUse(of: id, at: now) }
+        for id in uses { parts.journal?.record(.use(of: id, at: now)) }
         uses = []
     }
 
@@ -327,9 +327,10 @@ final class ResponseCache {
     func usage() async -> CacheUsage {
         await open()
         let onlyInMemory = memory.all.count { disk[$0.id] == nil }
+        let onDisk = onDisk.shown ?? DiskUsage()
         return CacheUsage(
-            memoryUsage: memory.usage, diskUsage: onDisk.shown.bytes,
-            entryCount: onDisk.shown.count + onlyInMemory)
+            memoryUsage: memory.usage, diskUsage: onDisk.bytes,
+            entryCount: onDisk.count + onlyInMemory)
     }
 
     private func noteDisk() {
@@ -421,7 +422,7 @@ final class ResponseCache {
     /// Puts a response on the disk.
     private func keep(_ response: KeptResponse) {
         let entry = response.entry
-        parts.journal?.save(response)
+        parts.journal?.record(.response(response))
         give(
             up: disk.insert(
                 Row(isFile: entry.place == .file), as: entry.response.id,
@@ -460,7 +461,7 @@ final class ResponseCache {
             let id = CacheEntryID(rawValue: number)
             _ = memory.remove(number)
             uses.remove(id)
-            parts.journal?.remove(id)
+            parts.journal?.record(.removedResponse(id))
             if row.isFile { files.unlink(id) }
         }
     }

@@ -19,18 +19,17 @@ public protocol EventListener: AnyObject {
 public final class EventHub {
     private struct Pending {
         let event: Event
-        /// Which batch of the session's journal has the event; 0 for one that none has.
-        let journal: Journal
-        var generation: Int64 = 0
-        /// Which batch of the journal on disk must be durable too; 0 for none.
-        var durableGeneration: Int64 = 0
+        /// When the session's store was given the event; nil for one that none is.
+        var recorded: CommitMark?
+        /// When the store on disk was given what must be durable there, too.
+        var reserved: CommitMark?
     }
 
     /// How many tenant sequences are reserved at a time for events that no store keeps.
     private static let reservation: Int64 = 10_000
 
     private let clock: any Clock
-    private let durable: Journal
+    private let durable: CommitQueue
     private var pending = Deque<Pending>()
     /// By what they listen to: every event asks for all three.
     private var sessionListeners: [SessionID: any EventListener] = [:]
@@ -47,7 +46,7 @@ public final class EventHub {
     ///   - clock: gives events their time.
     ///   - durable: the journal of what is kept on disk.
     ///   - tenantSequences: the newest sequence of each tenant that ever had an event.
-    init(clock: any Clock, durable: Journal, tenantSequences: [TenantID: Int64]) {
+    init(clock: any Clock, durable: CommitQueue, tenantSequences: [TenantID: Int64]) {
         self.clock = clock
         self.durable = durable
         self.tenants = tenantSequences.mapValues { ($0, $0) }
@@ -94,15 +93,15 @@ public final class EventHub {
             tenantSequence: counter.last, task: task, at: instant ?? clock.now,
             body: body.withoutCookieValues)
         let journal = session.journal
-        journal.append(event.withoutBytes)
-        var new = Pending(event: event, journal: journal, generation: journal.generation)
+        journal.record(.event(event.withoutBytes))
+        var new = Pending(event: event, recorded: journal.now)
         if record.isPersistent {
             counter.reserved = max(counter.reserved, counter.last)
-            durable.reserve(counter.reserved, for: record.tenant)
+            durable.record(.reservedSequence(counter.reserved, of: record.tenant))
         } else if counter.last > counter.reserved {
             counter.reserved = counter.last + EventHub.reservation
-            durable.reserve(counter.reserved, for: record.tenant)
-            new.durableGeneration = durable.generation
+            durable.record(.reservedSequence(counter.reserved, of: record.tenant))
+            new.reserved = durable.now
         }
         tenants[record.tenant] = counter
         pending.append(new)
@@ -115,7 +114,7 @@ public final class EventHub {
         if pending.isEmpty {
             deliver(event)
         } else {
-            pending.append(Pending(event: event, journal: durable))
+            pending.append(Pending(event: event))
         }
     }
 
@@ -133,8 +132,13 @@ public final class EventHub {
     }
 
     private func isReady(_ next: Pending) -> Bool {
-        next.generation <= next.journal.committedGeneration
-            && next.durableGeneration <= durable.committedGeneration
+        next.recorded?.isDurable ?? true && next.reserved?.isDurable ?? true
+    }
+
+    /// Forgets what waits to be shown of these: the store does not have it.
+    func discard(_ refused: RefusedNumbers) {
+        pending.removeAll { refused.contains($0.event) }
+        for number in refused.numbers { forget(SessionID(rawValue: number)) }
     }
 
     /// Takes note of a session that was there at the start.

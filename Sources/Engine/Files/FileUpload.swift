@@ -30,8 +30,8 @@ final class FileUpload {
     /// The file with what is there for good.
     private(set) var file: StagedFile
     private var phase = Phase.taking
-    /// What the store is going to have when there is room again.
-    private var owed: StagedFile?
+    /// Whether the store is going to have the file's newest form when there is room again.
+    private var isOwed = false
     /// Why nothing more is taken.
     private var failure: GatewayError?
 
@@ -182,9 +182,9 @@ final class FileUpload {
         next.usedAt = clock.now
         if await staged.save(next) {
             file = next
-            owed = nil
+            isOwed = false
         } else {
-            owed = next
+            isOwed = true
             stop(.diskFull)
         }
     }
@@ -290,7 +290,7 @@ final class FileUpload {
     }
 
     private func leave() {
-        guard let owed else {
+        guard isOwed else {
             phase = .ended
             onEnd()
             return waiters.wakeAll()
@@ -299,7 +299,6 @@ final class FileUpload {
         waiters.wakeAll()
         LoopActor.start { [self] in
             await staged.durable()
-            staged.adopt(owed)
             phase = .ended
             onEnd()
             waiters.wakeAll()

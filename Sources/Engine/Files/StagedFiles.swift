@@ -5,17 +5,15 @@ internal import Semantics
 /// The staged files of all tenants: their records, how these change, and when files go.
 @LoopActor
 final class StagedFiles {
-    /// As the store has them; those of `new` it has not got yet.
-    private(set) var records: [FileID: StagedFile]
-    /// Files whose creation is on its way to the store: they are shown to nobody.
-    private var new: Set<FileID> = []
+    /// What is known of each; what is shown is what the store has.
+    private var files: [FileID: Acknowledged<StagedFile>]
     /// Files whose rows cannot be read: they can be deleted.
     private var damaged: [FileID: TenantID]
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
     private var quota: FileQuota
 
-    private let journal: Journal
+    private let journal: CommitQueue
     private let clock: KeptClock
     private let room: DiskRoom
     private let folder: ContentFolder
@@ -24,10 +22,11 @@ final class StagedFiles {
     private let log = Log("engine.files")
 
     init(
-        _ contents: StoreContents, journal: Journal, clock: KeptClock, room: DiskRoom,
+        _ contents: StoreContents, journal: CommitQueue, clock: KeptClock, room: DiskRoom,
         parts: GatewayParts, limits: GatewayLimits
     ) {
-        records = Dictionary(uniqueKeysWithValues: contents.files.map { ($0.id, $0) })
+        files = Dictionary(
+            uniqueKeysWithValues: contents.files.map { ($0.id, Acknowledged($0, in: journal)) })
         damaged = contents.damagedFiles
         quota = FileQuota(
             contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
@@ -41,9 +40,12 @@ final class StagedFiles {
 
     // MARK: Looking up
 
+    /// All files, as the store has them.
+    var records: [FileID: StagedFile] { files.compactMapValues(\.shown) }
+
     /// A tenant's file. Another's does not exist for it.
     func known(_ id: FileID, _ tenant: TenantID) throws(GatewayError) -> StagedFile {
-        guard let file = records[id], file.tenant == tenant else {
+        guard let file = files[id]?.shown, file.tenant == tenant else {
             throw damaged[id] == tenant ? .damaged : .noSuchFile
         }
         return file
@@ -56,13 +58,13 @@ final class StagedFiles {
     func isDeleting(_ id: FileID) -> Bool { deleting.contains(id) }
 
     /// Whether a file has a row, be it damaged.
-    func holds(_ id: FileID) -> Bool { records[id] != nil || damaged[id] != nil }
+    func holds(_ id: FileID) -> Bool { files[id] != nil || damaged[id] != nil }
 
     /// A tenant's files in the order of creation, of those that the store has.
     func page(of tenant: TenantID, after id: FileID?, limit: Int) -> [StagedFile] {
         let first = id?.rawValue ?? -1
         let files = records.values.filter {
-            $0.tenant == tenant && $0.id.rawValue > first && !new.contains($0.id)
+            $0.tenant == tenant && $0.id.rawValue > first
         }
         return Array(files.sorted { $0.id < $1.id }.prefix(limit))
     }
@@ -85,7 +87,7 @@ final class StagedFiles {
 
     /// Gives back what a file does not need of its room: nothing is appended to it now.
     func fit(_ id: FileID) {
-        if let file = records[id] { quota.fit(file) }
+        if let file = files[id]?.newest { quota.fit(file) }
     }
 
     // MARK: Records
@@ -95,30 +97,22 @@ final class StagedFiles {
     /// - Throws: `quotaExceeded`.
     func insert(_ file: StagedFile) throws(GatewayError) {
         guard quota.admit(file) else { throw .quotaExceeded }
-        records[file.id] = file
-        new.insert(file.id)
-        journal.save(file)
+        files[file.id] = Acknowledged(new: file, in: journal)
+        journal.record(.file(file))
     }
 
-    /// The store has a new file.
-    func show(_ id: FileID) { new.remove(id) }
-
-    /// Gives the store a file's newest form; memory has it afterwards, too.
+    /// Gives the store a file's newest form, which is shown once it is durable.
     ///
     /// - Returns: false as soon as the store has no room. It gets the record when there is
-    ///   some, and `adopt` is to be called then.
+    ///   some.
     func save(_ file: StagedFile) async -> Bool {
-        journal.save(file)
-        let generation = journal.generation
-        await journal.caughtUp()
-        guard journal.committedGeneration >= generation else { return false }
-        adopt(file)
-        return true
+        put(file)
+        return await journal.caughtUp()
     }
 
-    /// The store has a file's newest form.
-    func adopt(_ file: StagedFile) {
-        if records[file.id] != nil { records[file.id] = file }
+    private func put(_ file: StagedFile) {
+        files[file.id]?.change { $0 = file }
+        journal.record(.file(file))
     }
 
     /// Returns once everything is durable that has been recorded by now, however long the disk is
@@ -144,11 +138,11 @@ final class StagedFiles {
     /// Somebody reads or sends a complete file. The store hears of it once a minute.
     private func noteUse(of file: StagedFile) {
         let now = clock.now
-        guard now.since(file.usedAt) > .seconds(60), !deleting.contains(file.id) else { return }
-        var file = file
+        guard var file = files[file.id]?.newest, now.since(file.usedAt) > .seconds(60),
+            !deleting.contains(file.id)
+        else { return }
         file.usedAt = now
-        records[file.id] = file
-        journal.save(file)
+        put(file)
     }
 
     // MARK: Forgetting
@@ -168,7 +162,7 @@ final class StagedFiles {
 
     /// Forgets files that nobody has used for their time to live, but those that `areUsed` tells.
     func purge(but areUsed: () -> Set<FileID>) async {
-        let expired = records.values.filter { timeToLive(of: $0) == .zero }
+        let expired = files.values.map(\.newest).filter { timeToLive(of: $0) == .zero }
         guard !expired.isEmpty else { return }
         let used = areUsed()
         for file in expired where !used.contains(file.id) && !deleting.contains(file.id) {
@@ -183,7 +177,7 @@ final class StagedFiles {
     @discardableResult
     func forget(_ id: FileID) async -> Bool {
         deleting.insert(id)
-        journal.remove(id)
+        journal.record(.removedFile(id))
         guard await journal.caughtUp() else {
             LoopActor.start { [self] in
                 await journal.durable()
@@ -195,11 +189,19 @@ final class StagedFiles {
         return true
     }
 
+    /// Forgets new files that the store has refused.
+    func discard(_ refused: RefusedNumbers) {
+        for number in refused.numbers {
+            let id = FileID(rawValue: number)
+            if files.removeValue(forKey: id) != nil { quota.release(id) }
+        }
+    }
+
     /// The store has forgotten a file.
     private func leave(_ id: FileID) async {
         let folder = folder
         deleting.remove(id)
-        records[id] = nil
+        files[id] = nil
         damaged[id] = nil
         quota.release(id)
         do {
@@ -217,7 +219,7 @@ final class StagedFiles {
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
     func recover() async {
-        let (folder, files) = (folder, Array(records.values))
+        let (folder, files) = (folder, self.files.values.map(\.newest))
         guard !files.isEmpty else { return }
         do {
             let damaged = try await threads.run {
@@ -233,9 +235,8 @@ final class StagedFiles {
                     ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
                 file.length = 0
                 file.isComplete = false
-                records[file.id] = file
                 quota.fit(file)
-                journal.save(file)
+                put(file)
             }
         } catch {
             log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])

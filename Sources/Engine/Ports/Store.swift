@@ -8,8 +8,12 @@ public import Semantics
 public protocol Store: Sendable {
     /// What a start needs: read once, before anything else.
     func load() async throws(StoreError) -> StoreContents
-    /// Makes a batch durable, whole or not at all, before it returns.
-    func commit(_ batch: StoreBatch) async throws(StoreError)
+    /// Makes a batch durable before it returns: whole, but for changes whose precondition does not
+    /// hold, and what belongs to these; or nothing of it, where it throws.
+    ///
+    /// - Returns: which preconditions did not hold.
+    @discardableResult
+    func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt
     /// One task, or nil where the tenant has none of that id.
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
     /// Whether there is a task of that id, whosever it is: for housekeeping.
@@ -91,6 +95,12 @@ public struct StoreBatch: Sendable {
     public var removedContents: [TaskID] = []
     /// Decisions, new or changed. They are forgotten with their tasks.
     public var decisions: [DecisionRecord] = []
+    /// The states that `decisions` must have in the store to be changed: the first answer wins
+    /// (S-74). Where one has another state, or is not there, nothing is written of its task.
+    public var expectedStates: [DecisionID: DecisionState] = [:]
+    /// Tasks of `createdTasks` that go on with what another task of this batch has begun, by that
+    /// one: where nothing is written of it, nothing is of them.
+    public var successors: [TaskID: TaskID] = [:]
     /// Numbered events, ascending within each session and each tenant, from batch to batch too.
     public var events: [Event] = []
     /// The newest tenant sequence of each tenant that has new events.
@@ -99,7 +109,8 @@ public struct StoreBatch: Sendable {
     public var files: [StagedFile] = []
     /// Staged files to forget.
     public var removedFiles: [FileID] = []
-    /// Keys of requests whose creations are in this batch. A key is never written twice.
+    /// Keys of requests whose creations are in this batch, each once. Where the store has a
+    /// key already, it stays as it is, and nothing is written of what the request has created.
     public var creations: [IdempotencyRecord] = []
     /// What has changed in the jars of sessions, numbered by `Cookie.sequence`; in this order.
     public var cookies: [SessionChange<Cookie>] = []

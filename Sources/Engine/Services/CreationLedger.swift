@@ -25,6 +25,8 @@ public enum Creation<Created> {
     case earlier([Int64])
 }
 
+extension Creation: Sendable where Created: Sendable {}
+
 /// Writes down what a key has created, in the transaction that creates it.
 ///
 /// Given by `CreationLedger.once` to what creates. Whoever creates without recording leaves the key
@@ -33,6 +35,8 @@ public enum Creation<Created> {
 public final class CreationTicket {
     /// Of an array, which elements are created; nil where all are.
     public var accepted: [Bool]?
+    /// Whether the store had the key already: somebody else was first.
+    fileprivate(set) var isTaken = false
 
     private let tenant: TenantID
     private let request: CreationRequest
@@ -44,19 +48,39 @@ public final class CreationTicket {
         self.at = at
     }
 
-    /// Keeps the key with what was created: to be called in the turn of the loop in which the
-    /// journal got that, so that both are in one transaction.
+    fileprivate func record(of created: [Int64]) -> IdempotencyRecord {
+        var numbers = created.makeIterator()
+        let all = accepted.map { $0.map { $0 ? numbers.next() ?? 0 : 0 } } ?? created
+        return IdempotencyRecord(
+            tenant: tenant, key: request.key, fingerprint: request.fingerprint, created: all,
+            at: at)
+    }
+}
+
+extension CommitQueue {
+    /// Records that a ticket's key has created something, and returns once both are durable: to be
+    /// called in the turn of the loop in which the queue got what was created, so that both are in
+    /// one transaction.
     ///
     /// - Parameters:
     ///   - created: the numbers of what was created, in the order of the request.
-    ///   - journal: the one that has what was created.
-    func record(_ created: [Int64], in journal: Journal) {
-        var numbers = created.makeIterator()
-        let all = accepted.map { $0.map { $0 ? numbers.next() ?? 0 : 0 } } ?? created
-        journal.record(
-            IdempotencyRecord(
-                tenant: tenant, key: request.key, fingerprint: request.fingerprint, created: all,
-                at: at))
+    ///   - ticket: nil where it was created without a key.
+    /// - Throws: `diskFull`; `keyReused` where the store had the key already, and nothing was
+    ///   created: the ledger knows what to answer then.
+    func acknowledged(
+        _ created: [Int64], under ticket: CreationTicket?
+    ) async throws(GatewayError) {
+        guard let ticket else {
+            try await acknowledged()
+            return
+        }
+        let creation = ticket.record(of: created)
+        record(.creation(creation))
+        let conflicts = try await acknowledged().conflicts
+        if conflicts.contains(.creation(CreationKey(creation))) {
+            ticket.isTaken = true
+            throw .keyReused
+        }
     }
 }
 
@@ -105,12 +129,26 @@ public final class CreationLedger {
         let key = CreationKey(tenant: tenant, key: request.key)
         await locks.enter(key)
         defer { locks.leave(key) }
-        if let record = try await creation(of: request.key, of: tenant) {
-            guard record.fingerprint == request.fingerprint else { throw GatewayError.keyReused }
-            return .earlier(record.created)
+        if let earlier: Creation<Created> = try await earlier(request, tenant) { return earlier }
+        let ticket = CreationTicket(request, of: tenant, at: clock.now)
+        do {
+            return .new(try await create(ticket))
+        } catch {
+            // The locks are this process's; the store's word is what counts.
+            guard ticket.isTaken,
+                let earlier: Creation<Created> = try await earlier(request, tenant)
+            else { throw error }
+            return earlier
         }
-        return .new(
-            try await create(CreationTicket(request, of: tenant, at: clock.now)))
+    }
+
+    /// What an earlier request with the same key has done; nil where there was none.
+    private func earlier<Created>(
+        _ request: CreationRequest, _ tenant: TenantID
+    ) async throws(GatewayError) -> Creation<Created>? {
+        guard let record = try await creation(of: request.key, of: tenant) else { return nil }
+        guard record.fingerprint == request.fingerprint else { throw .keyReused }
+        return .earlier(record.created)
     }
 
     /// What a key has created; nil for a new one.

@@ -74,8 +74,8 @@ public final class DecisionService {
             try runner.decisions.answer(id, with: answer)
             let journal = runner.session.journal
             tasks.settle(runner)
-            try await journal.acknowledged()
-            return
+            // Somebody else may have been first, in the store.
+            guard try await journal.acknowledged().conflicts.contains(.decision(id)) else { return }
         }
         switch try await read(id, of: tenant).state {
         case .answered: throw .decisionAnswered

@@ -35,15 +35,7 @@ public final class FileService {
         _ spec: StagedFileSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> StagedFile {
         let file = try admit(spec, tenant)
-        ticket?.record([file.id.rawValue], in: journals.durable)
-        guard await journals.durable.caughtUp() else {
-            LoopActor.start { [self] in
-                await journals.durable.durable()
-                staged.show(file.id)
-            }
-            throw .diskFull
-        }
-        staged.show(file.id)
+        try await journals.durable.acknowledged([file.id.rawValue], under: ticket)
         return file
     }
 
@@ -145,7 +137,7 @@ public final class FileService {
             try await upload.run(completes: order.completes)
             return upload.file
         } catch {
-            let file = staged.records[id].flatMap { $0.tenant == tenant ? $0 : nil }
+            let file = try? staged.known(id, tenant)
             throw UploadInterruption(cause: error, file: file)
         }
     }

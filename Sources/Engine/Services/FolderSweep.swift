@@ -8,7 +8,7 @@ final class FolderSweep {
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let staged: StagedFiles
-    private let durable: Journal
+    private let durable: CommitQueue
     private let clock: KeptClock
     private let parts: GatewayParts
     private let partRetention: Duration
@@ -16,7 +16,7 @@ final class FolderSweep {
     private var sweptAt: Duration?
 
     init(
-        sessions: SessionDirectory, tasks: TaskDirectory, staged: StagedFiles, durable: Journal,
+        sessions: SessionDirectory, tasks: TaskDirectory, staged: StagedFiles, durable: CommitQueue,
         clock: KeptClock, parts: GatewayParts, partRetention: Duration
     ) {
         self.sessions = sessions

@@ -117,11 +117,7 @@ public final class Gateway {
         sessions.recall(contents)
         recovery = Recovery(
             contents, sessions: known, tasks: directory, decisions: decisions, services: services)
-        journals.durable.onClockJump = { [weak directory] in directory?.noteClockJump() }
-        for journal in journals.each {
-            journal.onCommit = { [weak hub] in hub?.release() }
-            journal.onFailure = { [weak self] error in self?.onStoreFailure?(error) }
-        }
+        for journal in journals.each { journal.owner = self }
     }
 
     // MARK: A start and a stop
@@ -167,7 +163,7 @@ public final class Gateway {
     public func setLimit(_ limit: Int64?) async throws(GatewayError) {
         let durable = journals.durable
         if durable.isStalled { throw .diskFull }
-        durable.setGatewayLimit(limit)
+        durable.record(.gatewayLimit(limit))
         guard await durable.caughtUp() else {
             LoopActor.start { [bandwidth] in
                 await durable.durable()
@@ -192,4 +188,19 @@ public final class Gateway {
         figures.failedTasks = counts.failed
         return figures
     }
+}
+
+extension Gateway: CommitOwner {
+    func committed() { hub.release() }
+
+    func refused(_ refused: RefusedNumbers) {
+        tasks.directory.discard(refused)
+        files.staged.discard(refused)
+        sessions.directory.discard(refused)
+        hub.discard(refused)
+    }
+
+    func clockJumped() { tasks.directory.noteClockJump() }
+
+    func failed(_ error: StoreError) { onStoreFailure?(error) }
 }

@@ -48,8 +48,7 @@ public final class SessionService {
     ) async throws(GatewayError) -> SessionView {
         try journals.refuseWhenFull(isPersistent: spec.type != .ephemeral)
         let session = makeSession(spec, tenant)
-        ticket?.record([session.record.id.rawValue], in: session.journal)
-        try await session.journal.acknowledged()
+        try await session.journal.acknowledged([session.record.id.rawValue], under: ticket)
         return try await view(session)
     }
 
@@ -76,7 +75,7 @@ public final class SessionService {
             configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
-        session.journal.save(record)
+        session.journal.record(.session(record))
         return session
     }
 
@@ -271,7 +270,8 @@ public final class SessionService {
     {
         let journal = journals.journal(of: record)
         let session = LiveSession(
-            record, journal: journal, transport: parts.transport, budget: budget,
+            record, isNew: contents == nil, journal: journal, transport: parts.transport,
+            budget: budget,
             bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
             memory: memory(of: record, recalling: contents, in: journal))
         session.credentials?.onChange = { [hub, unowned session] in
@@ -283,7 +283,7 @@ public final class SessionService {
 
     /// What a session remembers when it is taken in; an invalid one remembers nothing.
     private func memory(
-        of record: SessionRecord, recalling contents: StoreContents?, in journal: Journal
+        of record: SessionRecord, recalling contents: StoreContents?, in journal: CommitQueue
     ) -> SessionMemory {
         var memory = SessionMemory()
         guard record.state != .invalid else { return memory }

@@ -160,8 +160,15 @@ final class TaskDirectory {
     func connect(to owner: any TaskOwner) { self.owner = owner }
 
     /// A new task: its session's journal has it, and its first event is on its way.
-    func enter(_ record: TaskRecord, in session: LiveSession) {
-        session.journal.create(record)
+    ///
+    /// - Parameters:
+    ///   - record: the task.
+    ///   - session: where it is created.
+    ///   - predecessor: the task that it goes on in the place of, if any.
+    func enter(
+        _ record: TaskRecord, in session: LiveSession, inPlaceOf predecessor: TaskID? = nil
+    ) {
+        session.journal.record(.newTask(record, inPlaceOf: predecessor))
         counts.created += 1
         services.hub.publish(.didCreate, of: record.id, in: session)
     }
@@ -231,6 +238,30 @@ final class TaskDirectory {
     }
 
     // MARK: Forgetting
+
+    /// Forgets what memory had of these, and stops what drives them: nothing of that is in the
+    /// store, where somebody else was first. What the store has of them is read again.
+    func discard(_ refused: RefusedNumbers) {
+        for number in refused.numbers {
+            let id = TaskID(rawValue: number)
+            if let runner = runners[id] { drop(runner) }
+            records[id] = nil
+            starting.remove(id)
+        }
+        forgetting += 1
+    }
+
+    private func drop(_ runner: TaskRunner) {
+        let (id, session) = (runner.record.id, runner.record.session)
+        runner.leaveTrustLine()
+        runner.abandon()
+        runner.leaveQueue()
+        services.progress.forget(runner.task)
+        services.checkpoints.forget(runner.download)
+        runners[id] = nil
+        ofSession[session]?[id] = nil
+        if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
+    }
 
     /// The removal of a task is on its way to the store.
     func beginDeleting(_ id: TaskID) { deleting.insert(id) }

@@ -38,8 +38,7 @@ public final class TaskService {
         guard session.record.state == .active else { throw .sessionInvalidated }
         try journals.refuseWhenFull(isPersistent: session.record.isPersistent)
         let created = specs.map { create($0, in: session) }
-        ticket?.record(created.map(\.id.rawValue), in: session.journal)
-        try await session.journal.acknowledged()
+        try await session.journal.acknowledged(created.map(\.id.rawValue), under: ticket)
         var views: [TaskView] = []
         for task in created { views.append(try await directory.shown(task.id, tenant)) }
         return views
@@ -246,7 +245,7 @@ public final class TaskService {
         let session = task.flatMap { sessions[$0.session] }
         let journal = session?.journal ?? journals.durable
         guard !journal.isStalled else { throw .diskFull }
-        journal.remove(id)
+        journal.record(.removedTask(id))
         directory.beginDeleting(id)
         let forget = { @LoopActor [self] in
             directory.noteDeleted(id)
@@ -295,7 +294,7 @@ extension TaskService: TaskOwner {
             number: task.session.advanceTaskNumber(), type: .download, options: options,
             request: old.originalRequest, createdAt: services.clock.now)
         record.takeOver(old)
-        directory.enter(record, in: task.session)
+        directory.enter(record, in: task.session, inPlaceOf: old.id)
         return directory.runner(for: record, in: task.session)
     }
 }

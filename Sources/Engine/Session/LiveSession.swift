@@ -4,8 +4,9 @@ internal import Semantics
 /// A session in memory: its record, what it remembers, its queue and its connections.
 @LoopActor
 final class LiveSession {
-    private(set) var record: SessionRecord
-    let journal: Journal
+    /// What is known of it; the store is behind.
+    private var state: Acknowledged<SessionRecord>
+    let journal: CommitQueue
     let queue: SlotQueue
     /// Contents of an ephemeral session that are too large for memory: parts of a file without a
     /// name.
@@ -26,15 +27,19 @@ final class LiveSession {
     private let transport: any Transport
     private var connections: (any ConnectionPool)?
 
+    /// A session as the store has it, or one that is new to it, and is recorded in the same turn of
+    /// the loop.
     init(
-        _ record: SessionRecord, journal: Journal, transport: any Transport, budget: AttemptBudget,
+        _ record: SessionRecord, isNew: Bool, journal: CommitQueue, transport: any Transport,
+        budget: AttemptBudget,
         bandwidth: Bandwidth, clock: any Clock, digests: any Digests, memory: SessionMemory
     ) {
         self.clock = clock
         nonces = DigestNonces(digests)
         self.memory = memory
-        self.record = record
         self.journal = journal
+        state =
+            isNew ? Acknowledged(new: record, in: journal) : Acknowledged(record, in: journal)
         self.transport = transport
         self.bandwidth = bandwidth
         bandwidth.limit = record.maximumBytesPerSecond
@@ -43,6 +48,9 @@ final class LiveSession {
     }
 
     var store: any Store { journal.store }
+
+    /// The session in its newest form.
+    var record: SessionRecord { state.newest }
 
     /// Nil where the session has none (S-25).
     var cookies: CookieStorage? { memory.cookies }
@@ -60,7 +68,7 @@ final class LiveSession {
     }
 
     /// The session as the store has it; nil where it has not heard of it.
-    var shown: SessionRecord? { journal.acknowledged(record) }
+    var shown: SessionRecord? { state.shown }
 
     /// Made at the first attempt, so that a session at rest costs no descriptor.
     var pool: any ConnectionPool {
@@ -86,9 +94,8 @@ final class LiveSession {
     }
 
     func change(_ change: (inout SessionRecord) -> Void) {
-        let old = record
-        change(&record)
-        journal.save(record, was: old)
+        state.change(change)
+        journal.record(.session(state.newest))
     }
 
     /// The client has decided about a server's certificate (S-75).

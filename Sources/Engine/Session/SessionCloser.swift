@@ -73,7 +73,7 @@ final class SessionCloser {
         sessions.remove(session.record.id)
         session.dropContents()
         hub.forget(session.record.id)
-        session.journal.remove(session.record.id)
+        session.journal.record(.removedSession(session.record.id))
         tasks.dropRecords { $0.session == session.record.id }
     }
 }

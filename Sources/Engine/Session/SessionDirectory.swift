@@ -70,6 +70,11 @@ final class SessionDirectory {
         ofTenant[tenant, default: []].insert(id, at: place)
     }
 
+    /// Forgets new sessions that the store has refused.
+    func discard(_ refused: RefusedNumbers) {
+        for number in refused.numbers { remove(SessionID(rawValue: number)) }
+    }
+
     func remove(_ id: SessionID) {
         guard let tenant = byID.removeValue(forKey: id)?.record.tenant else { return }
         guard let ids = ofTenant[tenant], ids.count > 1 else {

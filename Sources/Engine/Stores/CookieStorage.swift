@@ -10,7 +10,7 @@ final class CookieStorage {
     private var jar: Acknowledged<CookieJar>
     private let policy: CookiePolicy
     /// Nil where nothing reaches the store.
-    private let journal: Journal?
+    private let journal: CommitQueue?
     private let owner: (session: SessionID, tenant: TenantID)
     /// Cookies that were sent since the store heard of them last, by their sequences: that they
     /// were is written now and then, for it says only what is given up first.
@@ -18,7 +18,7 @@ final class CookieStorage {
 
     init(
         _ record: SessionRecord, restoring cookies: [Cookie], suffixes: any PublicSuffixes,
-        journal: Journal, at now: Timestamp
+        journal: CommitQueue, at now: Timestamp
     ) {
         policy = CookiePolicy(
             accept: record.configuration.httpCookieAcceptPolicy,
@@ -73,7 +73,7 @@ final class CookieStorage {
     func all(at now: Timestamp) -> [Cookie] { jar.newest.all(at: now) }
 
     /// The same as the store has it.
-    func shown(at now: Timestamp) -> [Cookie] { jar.shown.all(at: now) }
+    func shown(at now: Timestamp) -> [Cookie] { jar.shown?.all(at: now) ?? [] }
 
     /// Puts a client's cookie in; one whose time is over deletes.
     func store(_ cookie: Cookie, at now: Timestamp) throws(CookieRejection) {
@@ -133,6 +133,6 @@ final class CookieStorage {
     private func write(_ change: SessionChange<Cookie>) {
         for sequence in change.removed { accessed[sequence] = nil }
         for sequence in change.stored.keys { accessed[sequence] = nil }
-        journal?.save(change)
+        journal?.record(.cookies(change))
     }
 }

@@ -15,14 +15,14 @@ final class CredentialStorage {
     private var numbers: [ProtectionSpace: [Int64]] = [:]
     private var lastNumber: Int64 = 0
     /// Nil where nothing reaches the store.
-    private let journal: Journal?
+    private let journal: CommitQueue?
     private let owner: (session: SessionID, tenant: TenantID)
     /// Called when something has changed.
     var onChange: (@LoopActor () -> Void)?
 
     init(
         _ record: SessionRecord, restoring credentials: [Int64: StoredCredential],
-        journal: Journal
+        journal: CommitQueue
     ) {
         self.journal = record.isPersistent ? journal : nil
         owner = (record.id, record.tenant)
@@ -38,7 +38,7 @@ final class CredentialStorage {
 
     /// The same as the store has it; those of `forSession` are kept by memory alone, and come and
     /// go with the others.
-    var shown: [StoredCredential] { CredentialStorage.inOrder(entries.shown) }
+    var shown: [StoredCredential] { CredentialStorage.inOrder(entries.shown ?? [:]) }
 
     private static func inOrder(_ entries: [Int64: StoredCredential]) -> [StoredCredential] {
         entries.sorted { $0.key < $1.key }.map(\.value)
@@ -129,7 +129,7 @@ final class CredentialStorage {
     }
 
     private func finish(_ change: Change) {
-        journal?.save(change.rows)
+        journal?.record(.credentials(change.rows))
         onChange?()
     }
 

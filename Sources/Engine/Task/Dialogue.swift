@@ -48,7 +48,7 @@ final class Dialogue {
             id: notice.id, tenant: session.record.tenant, session: session.record.id, task: task,
             kind: kind, createdAt: now, deadline: deadline, question: body)
         owner?.willAsk()
-        session.journal.save(record)
+        session.journal.record(.newDecision(record))
         services.hub.publish(body, of: task, in: session, at: now)
         wait(for: record)
     }

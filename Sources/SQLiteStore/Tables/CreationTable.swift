@@ -7,15 +7,18 @@ struct CreationTable {
     let database: Database
     let sealer: any Sealer
 
-    /// Writes what requests have created; a key that is there already is taken over.
-    func save(_ creations: [IdempotencyRecord]) throws {
-        guard !creations.isEmpty else { return }
+    /// Writes what requests have created.
+    ///
+    /// - Returns: The keys that were there already: they stay as they are.
+    func insert(_ creations: [IdempotencyRecord]) throws -> [CommitConflict] {
+        guard !creations.isEmpty else { return [] }
         let statement = try PreparedStatement(
             database,
             """
-            INSERT OR REPLACE INTO creation (tenant, key, at, fingerprint, created)
-            VALUES (?1, ?2, ?3, ?4, ?5)
+            INSERT INTO creation (tenant, key, at, fingerprint, created)
+            VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (tenant, key) DO NOTHING
             """)
+        var conflicts: [CommitConflict] = []
         for creation in creations {
             statement.bind(1, creation.tenant.rawValue)
             statement.bind(2, creation.key)
@@ -29,7 +32,9 @@ struct CreationTable {
             let fingerprint = try sealer.seal(
                 creation.fingerprint, for: .creation(creation.key, of: creation.tenant))
             try statement.run(4, fingerprint, 5, created.bytes)
+            if database.changesCount == 0 { conflicts.append(.creation(CreationKey(creation))) }
         }
+        return conflicts
     }
 
     /// What a request with this key has created; nil for a key that is not there.

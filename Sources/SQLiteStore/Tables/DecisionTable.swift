@@ -13,15 +13,37 @@ struct DecisionTable {
     let database: Database
     let sealer: any Sealer
 
-    /// Writes decisions, new or changed. Of one that is there only state and deadline are written;
-    /// one whose task has been forgotten is forgotten with it.
-    func save(_ decisions: [DecisionRecord]) throws {
-        guard !decisions.isEmpty else { return }
+    /// Changes those decisions of a batch that must have a certain state for it, where they have
+    /// it. Only state and deadline are written.
+    ///
+    /// - Returns: The others: they stay as they are.
+    func change(_ batch: StoreBatch) throws -> [CommitConflict] {
+        guard !batch.expectedStates.isEmpty else { return [] }
+        let update = try PreparedStatement(
+            database,
+            "UPDATE decision SET state = ?2, deadline = ?3 WHERE id = ?1 AND state = ?4")
+        var conflicts: [CommitConflict] = []
+        for decision in batch.decisions {
+            guard let expected = batch.expectedStates[decision.id] else { continue }
+            update.bind(1, decision.id.rawValue)
+            update.bind(2, decision.state.stored)
+            update.bind(3, decision.deadline.milliseconds)
+            update.bind(4, expected.stored)
+            try update.run()
+            if database.changesCount == 0 { conflicts.append(.decision(decision.id)) }
+        }
+        return conflicts
+    }
+
+    /// Writes the other decisions of a batch, new or changed. Of one that is there only state and
+    /// deadline are written; one whose task has been forgotten is forgotten with it.
+    func save(_ batch: StoreBatch) throws {
+        guard batch.decisions.count > batch.expectedStates.count else { return }
         let update = try PreparedStatement(
             database, "UPDATE decision SET state = ?2, deadline = ?3 WHERE id = ?1")
         let tasks = TaskIndex(database: database)
         var newest: Int64 = 0
-        for decision in decisions {
+        for decision in batch.decisions where batch.expectedStates[decision.id] == nil {
             update.bind(1, decision.id.rawValue)
             update.bind(2, decision.state.stored)
             update.bind(3, decision.deadline.milliseconds)

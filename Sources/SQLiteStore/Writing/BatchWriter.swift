@@ -23,7 +23,21 @@ struct BatchWriter {
     }
 
     /// `damaged` are stored responses that cannot be read, and go first.
-    func write(_ batch: StoreBatch, damaged: [CacheEntryID] = []) throws {
+    func write(_ batch: StoreBatch, damaged: [CacheEntryID] = []) throws -> CommitReceipt {
+        let conflicts = try writeConditional(batch)
+        // Copied only where there are some: each of its lists is counted.
+        try writeRest(of: conflicts.isEmpty ? batch : batch.without(conflicts), damaged: damaged)
+        return CommitReceipt(conflicts: conflicts)
+    }
+
+    /// Writes the changes that have a precondition, where it holds: each by the statement that asks
+    /// for it.
+    private func writeConditional(_ batch: StoreBatch) throws -> [CommitConflict] {
+        try CreationTable(database: database, sealer: sealer).insert(batch.creations)
+            + DecisionTable(database: database, sealer: sealer).change(batch)
+    }
+
+    private func writeRest(of batch: StoreBatch, damaged: [CacheEntryID]) throws {
         var packer = EventPacker(batch, sealer: sealer)
         try packer.pack(batch.events)
         packer.completeMarks(from: batch.sessions)
@@ -40,9 +54,8 @@ struct BatchWriter {
             try tasks.change(batch.changedTasks[index], events: marks)
         }
         try writeContents(batch)
-        try DecisionTable(database: database, sealer: sealer).save(batch.decisions)
+        try DecisionTable(database: database, sealer: sealer).save(batch)
         try writePacks(packer, at: batch.keptAt)
-        try CreationTable(database: database, sealer: sealer).save(batch.creations)
         let files = FileTable(database: database)
         try files.save(batch.files)
         try files.remove(batch.removedFiles)

@@ -8,8 +8,8 @@ internal import Semantics
 /// `each`, and nobody else does.
 @LoopActor
 final class Journals {
-    let durable: Journal
-    let volatile: Journal
+    let durable: CommitQueue
+    let volatile: CommitQueue
     private let memoryStore: MemoryStore
     private let room: DiskRoom
 
@@ -18,20 +18,20 @@ final class Journals {
     init(store: any Store, memoryLimit: Int, clock: KeptClock, room: DiskRoom) {
         self.room = room
         memoryStore = MemoryStore(byteLimit: memoryLimit)
-        durable = Journal(store: store, clock: clock, room: room)
-        volatile = Journal(store: memoryStore, clock: clock)
+        durable = CommitQueue(store: store, clock: clock, room: room)
+        volatile = CommitQueue(store: memoryStore, clock: clock)
     }
 
     /// Both, the durable one first.
-    var each: [Journal] { [durable, volatile] }
+    var each: [CommitQueue] { [durable, volatile] }
 
     /// The one that a session has.
-    func journal(of session: SessionRecord) -> Journal {
+    func journal(of session: SessionRecord) -> CommitQueue {
         session.isPersistent ? durable : volatile
     }
 
     /// The one with a change of the task which the store has not; nil where the stores have all.
-    func owing(_ task: TaskID) -> Journal? {
+    func owing(_ task: TaskID) -> CommitQueue? {
         durable.owes(task) ? durable : volatile.owes(task) ? volatile : nil
     }
 

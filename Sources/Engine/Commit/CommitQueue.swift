@@ -1,0 +1,271 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// Hears what becomes of the changes that a queue was given.
+@LoopActor
+protocol CommitOwner: AnyObject {
+    /// The store has a batch more: what waited for that may be shown.
+    func committed()
+    /// Nothing is written of these, and memory is to forget them: somebody else was first. Called
+    /// before `committed`.
+    func refused(_ refused: RefusedNumbers)
+    /// The wall clock was set; called before the batch that notes it goes to the store.
+    func clockJumped()
+    /// The store has failed for good: the process must end and recover from the store.
+    func failed(_ error: StoreError)
+}
+
+/// What stands between the engine's memory and a store: changes are gathered while the store is
+/// busy, and go to it as one batch when it is not (group commit).
+///
+/// The engine's memory is ahead of the store, and one rule says what may be shown of it: what the
+/// store has. Whoever promises something to a client waits for `acknowledged()`; a value is
+/// kept as `Acknowledged`; what is told in its turn bears a `CommitMark`; of tasks the queue itself
+/// knows what is on its way.
+@LoopActor
+final class CommitQueue {
+    let store: any Store
+    /// Called back; it is not kept alive.
+    weak var owner: (any CommitOwner)?
+    /// The batch that is being gathered.
+    private(set) var generation: Int64 = 1
+    /// The newest batch that the store has acknowledged.
+    private(set) var committedGeneration: Int64 = 0
+    /// Set while there is no room for a batch, not even in the reserve: nothing can be promised
+    ///
+    private(set) var isStalled = false
+
+    private let room: DiskRoom?
+    private var outstanding = Outstanding()
+    private var waiters = CommitWaiters()
+    private var clock: ClockNotes
+    private var isScheduled = false
+    private lazy var retry = LoopTimer { [weak self] in self?.commit() }
+    private let log = Log("engine.commit")
+
+    /// The room is that of the store's disk; nil for one that is in memory.
+    init(store: any Store, clock: KeptClock, room: DiskRoom? = nil) {
+        self.store = store
+        self.clock = ClockNotes(clock)
+        self.room = room
+    }
+
+    // MARK: Changes
+
+    /// Sees to it that the store gets a change, merged with what is gathered already.
+    @inline(__always)
+    func record(_ change: Change) {
+        outstanding.merge(change)
+        schedule()
+    }
+
+    /// Sees to it that the store has the mark that a start should go on from, also where nothing
+    /// else is written.
+    func noteClock() {
+        guard clock.isDue else { return }
+        stamp()
+        schedule()
+    }
+
+    // MARK: What the store does not have yet
+
+    /// When something is recorded now.
+    var now: CommitMark { CommitMark(self, batch: generation) }
+
+    /// Whether the store has everything.
+    var isSettled: Bool { outstanding.batch == nil && outstanding.isEmpty }
+
+    /// Whether a change of a task is on its way to the store.
+    func owes(_ task: TaskID) -> Bool { outstanding.owes(task) }
+
+    /// A task as the store has it, where that is known here: one that was changed after its last
+    /// commit is not.
+    func acknowledged(_ task: TaskID) -> TaskRecord? { outstanding.acknowledged(task) }
+
+    /// The newest form of a task that is on its way to the store.
+    func pendingTask(_ id: TaskID) -> TaskRecord? { outstanding.task(id) }
+
+    /// A content that is on its way to the store, or has reached it lately.
+    func contentAtHand(of task: TaskID) -> [UInt8]? { outstanding.content(of: task) }
+
+    /// The stored responses of a session's cache that are on their way to the store, in their
+    /// newest form.
+    func pendingResponses(of session: SessionID, under fingerprint: Int64) -> [KeptResponse] {
+        outstanding.responses(of: session, under: fingerprint)
+    }
+
+    /// The newest form of a decision that is on its way to the store.
+    func pendingDecision(_ id: DecisionID) -> DecisionRecord? { outstanding.decision(id) }
+
+    /// What a request with this key has created and is on its way to the store.
+    func pendingCreation(of key: String, tenant: TenantID) -> IdempotencyRecord? {
+        outstanding.creation(CreationKey(tenant: tenant, key: key))
+    }
+
+    // MARK: Waiting
+
+    /// Returns once everything that has been recorded by now is durable, however long the disk is
+    /// full.
+    func durable() async { _ = await receipt(whileStalled: true) }
+
+    /// As `durable`, but for so long at most.
+    func durable(within limit: Duration) async {
+        guard !isSettled else { return }
+        await withCheckedContinuation { continuation in
+            let waiter = CompletionWaiter(continuation, limit: limit)
+            waiters.add(newestBatch, waitsWhileStalled: true) { _ in waiter.end() }
+        }
+    }
+
+    /// Returns once everything that has been recorded by now is durable, or the disk is full: for
+    /// reading, which goes on then.
+    ///
+    /// - Returns: whether it is durable.
+    @discardableResult
+    func caughtUp() async -> Bool { await receipt(whileStalled: false) != nil }
+
+    /// Returns once everything that has been recorded by now is durable: before a client is told
+    /// that it is done.
+    ///
+    /// - Returns: what was refused of the batch that has brought the newest of it.
+    /// - Throws: `diskFull` where there is no room for it.
+    @discardableResult
+    func acknowledged() async throws(GatewayError) -> CommitReceipt {
+        guard let receipt = await receipt(whileStalled: false) else { throw .diskFull }
+        return receipt
+    }
+
+    private func receipt(whileStalled: Bool) async -> CommitReceipt? {
+        guard !isSettled else { return CommitReceipt() }
+        guard whileStalled || !isStalled else { return nil }
+        return await withCheckedContinuation { continuation in
+            waiters.add(newestBatch, waitsWhileStalled: whileStalled) {
+                continuation.resume(returning: $0)
+            }
+        }
+    }
+
+    /// The batch with what was recorded last.
+    private var newestBatch: Int64 { outstanding.isEmpty ? generation - 1 : generation }
+
+    // MARK: Commit
+
+    private func schedule() {
+        guard !isScheduled, outstanding.batch == nil else { return }
+        isScheduled = true
+        // What this turn has set off for the next one still comes along: of a task that the cache
+        // answers, that is all.
+        LoopActor.later {
+            LoopActor.later { [self] in
+                isScheduled = false
+                send()
+            }
+        }
+    }
+
+    private func send() {
+        guard outstanding.batch == nil, !outstanding.isEmpty else { return }
+        stamp()
+        outstanding.depart()
+        generation += 1
+        commit()
+    }
+
+    private func stamp() {
+        let stamp = clock.stamp()
+        outstanding.stamp(stamp.instant, stamp.mark)
+        if stamp.hasJumped { owner?.clockJumped() }
+    }
+
+    private func commit() {
+        guard let batch = outstanding.batch else { return }
+        Task.immediate { @LoopActor in
+            do throws(StoreError) {
+                committed(try await store.commit(batch))
+            } catch {
+                refused(error)
+            }
+        }
+    }
+
+    private func committed(_ receipt: CommitReceipt) {
+        let refused = outstanding.arrive(receipt)
+        committedGeneration = generation - 1
+        if let refused { forget(refused) }
+        if refused != nil, outstanding.isEmpty {
+            // Nothing is left of what was gathered, and who waits for that waits for nothing.
+            generation += 1
+            committedGeneration += 1
+        }
+        owner?.committed()
+        waiters.wake(through: committedGeneration, receipt)
+        if isStalled {
+            isStalled = false
+            log.write(.notice, "the store has room again")
+            room?.storeWaits = false
+        }
+        send()
+    }
+
+    /// Somebody else was first, in the store: what belongs to that is forgotten here, too.
+    private func forget(_ refused: RefusedNumbers) {
+        log.write(
+            .warning, "somebody else was first",
+            ["refused": .number(refused.numbers.count)])
+        owner?.refused(refused)
+        // What was recorded of them while they were stopped.
+        outstanding.discard(refused)
+    }
+
+    private func refused(_ error: StoreError) {
+        guard error == .full else {
+            log.write(.error, "the store has failed", ["error": .words("\(error)")])
+            owner?.failed(error)
+            return
+        }
+        LoopActor.start { [self] in
+            if await room?.give() == true { commit() } else { stall() }
+        }
+    }
+
+    private func stall() {
+        if !isStalled {
+            isStalled = true
+            log.write(.error, "there is no room left to note changes: they are refused")
+            room?.storeWaits = true
+            waiters.wakeStalled()
+        }
+        retry.arm(after: .seconds(1))
+    }
+
+    // MARK: Upkeep
+
+    /// Lets go of what is kept to be quick, here and in the store.
+    func releaseMemory() async {
+        outstanding.releaseMemory()
+        await store.releaseMemory()
+    }
+
+    /// As the store does it, which takes room before it gives some back.
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        while true {
+            do throws(StoreError) {
+                return try await store.purge(limits)
+            } catch {
+                guard error == .full, await room?.give() == true else { throw error }
+            }
+        }
+    }
+}
+
+/// What tasks call the changes that they record.
+extension CommitQueue {
+    func save(_ task: TaskRecord) { record(.task(task)) }
+
+    func save(_ decision: DecisionRecord) { record(.decision(decision)) }
+
+    func keep(_ content: [UInt8], of task: TaskID) { record(.content(content, of: task)) }
+
+    func dropContent(of task: TaskID) { record(.removedContent(of: task)) }
+}

@@ -1,0 +1,140 @@
+internal import Engine
+internal import GRDB
+internal import Semantics
+
+/// Forgets what has outlived its time, in short transactions between which commits go on.
+struct Purge {
+    /// How many tasks, packs, keys or sessions one transaction forgets: commits wait for it, so it
+    /// is short (about 10 ms).
+    private static let stepSize = 500
+    /// The same for stored responses of emptied caches, which have contents.
+    private static let remainsStepSize = 250
+    /// Free pages that stay in the database's file: what is written next takes them.
+    private static let sparePages: Int64 = 2048
+    /// Pages that one transaction gives back: it copies as many from the file's end.
+    private static let vacuumStepSize: Int64 = 500
+
+    private let connections: DatabaseConnections
+    private let sealer: any Sealer
+
+    init(_ connections: DatabaseConnections, sealer: any Sealer) {
+        self.connections = connections
+        self.sealer = sealer
+    }
+
+    /// Returns what has been forgotten.
+    func run(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        var forgotten = Forgotten()
+        try await purgeEvents(limits)
+        forgotten.files = try await purgeTasks(limits)
+        // What the events had kept of tasks, and then the tasks, may have been the last of a
+        // session.
+        try await purgeEvents(limits)
+        forgotten.sessions = try await purgeSessions(limits)
+        try await purgeCreations(limits)
+        try await purgeCacheRemains()
+        try await giveRoomBack()
+        return forgotten
+    }
+
+    private func purgeEvents(_ limits: RetentionLimits) async throws(StoreError) {
+        let sessions = try await connections.reading {
+            try Retention(database: $0).crowdedSessions(limits)
+        }
+        for session in sessions { try await purgeEvents(of: session, limits) }
+    }
+
+    private func purgeSessions(
+        _ limits: RetentionLimits
+    ) async throws(StoreError) -> [SessionID] {
+        let sealer = sealer
+        let sessions = try await connections.reading {
+            try Retention(database: $0).expiredSessions(limits)
+        }
+        for start in stride(from: 0, to: sessions.count, by: Self.stepSize) {
+            let step = sessions[start..<min(sessions.count, start + Self.stepSize)]
+            try await connections.writing { database in
+                let removal = try Removal(database, sealer: sealer)
+                for session in step { try removal.forget(session) }
+            }
+        }
+        return sessions
+    }
+
+    /// Makes the file shorter by what is free in it, but for a few pages. One of an earlier version
+    /// stays as long as it is until it is written anew (`scrub`).
+    private func giveRoomBack() async throws(StoreError) {
+        while true {
+            let isDone = try await connections.writing { database in
+                let canShrink = try Int.fetchOne(database, sql: "PRAGMA auto_vacuum") == 2
+                let free = try Int64.fetchOne(database, sql: "PRAGMA freelist_count") ?? 0
+                guard canShrink, free > Self.sparePages else { return true }
+                let count = min(Self.vacuumStepSize, free - Self.sparePages)
+                try database.execute(sql: "PRAGMA incremental_vacuum(\(count))")
+                return false
+            }
+            if isDone { return }
+        }
+    }
+
+    private func purgeCacheRemains() async throws(StoreError) {
+        while try await connections.writing({ database in
+            try CacheRemoval(database: database).removeRemains(limit: Self.remainsStepSize)
+        }) {}
+    }
+
+    private func purgeCreations(_ limits: RetentionLimits) async throws(StoreError) {
+        let sealer = sealer
+        while true {
+            let count = try await connections.writing { database in
+                try CreationTable(database: database, sealer: sealer).remove(
+                    before: limits.creationsBefore, limit: Self.stepSize)
+            }
+            guard count == Self.stepSize else { return }
+        }
+    }
+
+    private func purgeEvents(of session: SessionID, _ limits: RetentionLimits)
+        async throws(StoreError)
+    {
+        let sealer = sealer
+        while true {
+            let packs = try await connections.reading {
+                try Retention(database: $0).expiredPacks(of: session, limits, limit: Self.stepSize)
+            }
+            guard !packs.isEmpty else { break }
+            try await connections.writing { try Retention(database: $0).remove(packs) }
+            if packs.count < Self.stepSize { break }
+        }
+        while true {
+            let tasks = try await connections.reading {
+                try Retention(database: $0).outcomesWithoutEvents(in: session, limit: Self.stepSize)
+            }
+            guard !tasks.isEmpty else { return }
+            try await connections.writing { database in
+                let removal = try Removal(database, sealer: sealer)
+                for task in tasks { try removal.erase(task) }
+            }
+        }
+    }
+
+    /// Forgets a session's packs from the oldest to this one.
+    func forgetEvents(through pack: Int64) async throws(StoreError) {
+        try await connections.writing { try Retention(database: $0).removePacks(through: pack) }
+    }
+
+    private func purgeTasks(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+        let sealer = sealer
+        var files: [TaskID] = []
+        while true {
+            let (seen, found) = try await connections.writing { database in
+                let tasks = try Retention(database: database).expiredTasks(
+                    limits, limit: Self.stepSize)
+                let removal = try Removal(database, sealer: sealer)
+                return (tasks.count, try tasks.filter(removal.forgetEvenDamaged))
+            }
+            files += found
+            guard seen == Self.stepSize else { return files }
+        }
+    }
+}
