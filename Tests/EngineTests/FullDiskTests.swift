@@ -146,7 +146,7 @@ struct FullDiskTests {
         #expect(reserve.refillCount == looks)
         reserve.isDiskFull = true
         house.store.refuse(with: nil)
-        try await eventually("the store to have room") { !house.gateway.journals.durable.isStalled }
+        try await eventually("the store to have room") { !house.gateway.queues.onDisk.isStalled }
         try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.
         #expect(!house.gateway.takesWork)

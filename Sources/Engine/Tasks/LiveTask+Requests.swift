@@ -99,14 +99,14 @@ extension LiveTask {
     /// What was held is not used.
     func dropHeld() {
         guard let held = record.dialogue.held else { return }
-        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
+        if held.bodyLength > 0 { session.commits.dropContent(of: record.id) }
         record.dialogue.held = nil
     }
 
     /// Nil where the store does not have it any more.
     func heldBytes(of held: HeldResponse) async -> [UInt8]? {
         guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.contentAtHand(of: record.id) { return bytes }
+        if let bytes = session.commits.contentAtHand(of: record.id) { return bytes }
         do {
             return try await session.store.content(of: record.id)
         } catch {

@@ -78,7 +78,7 @@ extension TaskRunner: AttemptObserver {
         }
         if exchange.sequel != nil { return takeRest(bytes) }
         if let segments = download.segments { return takeOfSegment(bytes, segments) }
-        if task.isInline, mustWaitForJournal() { return .pause }
+        if task.isInline, mustWaitForCommit() { return .pause }
         guard content.hasRoom() else {
             exchange.notePause(.sink)
             updateIdleTimer()

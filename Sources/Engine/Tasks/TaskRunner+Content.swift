@@ -11,15 +11,15 @@ extension TaskRunner {
 
     /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes
     /// on by itself.
-    func mustWaitForJournal() -> Bool {
+    func mustWaitForCommit() -> Bool {
         guard uncommittedBytes > TaskRunner.uncommittedLimit else { return false }
-        exchange.notePause(.journal)
+        exchange.notePause(.commit)
         updateIdleTimer()
-        let journal = session.journal
+        let commits = session.commits
         Task { @LoopActor in
-            await journal.durable()
+            await commits.durable()
             uncommittedBytes = 0
-            let attempt = exchange.unpause(.journal)
+            let attempt = exchange.unpause(.commit)
             updateIdleTimer()
             attempt?.resume()
         }

@@ -269,7 +269,7 @@ extension TaskRunner: DialogueOwner {
         LoopActor.start { [self] in
             let bytes = await task.heldBytes(of: held)
             guard !isOver, let heir = makeHeir() else { return }
-            if let bytes, !bytes.isEmpty { session.journal.keep(bytes, of: heir.record.id) }
+            if let bytes, !bytes.isEmpty { session.commits.keep(bytes, of: heir.record.id) }
             send(.handedOver)
             heir.deliverHeld()
         }

@@ -16,7 +16,7 @@ extension TaskRunner {
             isTruncated: end.error != nil,
             isDamaged: end.error?.kind == .url(.cannotDecodeRawData),
             lengthVerified: end.lengthVerified)
-        if !body.isEmpty { session.journal.keep(body, of: task.record.id) }
+        if !body.isEmpty { session.commits.keep(body, of: task.record.id) }
     }
 
     /// The response that was held is the task's result.

@@ -27,7 +27,7 @@ extension TaskRunner {
         preparation = LoopActor.start { [self] in
             defer { preparation = nil }
             do throws(TransferError) {
-                if !task.record.currentRequest.isSafe { await session.journal.durable() }
+                if !task.record.currentRequest.isSafe { await session.commits.durable() }
                 try await findPart()
                 // A streamed body that was begun for nothing could not be begun again.
                 guard isReadyToOpen else { return }

@@ -35,7 +35,7 @@ extension TaskRunner: TaskTimersOwner {
     func updateIdleTimer() {
         let waits =
             (exchange.isPaused(for: .sink) && !content.lacksReader)
-            || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
+            || exchange.isPaused(for: .commit) || exchange.isPaused(for: .rate)
             || exchange.isPaused(for: .decision) || asksAboutHeldResponse
             || upload?.isWaiting == true
         let isHeldUp = download.segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits

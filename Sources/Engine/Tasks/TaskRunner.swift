@@ -16,7 +16,7 @@ final class TaskRunner {
     let download: ResumableDownload
     /// False once the body's end was told by the connection's end only.
     var lengthVerified = true
-    /// Inline bytes that were published since the journal was last waited for.
+    /// Inline bytes that were published since the queue was last waited for.
     var uncommittedBytes = 0
     /// The parts of a multipart/x-mixed-replace body (S-46).
     var replacedParts: MixedReplaceReader?
@@ -49,7 +49,7 @@ final class TaskRunner {
     let timers: TaskTimers
     private(set) lazy var route = RouteWait(on: services.routes)
 
-    /// A runner for a task as the journal has been given it: as it was created, or recalled.
+    /// A runner for a task as the queue has been given it: as it was created, or recalled.
     init(
         _ record: TaskRecord, in session: LiveSession, services: TaskServices,
         owner: (any TaskOwner)?
