@@ -150,7 +150,7 @@ struct FullDiskTests {
         reserve.isDiskFull = true
         harness.store.refuse(with: nil)
         try await eventually("the store to have room") {
-            !harness.gateway.journals.durable.isStalled
+            !harness.gateway.queues.onDisk.isStalled
         }
         try await eventually("a look") { reserve.refillCount > looks + 1 }
         // It has; others have not.

@@ -53,7 +53,7 @@ struct KeptTimeTests {
             let creation = try await harness.gateway.creations.once(
                 CreationRequest(key: "key", fingerprint: [1]), of: harness.tenant
             ) { ticket in
-                try await house.gateway.journals.durable.acknowledged([1], under: ticket)
+                try await harness.gateway.queues.onDisk.acknowledged([1], under: ticket)
             }
             if case .new = creation { return true }
             return false
@@ -71,13 +71,13 @@ struct KeptTimeTests {
             look("task", (try? await gateway.tasks.read(task, of: tenant)) != nil)
             look("session", gateway.sessions.directory[ended] != nil)
             let events = EventQuery(stream: .session(session), after: 0, limit: 1)
-            look("events", try await !gateway.journals.durable.store.events(events).isEmpty)
+            look("events", try await !gateway.queues.onDisk.store.events(events).isEmpty)
             if !hasRestarted {
                 look("memory", (try? await gateway.tasks.read(memory, of: tenant)) != nil)
                 let events = EventQuery(stream: .session(ephemeral), after: 0, limit: 1)
                 look(
                     "memory's events",
-                    try await !gateway.journals.volatile.store.events(events).isEmpty)
+                    try await !gateway.queues.inMemory.store.events(events).isEmpty)
             }
             let path = ContentFolder(path: harness.directory.path).keptPath(of: broken)
             look("part", FileManager.default.fileExists(atPath: path))
@@ -85,7 +85,7 @@ struct KeptTimeTests {
             look("file", gateway.files.staged.records[whole] != nil)
             look(
                 "key",
-                try await gateway.journals.durable.store.creation(of: "key", of: tenant) != nil)
+                try await gateway.queues.onDisk.store.creation(of: "key", of: tenant) != nil)
             return found
         }
 
@@ -154,8 +154,8 @@ struct KeptTimeTests {
     func `a crash after a jump has the clock of before (R-14)`() async throws {
         let harness = try await TestGateway.open()
         let key = CreationRequest(key: "key", fingerprint: [1])
-        _ = try await house.gateway.creations.once(key, of: house.tenant) { ticket in
-            try await house.gateway.journals.durable.acknowledged([1], under: ticket)
+        _ = try await harness.gateway.creations.once(key, of: harness.tenant) { ticket in
+            try await harness.gateway.queues.onDisk.acknowledged([1], under: ticket)
         }
         await harness.gateway.housekeeper.makeRound()
         harness.clock.jump(by: Self.day * 2)

@@ -58,7 +58,7 @@ final class ResponseCache {
     /// What a cache is made of.
     struct Parts {
         /// Nil where nothing reaches a disk.
-        let journal: CommitQueue?
+        let commits: CommitQueue?
         let sealer: any Sealer
         let files: CacheFiles
         let clock: any Clock
@@ -71,9 +71,9 @@ final class ResponseCache {
         capacity = record.configuration.urlCache
         self.parts = parts
         memory = CacheTier(capacity: max(0, capacity.memoryCapacity))
-        disk = CacheTier(capacity: parts.journal == nil ? 0 : max(0, capacity.diskCapacity))
-        isOpen = isNew || parts.journal == nil
-        onDisk = Acknowledged(DiskUsage(), in: parts.journal)
+        disk = CacheTier(capacity: parts.commits == nil ? 0 : max(0, capacity.diskCapacity))
+        isOpen = isNew || parts.commits == nil
+        onDisk = Acknowledged(DiskUsage(), in: parts.commits)
     }
 
     // MARK: Looking up
@@ -311,14 +311,14 @@ final class ResponseCache {
         uses = []
         for revalidation in revalidations.values { revalidation.cancel() }
         revalidations = [:]
-        parts.journal?.record(.emptiedCache(of: owner.session))
+        parts.commits?.record(.emptiedCache(of: owner.session))
         await files.remove(owned)
     }
 
     /// Brings to the store which responses were used.
     func tidy() {
         let now = parts.clock.now
-        for id in uses { parts.journal?.record(.use(of: id, at: now)) }
+        for id in uses { parts.commits?.record(.use(of: id, at: now)) }
         uses = []
     }
 
@@ -341,9 +341,9 @@ final class ResponseCache {
     /// What the store has under a key, beside what only memory has.
     func shownEntries(for key: CacheKey) async throws(StoreError) -> [CachedEntry] {
         let found = await candidates(for: key).map(\.entry)
-        guard let journal = parts.journal else { return found }
-        await journal.caughtUp()
-        let stored = try await journal.store.cacheEntries(
+        guard let commits = parts.commits else { return found }
+        await commits.caughtUp()
+        let stored = try await commits.store.cacheEntries(
             of: owner.session, under: fingerprint(of: key))
         return found.filter { $0.place == .memory }
             + stored.map(\.entry).filter { $0.response.key == key }
@@ -360,7 +360,7 @@ final class ResponseCache {
         guard !isOpen else { return }
         if let opening { return await opening.value }
         let task = LoopActor.start { [self] in
-            guard let store = parts.journal?.store else { return }
+            guard let store = parts.commits?.store else { return }
             do throws(StoreError) {
                 for row in try await store.cacheIndex(of: owner.session) {
                     give(
@@ -370,7 +370,7 @@ final class ResponseCache {
                 }
                 isOpen = true
                 onDisk = Acknowledged(
-                    DiskUsage(bytes: disk.usage, count: disk.count), in: parts.journal)
+                    DiskUsage(bytes: disk.usage, count: disk.count), in: parts.commits)
             } catch {
                 log.write(.error, "a cache cannot be read", ["error": .words("\(error)")])
             }
@@ -381,16 +381,16 @@ final class ResponseCache {
     }
 
     private func read(under fingerprint: Int64) async -> [KeptResponse] {
-        guard let journal = parts.journal else { return [] }
+        guard let commits = parts.commits else { return [] }
         // What is on its way meanwhile may be in neither of the two that are read.
         let owed = Set(
-            journal.pendingResponses(of: owner.session, under: fingerprint)
+            commits.pendingResponses(of: owner.session, under: fingerprint)
                 .map(\.entry.response.id))
         let expected = disk.ids(under: fingerprint).filter { !owed.contains($0) }
         do throws(StoreError) {
-            let stored = try await journal.store.cacheEntries(
+            let stored = try await commits.store.cacheEntries(
                 of: owner.session, under: fingerprint)
-            let pending = journal.pendingResponses(of: owner.session, under: fingerprint)
+            let pending = commits.pendingResponses(of: owner.session, under: fingerprint)
             let newer = Dictionary(
                 uniqueKeysWithValues: pending.map { ($0.entry.id, $0) })
             let all =
@@ -412,7 +412,7 @@ final class ResponseCache {
     private func place(
         of response: StoredResponse, _ content: NewContent, _ policy: CacheStoragePolicy
     ) -> CachedEntry.Place {
-        guard policy == .allowed, parts.journal != nil, capacity.diskAdmits(response.size) else {
+        guard policy == .allowed, parts.commits != nil, capacity.diskAdmits(response.size) else {
             return .memory
         }
         if case .bytes = content { return .store }
@@ -422,7 +422,7 @@ final class ResponseCache {
     /// Puts a response on the disk.
     private func keep(_ response: KeptResponse) {
         let entry = response.entry
-        parts.journal?.record(.response(response))
+        parts.commits?.record(.response(response))
         give(
             up: disk.insert(
                 Row(isFile: entry.place == .file), as: entry.response.id,
@@ -461,7 +461,7 @@ final class ResponseCache {
             let id = CacheEntryID(rawValue: number)
             _ = memory.remove(number)
             uses.remove(id)
-            parts.journal?.record(.removedResponse(id))
+            parts.commits?.record(.removedResponse(id))
             if row.isFile { files.unlink(id) }
         }
     }

@@ -9,11 +9,11 @@ public protocol EventListener: AnyObject {
     func hear(_ event: Event)
 }
 
-/// Numbers events, sees them into the journal, and shows them to listeners when they are durable
+/// Numbers events, sees them into the queue, and shows them to listeners when they are durable
 /// (S-8).
 ///
 /// Events wait in one line for the whole gateway, so that a stream of the tenant never shows a
-/// later number before an earlier one. Without listeners an event costs its journal entry and
+/// later number before an earlier one. Without listeners an event costs its queue entry and
 /// nothing else.
 @LoopActor
 public final class EventHub {
@@ -44,7 +44,7 @@ public final class EventHub {
     ///
     /// - Parameters:
     ///   - clock: gives events their time.
-    ///   - durable: the journal of what is kept on disk.
+    ///   - durable: the queue of what is kept on disk.
     ///   - tenantSequences: the newest sequence of each tenant that ever had an event.
     init(clock: any Clock, durable: CommitQueue, tenantSequences: [TenantID: Int64]) {
         self.clock = clock
@@ -80,7 +80,7 @@ public final class EventHub {
 
     // MARK: Publishing
 
-    /// Numbers an event, journals it, and shows it once it is durable. It has happened now, where
+    /// Numbers an event, queues it, and shows it once it is durable. It has happened now, where
     /// no instant is given.
     func publish(
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
@@ -92,9 +92,9 @@ public final class EventHub {
             tenant: record.tenant, session: record.id, sequence: record.lastSequence,
             tenantSequence: counter.last, task: task, at: instant ?? clock.now,
             body: body.withoutCookieValues)
-        let journal = session.journal
-        journal.record(.event(event.withoutBytes))
-        var new = Pending(event: event, recorded: journal.now)
+        let commits = session.commits
+        commits.record(.event(event.withoutBytes))
+        var new = Pending(event: event, recorded: commits.now)
         if record.isPersistent {
             counter.reserved = max(counter.reserved, counter.last)
             durable.record(.reservedSequence(counter.reserved, of: record.tenant))

@@ -13,7 +13,7 @@ final class StagedFiles {
     private var deleting: Set<FileID> = []
     private var quota: FileQuota
 
-    private let journal: CommitQueue
+    private let commits: CommitQueue
     private let clock: KeptClock
     private let room: DiskRoom
     private let folder: ContentFolder
@@ -22,15 +22,15 @@ final class StagedFiles {
     private let log = Log("engine.files")
 
     init(
-        _ contents: StoreContents, journal: CommitQueue, clock: KeptClock, room: DiskRoom,
+        _ contents: StoreContents, commits: CommitQueue, clock: KeptClock, room: DiskRoom,
         parts: GatewayParts, limits: GatewayLimits
     ) {
         files = Dictionary(
-            uniqueKeysWithValues: contents.files.map { ($0.id, Acknowledged($0, in: journal)) })
+            uniqueKeysWithValues: contents.files.map { ($0.id, Acknowledged($0, in: commits)) })
         damaged = contents.damagedFiles
         quota = FileQuota(
             contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
-        self.journal = journal
+        self.commits = commits
         self.clock = clock
         self.room = room
         folder = parts.folder
@@ -97,8 +97,8 @@ final class StagedFiles {
     /// - Throws: `quotaExceeded`.
     func insert(_ file: StagedFile) throws(GatewayError) {
         guard quota.admit(file) else { throw .quotaExceeded }
-        files[file.id] = Acknowledged(new: file, in: journal)
-        journal.record(.file(file))
+        files[file.id] = Acknowledged(new: file, in: commits)
+        commits.record(.file(file))
     }
 
     /// Gives the store a file's newest form, which is shown once it is durable.
@@ -107,17 +107,17 @@ final class StagedFiles {
     ///   some.
     func save(_ file: StagedFile) async -> Bool {
         put(file)
-        return await journal.caughtUp()
+        return await commits.caughtUp()
     }
 
     private func put(_ file: StagedFile) {
         files[file.id]?.change { $0 = file }
-        journal.record(.file(file))
+        commits.record(.file(file))
     }
 
     /// Returns once everything is durable that has been recorded by now, however long the disk is
     /// full.
-    func durable() async { await journal.durable() }
+    func durable() async { await commits.durable() }
 
     /// The bytes of a complete file, for a task that sends it, or a client that reads it.
     func open(
@@ -177,10 +177,10 @@ final class StagedFiles {
     @discardableResult
     func forget(_ id: FileID) async -> Bool {
         deleting.insert(id)
-        journal.record(.removedFile(id))
-        guard await journal.caughtUp() else {
+        commits.record(.removedFile(id))
+        guard await commits.caughtUp() else {
             LoopActor.start { [self] in
-                await journal.durable()
+                await commits.durable()
                 await leave(id)
             }
             return false

@@ -8,19 +8,19 @@ public final class ContentService {
     private let tasks: TaskDirectory
     private let sessions: SessionDirectory
     private let staged: StagedFiles
-    private let journals: Journals
+    private let queues: CommitQueues
     private let folder: ContentFolder
     private let files: FileThreads
     private let log = Log("engine")
 
     init(
-        tasks: TaskDirectory, sessions: SessionDirectory, staged: StagedFiles, journals: Journals,
+        tasks: TaskDirectory, sessions: SessionDirectory, staged: StagedFiles, queues: CommitQueues,
         parts: GatewayParts
     ) {
         self.tasks = tasks
         self.sessions = sessions
         self.staged = staged
-        self.journals = journals
+        self.queues = queues
         folder = parts.folder
         files = parts.files
     }
@@ -83,10 +83,10 @@ public final class ContentService {
         let session = sessions[record.session]
         switch content.place {
         case .store:
-            let journal = session?.journal ?? journals.durable
-            if let bytes = journal.contentAtHand(of: record.id) { return .bytes(bytes) }
+            let commits = session?.commits ?? queues.onDisk
+            if let bytes = commits.contentAtHand(of: record.id) { return .bytes(bytes) }
             let stored = try await reading { () throws(StoreError) in
-                try await journal.store.content(of: record.id)
+                try await commits.store.content(of: record.id)
             }
             guard let stored else { throw .noContent }
             return .bytes(stored)

@@ -88,12 +88,12 @@ extension CommitQueue {
 @LoopActor
 public final class CreationLedger {
     private let locks = CreationLocks()
-    private let journals: Journals
+    private let queues: CommitQueues
     private let digests: any Digests
     private let clock: KeptClock
 
-    init(journals: Journals, digests: any Digests, clock: KeptClock) {
-        self.journals = journals
+    init(queues: CommitQueues, digests: any Digests, clock: KeptClock) {
+        self.queues = queues
         self.digests = digests
         self.clock = clock
     }
@@ -155,13 +155,13 @@ public final class CreationLedger {
     private func creation(
         of key: String, of tenant: TenantID
     ) async throws(GatewayError) -> IdempotencyRecord? {
-        for journal in journals.each {
-            if let pending = journal.pendingCreation(of: key, tenant: tenant) {
-                try await journal.acknowledged()
+        for commits in queues.each {
+            if let pending = commits.pendingCreation(of: key, tenant: tenant) {
+                try await commits.acknowledged()
                 return pending
             }
             let stored = try await reading { () throws(StoreError) in
-                try await journal.store.creation(of: key, of: tenant)
+                try await commits.store.creation(of: key, of: tenant)
             }
             if let stored { return stored }
         }

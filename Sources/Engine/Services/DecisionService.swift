@@ -7,18 +7,18 @@ public import Semantics
 public final class DecisionService {
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
     private let desk: DecisionDesk
     private let transport: any Transport
     private let log = Log("engine")
 
     init(
-        sessions: SessionDirectory, tasks: TaskDirectory, journals: Journals, desk: DecisionDesk,
+        sessions: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, desk: DecisionDesk,
         transport: any Transport
     ) {
         self.sessions = sessions
         self.tasks = tasks
-        self.journals = journals
+        self.queues = queues
         self.desk = desk
         self.transport = transport
     }
@@ -27,16 +27,16 @@ public final class DecisionService {
     public func read(
         _ id: DecisionID, of tenant: TenantID
     ) async throws(GatewayError) -> DecisionRecord {
-        for journal in journals.each {
-            if journal.pendingDecision(id) != nil { await journal.caughtUp() }
+        for commits in queues.each {
+            if commits.pendingDecision(id) != nil { await commits.caughtUp() }
             // One that waits is at hand, unless the store has an older form of it.
-            if journal.pendingDecision(id) == nil,
+            if commits.pendingDecision(id) == nil,
                 let record = desk.pending(id), record.tenant == tenant
             {
                 return record
             }
             let stored = try await reading { () throws(StoreError) in
-                try await journal.store.decision(id, of: tenant)
+                try await commits.store.decision(id, of: tenant)
             }
             if let stored, !tasks.isDeleted(stored.task) { return stored }
         }
@@ -49,8 +49,8 @@ public final class DecisionService {
     ) async throws(GatewayError) -> [DecisionRecord] {
         let session = try sessions.live(session, tenant)
         let decisions = desk.pending(of: session.record.id)
-        if await session.journal.caughtUp() { return decisions }
-        return decisions.filter { session.journal.pendingDecision($0.id) == nil }
+        if await session.commits.caughtUp() { return decisions }
+        return decisions.filter { session.commits.pendingDecision($0.id) == nil }
     }
 
     /// Answers a decision; durable when it returns.
@@ -72,10 +72,10 @@ public final class DecisionService {
         {
             try runner.session.requireRoom()
             try runner.decisions.answer(id, with: answer)
-            let journal = runner.session.journal
+            let commits = runner.session.commits
             tasks.settle(runner)
             // Somebody else may have been first, in the store.
-            guard try await journal.acknowledged().conflicts.contains(.decision(id)) else { return }
+            guard try await commits.acknowledged().conflicts.contains(.decision(id)) else { return }
         }
         switch try await read(id, of: tenant).state {
         case .answered: throw .decisionAnswered

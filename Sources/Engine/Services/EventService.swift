@@ -16,13 +16,13 @@ public final class EventService {
     private let hub: EventHub
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
 
-    init(hub: EventHub, sessions: SessionDirectory, tasks: TaskDirectory, journals: Journals) {
+    init(hub: EventHub, sessions: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues) {
         self.hub = hub
         self.sessions = sessions
         self.tasks = tasks
-        self.journals = journals
+        self.queues = queues
     }
 
     /// The stream of a session or a task, if the tenant has it.
@@ -63,7 +63,7 @@ public final class EventService {
     ///
     /// Events wait in one line, so those of an ephemeral session may stand behind durable ones.
     public func allShown() async {
-        await journals.caughtUp()
+        await queues.caughtUp()
     }
 
     /// The next events after a position, ascending; fewer than `limit` only at the newest.
@@ -114,8 +114,8 @@ public final class EventService {
     private func stores(of stream: EventStreamKey) -> [any Store] {
         switch stream {
         case .session(let session), .task(_, let session):
-            [sessions[session]?.store ?? journals.durable.store]
-        case .tenant: journals.each.map(\.store)
+            [sessions[session]?.store ?? queues.onDisk.store]
+        case .tenant: queues.each.map(\.store)
         }
     }
 }

@@ -8,7 +8,7 @@ public final class FileService {
     /// What requests append to staged files just now.
     private var uploads: [FileID: FileUpload] = [:]
     private let tasks: TaskDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
     private let room: DiskRoom
     private let identifiers: IdentifierSource
     private let clock: KeptClock
@@ -16,12 +16,12 @@ public final class FileService {
     private let limits: GatewayLimits
 
     init(
-        _ staged: StagedFiles, tasks: TaskDirectory, journals: Journals, room: DiskRoom,
+        _ staged: StagedFiles, tasks: TaskDirectory, queues: CommitQueues, room: DiskRoom,
         identifiers: IdentifierSource, clock: KeptClock, parts: GatewayParts, limits: GatewayLimits
     ) {
         self.staged = staged
         self.tasks = tasks
-        self.journals = journals
+        self.queues = queues
         self.room = room
         self.identifiers = identifiers
         self.clock = clock
@@ -35,14 +35,14 @@ public final class FileService {
         _ spec: StagedFileSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> StagedFile {
         let file = try admit(spec, tenant)
-        try await journals.durable.acknowledged([file.id.rawValue], under: ticket)
+        try await queues.onDisk.acknowledged([file.id.rawValue], under: ticket)
         return file
     }
 
     private func admit(
         _ spec: StagedFileSpec, _ tenant: TenantID
     ) throws(GatewayError) -> StagedFile {
-        try journals.refuseWhenFull(isPersistent: true)
+        try queues.refuseWhenFull(isPersistent: true)
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,
@@ -67,7 +67,7 @@ public final class FileService {
 
     /// The tenant's files in the order of creation, with what of them is there for good.
     public func list(of tenant: TenantID, after: FileID?, limit: Int) async -> [StagedFile] {
-        await journals.durable.caughtUp()
+        await queues.onDisk.caughtUp()
         return staged.page(of: tenant, after: after, limit: limit)
     }
 
@@ -89,7 +89,7 @@ public final class FileService {
     /// - Throws: `noSuchFile`; `diskFull` where there is no room to note it.
     public func delete(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
         if !staged.isDamaged(id, tenant) { _ = try await usable(id, tenant) }
-        if journals.durable.isStalled { throw .diskFull }
+        if queues.onDisk.isStalled { throw .diskFull }
         guard await staged.forget(id) else { throw .diskFull }
     }
 
@@ -98,7 +98,7 @@ public final class FileService {
     private func usable(_ id: FileID, _ tenant: TenantID) async throws(GatewayError) -> StagedFile {
         let file = try await read(id, of: tenant)
         guard staged.isDeleting(id) else { return file }
-        await journals.durable.caughtUp()
+        await queues.onDisk.caughtUp()
         // Gone, or without room to note that.
         _ = try staged.known(id, tenant)
         throw .diskFull
@@ -132,7 +132,7 @@ public final class FileService {
         _ order: FileAppend, to id: FileID, of tenant: TenantID, from feed: ByteFeed
     ) async throws(UploadInterruption) -> StagedFile {
         do {
-            try journals.refuseWhenFull(isPersistent: true)
+            try queues.refuseWhenFull(isPersistent: true)
             let upload = try await beginUpload(order, id, tenant, feed)
             try await upload.run(completes: order.completes)
             return upload.file

@@ -44,7 +44,7 @@ public final class Gateway {
     ///
     public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
 
-    let journals: Journals
+    let queues: CommitQueues
     let housekeeper: Housekeeper
     /// Of the disk that the store and the contents are on.
     private let room: DiskRoom
@@ -58,10 +58,10 @@ public final class Gateway {
     ) {
         let room = DiskRoom(reserve: parts.reserve)
         let clock = KeptClock(parts.clock, since: contents.clockMark)
-        let journals = Journals(
+        let queues = CommitQueues(
             store: parts.store, memoryLimit: limits.ephemeralBytes, clock: clock, room: room)
         let hub = EventHub(
-            clock: parts.clock, durable: journals.durable,
+            clock: parts.clock, durable: queues.onDisk,
             tenantSequences: contents.tenantSequences)
         let identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         let services = TaskServices(
@@ -78,38 +78,38 @@ public final class Gateway {
         room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
 
         let known = SessionDirectory(damaged: contents.damagedSessions)
-        let directory = TaskDirectory(sessions: known, journals: journals, services: services)
+        let directory = TaskDirectory(sessions: known, queues: queues, services: services)
         let staged = StagedFiles(
-            contents, journal: journals.durable, clock: clock, room: room, parts: parts,
+            contents, commits: queues.onDisk, clock: clock, room: room, parts: parts,
             limits: limits)
         let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
         self.room = room
-        self.journals = journals
+        self.queues = queues
         self.hub = hub
         self.bandwidth = bandwidth
         sessions = SessionService(
-            known, tasks: directory, journals: journals, hub: hub, identifiers: identifiers,
+            known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
             ending: ending, parts: parts, bandwidth: bandwidth, budget: budget)
         tasks = TaskService(
-            directory, sessions: known, journals: journals, identifiers: identifiers,
+            directory, sessions: known, queues: queues, identifiers: identifiers,
             services: services, ending: ending)
         self.contents = ContentService(
-            tasks: directory, sessions: known, staged: staged, journals: journals, parts: parts)
+            tasks: directory, sessions: known, staged: staged, queues: queues, parts: parts)
         files = FileService(
-            staged, tasks: directory, journals: journals, room: room, identifiers: identifiers,
+            staged, tasks: directory, queues: queues, room: room, identifiers: identifiers,
             clock: clock, parts: parts, limits: limits)
         decisions = DecisionService(
-            sessions: known, tasks: directory, journals: journals, desk: services.decisions,
+            sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)
         memory = MemoryService(sessions: known, transport: parts.transport, clock: parts.clock)
-        events = EventService(hub: hub, sessions: known, tasks: directory, journals: journals)
-        creations = CreationLedger(journals: journals, digests: parts.digests, clock: clock)
+        events = EventService(hub: hub, sessions: known, tasks: directory, queues: queues)
+        creations = CreationLedger(queues: queues, digests: parts.digests, clock: clock)
         housekeeper = Housekeeper(
-            sessions: known, tasks: directory, files: files, journals: journals, hub: hub,
+            sessions: known, tasks: directory, files: files, queues: queues, hub: hub,
             sweep: FolderSweep(
-                sessions: known, tasks: directory, staged: staged, durable: journals.durable,
+                sessions: known, tasks: directory, staged: staged, durable: queues.onDisk,
                 clock: clock, parts: parts, partRetention: limits.partRetention),
             room: room, clock: clock, parts: parts, limits: limits)
         directory.connect(to: tasks)
@@ -117,7 +117,7 @@ public final class Gateway {
         sessions.recall(contents)
         recovery = Recovery(
             contents, sessions: known, tasks: directory, decisions: decisions, services: services)
-        for journal in journals.each { journal.owner = self }
+        for commits in queues.each { commits.owner = self }
     }
 
     // MARK: A start and a stop
@@ -128,7 +128,7 @@ public final class Gateway {
         await recovery.run()
         await files.staged.recover()
         // A full disk does not hold the start up: what must wait for room does.
-        await journals.durable.caughtUp()
+        await queues.onDisk.caughtUp()
         sessions.endDrained()
         housekeeper.start()
     }
@@ -148,8 +148,8 @@ public final class Gateway {
         await files.endUploads()
         sessions.tidy()
         sessions.closeConnections()
-        journals.durable.noteClock()
-        await journals.durable.caughtUp()
+        queues.onDisk.noteClock()
+        await queues.onDisk.caughtUp()
     }
 
     // MARK: The whole gateway
@@ -161,7 +161,7 @@ public final class Gateway {
     ///
     /// - Throws: `diskFull`.
     public func setLimit(_ limit: Int64?) async throws(GatewayError) {
-        let durable = journals.durable
+        let durable = queues.onDisk
         if durable.isStalled { throw .diskFull }
         durable.record(.gatewayLimit(limit))
         guard await durable.caughtUp() else {

@@ -8,7 +8,7 @@ final class Housekeeper {
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let files: FileService
-    private let journals: Journals
+    private let queues: CommitQueues
     private let hub: EventHub
     private let sweep: FolderSweep
     private let room: DiskRoom
@@ -16,19 +16,19 @@ final class Housekeeper {
     private let parts: GatewayParts
     private let limits: GatewayLimits
     private var timer: LoopTimer?
-    /// What the journals had got to at the last round.
+    /// What the queues had got to at the last round.
     private var generationsAtRound: [Int64] = []
     private let log = Log("engine")
 
     init(
-        sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, journals: Journals,
+        sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, queues: CommitQueues,
         hub: EventHub, sweep: FolderSweep, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
         limits: GatewayLimits
     ) {
         self.sessions = sessions
         self.tasks = tasks
         self.files = files
-        self.journals = journals
+        self.queues = queues
         self.hub = hub
         self.sweep = sweep
         self.room = room
@@ -63,11 +63,11 @@ final class Housekeeper {
         await Slices.of(Array(sessions.values)) { slice in
             for session in slice { session.tidy(at: parts.clock.now) }
         }
-        journals.durable.noteClock()
+        queues.onDisk.noteClock()
         do {
             let limits = limits.retention(at: clock.now)
-            for journal in journals.each {
-                await leave(try await journal.purge(limits))
+            for commits in queues.each {
+                await leave(try await commits.purge(limits))
             }
             tasks.dropRecords { task in
                 sessions[task.session] == nil
@@ -84,12 +84,12 @@ final class Housekeeper {
     /// After a peak; and where nothing has changed since the last round, also what is kept to be
     /// quick.
     private func giveMemoryBack() async {
-        let generations = journals.each.map(\.generation)
+        let generations = queues.each.map(\.generation)
         let isIdle = generations == generationsAtRound
         generationsAtRound = generations
         if isIdle {
             tasks.dropRecords()
-            for journal in journals.each { await journal.releaseMemory() }
+            for commits in queues.each { await commits.releaseMemory() }
         }
         parts.files.submit {
             if isIdle || Heap.isMostlyFree { Heap.trim() }

@@ -22,7 +22,7 @@ public final class MemoryService {
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [Cookie] {
         let session = try sessions.live(id, tenant)
-        await session.journal.caughtUp()
+        await session.commits.caughtUp()
         return session.cookies?.shown(at: clock.now) ?? []
     }
 
@@ -39,7 +39,7 @@ public final class MemoryService {
         } catch {
             throw .cookieRefused(error)
         }
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
     }
 
     /// Puts the cookies of a file into a session's jar, as far as it takes them; durable when it
@@ -52,7 +52,7 @@ public final class MemoryService {
     ) async throws(GatewayError) -> (stored: Int, faults: [NetscapeCookieFile.Fault]) {
         let (session, jar) = try jar(of: id, tenant)
         let faults = jar.store(file, at: clock.now)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         return (file.entries.count + file.faults.count - faults.count, faults)
     }
 
@@ -65,7 +65,7 @@ public final class MemoryService {
     ) async throws(GatewayError) -> Int {
         let (session, jar) = try jar(of: id, tenant)
         let count = jar.remove(where: isUnwanted)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         return count
     }
 
@@ -85,7 +85,7 @@ public final class MemoryService {
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> [StoredCredential] {
         let session = try sessions.live(id, tenant)
-        await session.journal.caughtUp()
+        await session.commits.caughtUp()
         return session.credentials?.shown ?? []
     }
 
@@ -115,7 +115,7 @@ public final class MemoryService {
         let prepared = try await transport.prepared(credential)
         (session, storage) = try credentialStorage(of: id, tenant)  // it may have ended meanwhile
         storage.put(prepared, in: space, asDefault: isDefault)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
     }
 
     /// Has a session forget credentials; durable when it returns.
@@ -127,7 +127,7 @@ public final class MemoryService {
     ) async throws(GatewayError) -> Int {
         let (session, storage) = try credentialStorage(of: id, tenant)
         let count = storage.remove(where: isUnwanted)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         return count
     }
 
@@ -146,7 +146,7 @@ public final class MemoryService {
         in id: SessionID, of tenant: TenantID
     ) async throws(GatewayError) -> CacheUsage {
         let session = try sessions.live(id, tenant)
-        await session.journal.caughtUp()
+        await session.commits.caughtUp()
         return await session.cache?.usage()
             ?? CacheUsage(memoryUsage: 0, diskUsage: 0, entryCount: 0)
     }
@@ -169,6 +169,6 @@ public final class MemoryService {
     ) async throws(GatewayError) {
         let session = try sessions.active(id, tenant)
         await session.cache?.removeAll()
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
     }
 }

@@ -6,7 +6,7 @@ public import Semantics
 public final class SessionService {
     let directory: SessionDirectory
     private let tasks: TaskDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
     private let hub: EventHub
     private let identifiers: IdentifierSource
     let ending: SessionCloser
@@ -17,7 +17,7 @@ public final class SessionService {
     /// - Parameters:
     ///   - directory: where the sessions are kept.
     ///   - tasks: theirs.
-    ///   - journals: of which each gets one.
+    ///   - queues: of which each gets one.
     ///   - hub: hears of what becomes of them.
     ///   - identifiers: names them.
     ///   - ending: brings them to their end.
@@ -25,13 +25,13 @@ public final class SessionService {
     ///   - bandwidth: the limit that theirs are within.
     ///   - budget: the attempts that they have together.
     init(
-        _ directory: SessionDirectory, tasks: TaskDirectory, journals: Journals, hub: EventHub,
+        _ directory: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, hub: EventHub,
         identifiers: IdentifierSource, ending: SessionCloser, parts: GatewayParts,
         bandwidth: Bandwidth, budget: AttemptBudget
     ) {
         self.directory = directory
         self.tasks = tasks
-        self.journals = journals
+        self.queues = queues
         self.hub = hub
         self.identifiers = identifiers
         self.ending = ending
@@ -46,9 +46,9 @@ public final class SessionService {
     public func create(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
-        try journals.refuseWhenFull(isPersistent: spec.type != .ephemeral)
+        try queues.refuseWhenFull(isPersistent: spec.type != .ephemeral)
         let session = makeSession(spec, tenant)
-        try await session.journal.acknowledged([session.record.id.rawValue], under: ticket)
+        try await session.commits.acknowledged([session.record.id.rawValue], under: ticket)
         return try await view(session)
     }
 
@@ -56,14 +56,14 @@ public final class SessionService {
     public func shared(of tenant: TenantID) async throws(GatewayError) -> SessionID {
         if let id = directory.shared(of: tenant) {
             // Another request may have made it just now.
-            if directory[id]?.shown == nil { try await journals.durable.acknowledged() }
+            if directory[id]?.shown == nil { try await queues.onDisk.acknowledged() }
             return id
         }
-        try journals.refuseWhenFull(isPersistent: true)
+        try queues.refuseWhenFull(isPersistent: true)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
         let session = makeSession(spec, tenant)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         return session.record.id
     }
 
@@ -75,7 +75,7 @@ public final class SessionService {
             configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
-        session.journal.record(.session(record))
+        session.commits.record(.session(record))
         return session
     }
 
@@ -112,7 +112,7 @@ public final class SessionService {
     ///
     /// - Throws: `diskFull` where there is no room for it.
     public func acknowledged(_ id: SessionID) async throws(GatewayError) {
-        try await (directory[id]?.journal ?? journals.durable).acknowledged()
+        try await (directory[id]?.commits ?? queues.onDisk).acknowledged()
     }
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
@@ -125,12 +125,12 @@ public final class SessionService {
     /// has not heard of.
     private func views(_ sessions: [LiveSession]) async throws(GatewayError) -> [SessionView] {
         var counts: [SessionID: [TaskState: Int]] = [:]
-        for journal in journals.each {
-            let ids = sessions.filter { $0.journal === journal }.map(\.record.id)
+        for commits in queues.each {
+            let ids = sessions.filter { $0.commits === commits }.map(\.record.id)
             guard !ids.isEmpty else { continue }
-            await journal.caughtUp()
+            await commits.caughtUp()
             let found = try await reading { () throws(StoreError) in
-                try await journal.store.taskCounts(of: ids)
+                try await commits.store.taskCounts(of: ids)
             }
             counts.merge(found) { $1 }
         }
@@ -162,7 +162,7 @@ public final class SessionService {
             if let limit { record.maximumBytesPerSecond = limit }
         }
         session.bandwidth.limit = session.record.maximumBytesPerSecond
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         return try await view(session)
     }
 
@@ -194,7 +194,7 @@ public final class SessionService {
         var failure: FileError?
         for task in flushing { failure = await task.value ?? failure }
         session.tidy(at: parts.clock.now)
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
         if let failure { throw failure.isOutOfSpace ? .diskFull : .store(.failed("\(failure)")) }
     }
 
@@ -217,7 +217,7 @@ public final class SessionService {
         if session.record.state == .active { session.change { $0.state = .invalidating } }
         defer { ending.endIfDrained(session) }
         if mode == .cancelTasks { try await cancelAll(of: session) }
-        try await session.journal.acknowledged()
+        try await session.commits.acknowledged()
     }
 
     private func cancelAll(of session: LiveSession) async throws(GatewayError) {
@@ -227,7 +227,7 @@ public final class SessionService {
         for runner in runners { runner.cancel() }
         var query = TaskQuery(tenant: session.record.tenant, session: session.record.id, limit: 500)
         while true {
-            try await session.journal.acknowledged()
+            try await session.commits.acknowledged()
             let page = try await reading { [query] () throws(StoreError) in
                 try await session.store.tasks(query).tasks
             }
@@ -268,14 +268,14 @@ public final class SessionService {
     private func admit(_ record: SessionRecord, recalling contents: StoreContents? = nil)
         -> LiveSession
     {
-        let journal = journals.journal(of: record)
+        let commits = queues.commits(of: record)
         let session = LiveSession(
-            record, isNew: contents == nil, journal: journal, transport: parts.transport,
+            record, isNew: contents == nil, commits: commits, transport: parts.transport,
             budget: budget,
             bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
-            memory: memory(of: record, recalling: contents, in: journal))
-        session.credentials?.onChange = { [hub, unowned session] in
-            hub.publish(.didChangeCredentialStorage, of: nil, in: session)
+            memory: memory(of: record, recalling: contents, in: commits))
+        session.credentials?.onChange = { [hub, weak session] in
+            if let session { hub.publish(.didChangeCredentialStorage, of: nil, in: session) }
         }
         directory.insert(session)
         return session
@@ -283,7 +283,7 @@ public final class SessionService {
 
     /// What a session remembers when it is taken in; an invalid one remembers nothing.
     private func memory(
-        of record: SessionRecord, recalling contents: StoreContents?, in journal: CommitQueue
+        of record: SessionRecord, recalling contents: StoreContents?, in commits: CommitQueue
     ) -> SessionMemory {
         var memory = SessionMemory()
         guard record.state != .invalid else { return memory }
@@ -291,17 +291,17 @@ public final class SessionService {
         if configuration.hasCookieStorage {
             memory.cookies = CookieStorage(
                 record, restoring: contents?.cookies[record.id] ?? [],
-                suffixes: parts.publicSuffixes, journal: journal, at: parts.clock.now)
+                suffixes: parts.publicSuffixes, commits: commits, at: parts.clock.now)
         }
         if configuration.hasCredentialStorage {
             memory.credentials = CredentialStorage(
-                record, restoring: contents?.credentials[record.id] ?? [:], journal: journal)
+                record, restoring: contents?.credentials[record.id] ?? [:], commits: commits)
         }
         if !configuration.urlCache.isEmpty {
             memory.cache = ResponseCache(
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
-                    journal: record.isPersistent ? journal : nil, sealer: parts.sealer,
+                    commits: record.isPersistent ? commits : nil, sealer: parts.sealer,
                     files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
                     makeID: { [identifiers] in identifiers.next() }))
         }

@@ -29,13 +29,13 @@ final class TaskDirectory {
     private var deleted = RecentCache<TaskID, Bool>(limit: 2048)
 
     private let sessions: SessionDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
     let services: TaskServices
     private weak var owner: (any TaskOwner)?
 
-    init(sessions: SessionDirectory, journals: Journals, services: TaskServices) {
+    init(sessions: SessionDirectory, queues: CommitQueues, services: TaskServices) {
         self.sessions = sessions
-        self.journals = journals
+        self.queues = queues
         self.services = services
     }
 
@@ -44,7 +44,7 @@ final class TaskDirectory {
     /// One task, if it is in memory and the store has all of it; otherwise `read` finds it, or
     /// waits.
     func atHand(_ id: TaskID, _ tenant: TenantID) -> TaskView? {
-        guard let newest = known(id), newest.tenant == tenant, journals.owing(id) == nil,
+        guard let newest = known(id), newest.tenant == tenant, queues.owing(id) == nil,
             !deleting.contains(id)
         else { return nil }
         return TaskView(newest, of: runners[id])
@@ -60,7 +60,7 @@ final class TaskDirectory {
     /// One task as the store has it by now.
     func shown(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskView {
         if let view = atHand(id, tenant) { return view }
-        if let journal = journals.owing(id), let record = journal.acknowledged(id),
+        if let commits = queues.owing(id), let record = commits.acknowledged(id),
             record.tenant == tenant
         {
             return view(of: record)
@@ -72,13 +72,13 @@ final class TaskDirectory {
     func list(
         _ query: TaskQuery
     ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
-        var asked = journals.each
-        if let id = query.session { asked = [try sessions.live(id, query.tenant).journal] }
+        var asked = queues.each
+        if let id = query.session { asked = [try sessions.live(id, query.tenant).commits] }
         var page = TaskPage()
-        for journal in asked {
-            await journal.caughtUp()
+        for commits in asked {
+            await commits.caughtUp()
             let found = try await reading { () throws(StoreError) in
-                try await journal.store.tasks(query)
+                try await commits.store.tasks(query)
             }
             page.tasks += found.tasks
             page.damaged += found.damaged
@@ -91,15 +91,15 @@ final class TaskDirectory {
 
     /// Whether the store has everything of a task, so that what is shown of it stays as it is until
     /// it is changed.
-    func isSettled(_ id: TaskID) -> Bool { journals.owing(id) == nil }
+    func isSettled(_ id: TaskID) -> Bool { queues.owing(id) == nil }
 
     /// A task that was read from the store, which may have got more of it since.
     private func view(of stored: TaskRecord) -> TaskView {
         guard let newest = known(stored.id) else { return TaskView(stored, of: nil) }
-        guard let journal = journals.owing(stored.id) else {
+        guard let commits = queues.owing(stored.id) else {
             return TaskView(newest, of: runners[stored.id])
         }
-        var shown = journal.acknowledged(stored.id) ?? stored
+        var shown = commits.acknowledged(stored.id) ?? stored
         shown.takeFigures(of: newest)
         return TaskView(shown, of: runners[stored.id])
     }
@@ -107,9 +107,9 @@ final class TaskDirectory {
     /// Returns when the store has what the memory has of a task, unless the disk is full.
     private func catchUp(with id: TaskID) async {
         if deleting.contains(id) {
-            await journals.caughtUp()
+            await queues.caughtUp()
         } else {
-            await journals.owing(id)?.caughtUp()
+            await queues.owing(id)?.caughtUp()
         }
     }
 
@@ -129,7 +129,7 @@ final class TaskDirectory {
     /// A task that is in memory, in its newest form.
     func known(_ id: TaskID) -> TaskRecord? {
         guard deleted[id] == nil else { return nil }
-        return runners[id]?.record ?? records[id] ?? journals.pendingTask(id)
+        return runners[id]?.record ?? records[id] ?? queues.pendingTask(id)
     }
 
     /// The session of a task.
@@ -140,9 +140,9 @@ final class TaskDirectory {
     private func stored(
         _ id: TaskID, _ tenant: TenantID
     ) async throws(GatewayError) -> TaskRecord {
-        for journal in journals.each {
+        for commits in queues.each {
             let record = try await reading { () throws(StoreError) in
-                try await journal.store.task(id, of: tenant)
+                try await commits.store.task(id, of: tenant)
             }
             if let record {
                 guard deleted[id] == nil else { throw .noSuchTask }
@@ -159,7 +159,7 @@ final class TaskDirectory {
     /// Tells whom the tasks belong to from now on; it is not kept alive.
     func connect(to owner: any TaskOwner) { self.owner = owner }
 
-    /// A new task: its session's journal has it, and its first event is on its way.
+    /// A new task: its session's queue has it, and its first event is on its way.
     ///
     /// - Parameters:
     ///   - record: the task.
@@ -168,7 +168,7 @@ final class TaskDirectory {
     func enter(
         _ record: TaskRecord, in session: LiveSession, inPlaceOf predecessor: TaskID? = nil
     ) {
-        session.journal.record(.newTask(record, inPlaceOf: predecessor))
+        session.commits.record(.newTask(record, inPlaceOf: predecessor))
         counts.created += 1
         services.hub.publish(.didCreate, of: record.id, in: session)
     }
@@ -253,11 +253,7 @@ final class TaskDirectory {
 
     private func drop(_ runner: TaskRunner) {
         let (id, session) = (runner.record.id, runner.record.session)
-        runner.leaveTrustLine()
-        runner.abandon()
-        runner.leaveQueue()
-        services.progress.forget(runner.task)
-        services.checkpoints.forget(runner.download)
+        runner.discard()
         runners[id] = nil
         ofSession[session]?[id] = nil
         if ofSession[session]?.isEmpty == true { ofSession[session] = nil }

@@ -6,18 +6,18 @@ public import Semantics
 public final class TaskService {
     let directory: TaskDirectory
     private let sessions: SessionDirectory
-    private let journals: Journals
+    private let queues: CommitQueues
     private let identifiers: IdentifierSource
     private let services: TaskServices
     private let ending: SessionCloser
 
     init(
-        _ directory: TaskDirectory, sessions: SessionDirectory, journals: Journals,
+        _ directory: TaskDirectory, sessions: SessionDirectory, queues: CommitQueues,
         identifiers: IdentifierSource, services: TaskServices, ending: SessionCloser
     ) {
         self.directory = directory
         self.sessions = sessions
-        self.journals = journals
+        self.queues = queues
         self.identifiers = identifiers
         self.services = services
         self.ending = ending
@@ -36,9 +36,9 @@ public final class TaskService {
     ) async throws(GatewayError) -> [TaskView] {
         let session = try sessions.live(id, tenant)
         guard session.record.state == .active else { throw .sessionInvalidated }
-        try journals.refuseWhenFull(isPersistent: session.record.isPersistent)
+        try queues.refuseWhenFull(isPersistent: session.record.isPersistent)
         let created = specs.map { create($0, in: session) }
-        try await session.journal.acknowledged(created.map(\.id.rawValue), under: ticket)
+        try await session.commits.acknowledged(created.map(\.id.rawValue), under: ticket)
         var views: [TaskView] = []
         for task in created { views.append(try await directory.shown(task.id, tenant)) }
         return views
@@ -93,7 +93,7 @@ public final class TaskService {
             directory.settle(runner)
         }
         // On a full disk an end waits for room, as nobody is to hear of it before.
-        if isOver { await session.journal.durable(within: limit - (services.clock.uptime - begin)) }
+        if isOver { await session.commits.durable(within: limit - (services.clock.uptime - begin)) }
         return try await directory.read(id, tenant)
     }
 
@@ -186,7 +186,7 @@ public final class TaskService {
 
     /// What has become of a task, once that is durable.
     private func acknowledged(_ task: TaskRecord) async throws(GatewayError) -> TaskView {
-        try await (sessions[task.session]?.journal ?? journals.durable).acknowledged()
+        try await (sessions[task.session]?.commits ?? queues.onDisk).acknowledged()
         return try await directory.shown(task.id, task.tenant)
     }
 
@@ -243,9 +243,9 @@ public final class TaskService {
         let task = try await readableTask(id, tenant)
         guard task.map({ $0.state == .completed }) ?? true else { throw .taskIsRunning }
         let session = task.flatMap { sessions[$0.session] }
-        let journal = session?.journal ?? journals.durable
-        guard !journal.isStalled else { throw .diskFull }
-        journal.record(.removedTask(id))
+        let commits = session?.commits ?? queues.onDisk
+        guard !commits.isStalled else { throw .diskFull }
+        commits.record(.removedTask(id))
         directory.beginDeleting(id)
         let forget = { @LoopActor [self] in
             directory.noteDeleted(id)
@@ -253,9 +253,9 @@ public final class TaskService {
             // After the row, so that no row is without its file; a damaged one may have had one.
             if task?.content?.place != .store { services.discardPart(of: id) }
         }
-        guard await journal.caughtUp() else {
+        guard await commits.caughtUp() else {
             LoopActor.start {
-                await journal.durable()
+                await commits.durable()
                 forget()
             }
             throw .diskFull

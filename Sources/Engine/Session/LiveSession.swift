@@ -6,7 +6,7 @@ internal import Semantics
 final class LiveSession {
     /// What is known of it; the store is behind.
     private var state: Acknowledged<SessionRecord>
-    let journal: CommitQueue
+    let commits: CommitQueue
     let queue: SlotQueue
     /// Contents of an ephemeral session that are too large for memory: parts of a file without a
     /// name.
@@ -30,16 +30,16 @@ final class LiveSession {
     /// A session as the store has it, or one that is new to it, and is recorded in the same turn of
     /// the loop.
     init(
-        _ record: SessionRecord, isNew: Bool, journal: CommitQueue, transport: any Transport,
+        _ record: SessionRecord, isNew: Bool, commits: CommitQueue, transport: any Transport,
         budget: AttemptBudget,
         bandwidth: Bandwidth, clock: any Clock, digests: any Digests, memory: SessionMemory
     ) {
         self.clock = clock
         nonces = DigestNonces(digests)
         self.memory = memory
-        self.journal = journal
+        self.commits = commits
         state =
-            isNew ? Acknowledged(new: record, in: journal) : Acknowledged(record, in: journal)
+            isNew ? Acknowledged(new: record, in: commits) : Acknowledged(record, in: commits)
         self.transport = transport
         self.bandwidth = bandwidth
         bandwidth.limit = record.maximumBytesPerSecond
@@ -47,7 +47,7 @@ final class LiveSession {
             limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget)
     }
 
-    var store: any Store { journal.store }
+    var store: any Store { commits.store }
 
     /// The session in its newest form.
     var record: SessionRecord { state.newest }
@@ -64,7 +64,7 @@ final class LiveSession {
     /// What the store has no room to note is not done: for each call that changes something, before
     /// it does.
     func requireRoom() throws(GatewayError) {
-        if journal.isStalled { throw .diskFull }
+        if commits.isStalled { throw .diskFull }
     }
 
     /// The session as the store has it; nil where it has not heard of it.
@@ -95,7 +95,7 @@ final class LiveSession {
 
     func change(_ change: (inout SessionRecord) -> Void) {
         state.change(change)
-        journal.record(.session(state.newest))
+        commits.record(.session(state.newest))
     }
 
     /// The client has decided about a server's certificate (S-75).

@@ -31,7 +31,7 @@ final class SessionCloser {
             return
         }
         Task { @LoopActor in
-            await session.journal.durable()
+            await session.commits.durable()
             let outstanding = TaskQuery(
                 tenant: session.record.tenant, session: session.record.id, limit: 1)
             guard let page = try? await session.store.tasks(outstanding), page.tasks.isEmpty,
@@ -73,7 +73,7 @@ final class SessionCloser {
         sessions.remove(session.record.id)
         session.dropContents()
         hub.forget(session.record.id)
-        session.journal.record(.removedSession(session.record.id))
+        session.commits.record(.removedSession(session.record.id))
         tasks.dropRecords { $0.session == session.record.id }
     }
 }

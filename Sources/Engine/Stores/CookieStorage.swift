@@ -10,7 +10,7 @@ final class CookieStorage {
     private var jar: Acknowledged<CookieJar>
     private let policy: CookiePolicy
     /// Nil where nothing reaches the store.
-    private let journal: CommitQueue?
+    private let commits: CommitQueue?
     private let owner: (session: SessionID, tenant: TenantID)
     /// Cookies that were sent since the store heard of them last, by their sequences: that they
     /// were is written now and then, for it says only what is given up first.
@@ -18,16 +18,16 @@ final class CookieStorage {
 
     init(
         _ record: SessionRecord, restoring cookies: [Cookie], suffixes: any PublicSuffixes,
-        journal: CommitQueue, at now: Timestamp
+        commits: CommitQueue, at now: Timestamp
     ) {
         policy = CookiePolicy(
             accept: record.configuration.httpCookieAcceptPolicy,
             isPublicSuffix: suffixes.isPublicSuffix)
-        self.journal = record.isPersistent ? journal : nil
+        self.commits = record.isPersistent ? commits : nil
         jar = Acknowledged(
             cookies.isEmpty
                 ? CookieJar() : CookieJar(restoring: cookies, policy: policy, at: now),
-            in: self.journal)
+            in: self.commits)
         owner = (record.id, record.tenant)
         dropRows(of: cookies, at: now)
     }
@@ -45,7 +45,7 @@ final class CookieStorage {
     func field(for url: WebURL, at now: Timestamp) -> String? {
         guard jar.newest.count > 0 else { return nil }
         let sent = jar.newest.send(to: url, at: now)
-        if journal != nil {
+        if commits != nil {
             for cookie in sent { accessed[cookie.sequence] = cookie }
         }
         return sent.cookieField
@@ -133,6 +133,6 @@ final class CookieStorage {
     private func write(_ change: SessionChange<Cookie>) {
         for sequence in change.removed { accessed[sequence] = nil }
         for sequence in change.stored.keys { accessed[sequence] = nil }
-        journal?.record(.cookies(change))
+        commits?.record(.cookies(change))
     }
 }

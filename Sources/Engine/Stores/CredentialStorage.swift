@@ -15,18 +15,18 @@ final class CredentialStorage {
     private var numbers: [ProtectionSpace: [Int64]] = [:]
     private var lastNumber: Int64 = 0
     /// Nil where nothing reaches the store.
-    private let journal: CommitQueue?
+    private let commits: CommitQueue?
     private let owner: (session: SessionID, tenant: TenantID)
     /// Called when something has changed.
     var onChange: (@LoopActor () -> Void)?
 
     init(
         _ record: SessionRecord, restoring credentials: [Int64: StoredCredential],
-        journal: CommitQueue
+        commits: CommitQueue
     ) {
-        self.journal = record.isPersistent ? journal : nil
+        self.commits = record.isPersistent ? commits : nil
         owner = (record.id, record.tenant)
-        entries = Acknowledged(credentials, in: self.journal)
+        entries = Acknowledged(credentials, in: self.commits)
         for (number, credential) in credentials.sorted(by: { $0.key < $1.key }) {
             numbers[credential.space, default: []].append(number)
             lastNumber = number
@@ -129,7 +129,7 @@ final class CredentialStorage {
     }
 
     private func finish(_ change: Change) {
-        journal?.record(.credentials(change.rows))
+        commits?.record(.credentials(change.rows))
         onChange?()
     }
 

@@ -48,7 +48,7 @@ final class Dialogue {
             id: notice.id, tenant: session.record.tenant, session: session.record.id, task: task,
             kind: kind, createdAt: now, deadline: deadline, question: body)
         owner?.willAsk()
-        session.journal.record(.newDecision(record))
+        session.commits.record(.newDecision(record))
         services.hub.publish(body, of: task, in: session, at: now)
         wait(for: record)
     }
@@ -59,7 +59,7 @@ final class Dialogue {
         var record = record
         record.deadline = Timestamp(
             milliseconds: services.clock.now.milliseconds + Int64(limit.seconds * 1000))
-        session.journal.save(record)
+        session.commits.save(record)
         wait(for: record)
     }
 
@@ -73,14 +73,14 @@ final class Dialogue {
 
     /// The clock of the question runs, or stands.
     func runClock(_ runs: Bool) {
-        if let decision, decision.run(runs) { session.journal.save(decision.record) }
+        if let decision, decision.run(runs) { session.commits.save(decision.record) }
     }
 
     /// The question does not wait any more.
     func close(as state: DecisionState) {
         guard let closed = decision?.close(as: state) else { return }
         services.decisions.close(closed.id)
-        session.journal.save(closed)
+        session.commits.save(closed)
         decision = nil
     }
 

@@ -12,7 +12,7 @@ struct Exchange {
         /// The disk or the reader is behind.
         static let sink = PauseReasons(rawValue: 2)
         /// Inline events have not been committed yet.
-        static let journal = PauseReasons(rawValue: 4)
+        static let commit = PauseReasons(rawValue: 4)
         /// As much as may be moved has been moved.
         static let rate = PauseReasons(rawValue: 8)
         /// The client has yet to say what becomes of the response.

@@ -107,20 +107,20 @@ extension LiveTask {
             response, bodyLength: body.count, isTruncated: end.error != nil,
             isDamaged: end.error?.kind == .url(.cannotDecodeRawData),
             lengthVerified: end.lengthVerified)
-        if !body.isEmpty { session.journal.keep(body, of: record.id) }
+        if !body.isEmpty { session.commits.keep(body, of: record.id) }
     }
 
     /// What was held is not used.
     func dropHeld() {
         guard let held = record.dialogue.held else { return }
-        if held.bodyLength > 0 { session.journal.dropContent(of: record.id) }
+        if held.bodyLength > 0 { session.commits.dropContent(of: record.id) }
         record.dialogue.held = nil
     }
 
     /// Nil where the store does not have it any more.
     func heldBytes(of held: HeldResponse) async -> [UInt8]? {
         guard held.bodyLength > 0 else { return [] }
-        if let bytes = session.journal.contentAtHand(of: record.id) { return bytes }
+        if let bytes = session.commits.contentAtHand(of: record.id) { return bytes }
         do {
             return try await session.store.content(of: record.id)
         } catch {

@@ -5,7 +5,7 @@ internal import Semantics
 /// events of the task.
 ///
 /// The record here is ahead of the store's; whoever promises something from it waits for the
-/// journal.
+/// queue.
 @LoopActor
 final class LiveTask: Ticking {
     var record: TaskRecord {
@@ -13,7 +13,7 @@ final class LiveTask: Ticking {
     }
     let session: LiveSession
     let services: TaskServices
-    /// Whether the journal has been given the record as it is.
+    /// Whether the queue has been given the record as it is.
     private var isSaved = true
     /// The figures that the last progress event showed.
     private var shown: (sent: Int64, received: Int64) = (0, 0)
@@ -21,7 +21,7 @@ final class LiveTask: Ticking {
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
 
-    /// A task as the journal has been given it: as it was created, or recalled.
+    /// A task as the queue has been given it: as it was created, or recalled.
     init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
         self.record = record
         self.session = session
@@ -29,10 +29,10 @@ final class LiveTask: Ticking {
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
     }
 
-    /// Gives the journal the record, if it has changed.
+    /// Gives the queue the record, if it has changed.
     func save() {
         guard !isSaved else { return }
-        session.journal.save(record)
+        session.commits.save(record)
         isSaved = true
     }
 

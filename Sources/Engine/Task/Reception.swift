@@ -26,7 +26,7 @@ final class Reception {
     private let waiters: TaskWaiters
     /// False once the body's end was told by the connection's end only.
     private(set) var lengthVerified = true
-    /// Inline bytes that were published since the journal was last waited for.
+    /// Inline bytes that were published since the queue was last waited for.
     private var uncommittedBytes = 0
     private var parts = ReplacedParts()
     /// What may be received at the moment.
@@ -156,7 +156,7 @@ final class Reception {
     /// Takes what comes of a body, if there is room for it.
     func take(_ bytes: UnsafeRawBufferPointer) -> SegmentedTransfer.Taken {
         if let segments = download.segments { return segments.primaryDidReceive(bytes) }
-        if task.isInline, mustWaitForJournal() { return .init(verdict: .pause, pause: .journal) }
+        if task.isInline, mustWaitForCommit() { return .init(verdict: .pause, pause: .commit) }
         guard content.hasRoom() else { return .init(verdict: .pause, pause: .sink) }
         // Limits are the network's.
         let isFree = !task.isLimited || caching.isServing
@@ -178,12 +178,12 @@ final class Reception {
 
     /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes
     /// on by itself.
-    private func mustWaitForJournal() -> Bool {
+    private func mustWaitForCommit() -> Bool {
         guard uncommittedBytes > Reception.uncommittedLimit else { return false }
         LoopActor.start { [self] in
-            await session.journal.durable()
+            await session.commits.durable()
             uncommittedBytes = 0
-            owner?.goOn(.journal)
+            owner?.goOn(.commit)
         }
         return true
     }

@@ -42,7 +42,7 @@ final class RouteBoard {
 /// One who waits for a way.
 @LoopActor
 final class RouteWatch {
-    private unowned let board: RouteBoard
+    private weak let board: RouteBoard?
     private var action: (@LoopActor () -> Void)?
     fileprivate lazy var timer = LoopTimer { [weak self] in self?.tell() }
 
@@ -55,7 +55,7 @@ final class RouteWatch {
     func cancel() {
         timer.cancel()
         action = nil
-        board.forget(self)
+        board?.forget(self)
     }
 
     fileprivate func tell() {

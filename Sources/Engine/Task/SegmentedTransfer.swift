@@ -51,7 +51,7 @@ final class SegmentedTransfer {
     let common: Common
     let spool: ContentSpool
     private(set) var plan: SegmentPlan
-    private unowned let owner: any SegmentOwner
+    private weak let owner: (any SegmentOwner)?
     /// The part of the task's own attempt, until that is over.
     private var primary: SegmentPart?
     private var workers: [SegmentWorker] = []
@@ -114,7 +114,7 @@ final class SegmentedTransfer {
         let limit = common.clock.uptime - SegmentedTransfer.patience
         guard !isHeld else { return }
         for worker in workers { worker.giveUp(ifSilentSince: limit) }
-        if primary != nil, primaryMovedAt < limit, !isOver { owner.segmentsGiveUpPrimary() }
+        if primary != nil, primaryMovedAt < limit, !isOver { owner?.segmentsGiveUpPrimary() }
     }
 
     func hold() {
@@ -187,7 +187,7 @@ final class SegmentedTransfer {
     }
 
     func take(_ bytes: UnsafeRawBufferPointer, for part: SegmentPart) -> Taken {
-        owner.segmentsDidMove()
+        owner?.segmentsDidMove()
         let left = plan.end(of: part.id) - plan.position(of: part.id)
         guard left > 0 else { return Taken(verdict: .stop, pause: nil) }
         guard part.writer.hasRoom() else { return Taken(verdict: .pause, pause: .sink) }
@@ -199,7 +199,7 @@ final class SegmentedTransfer {
             if let first = plan.received.first, first.lowerBound == 0 {
                 spool.grow(to: first.upperBound)
             }
-            owner.segmentsDidReceive(allowed)
+            owner?.segmentsDidReceive(allowed)
         }
         guard allowed == count else { return Taken(verdict: .take(allowed), pause: .rate) }
         let isAtEnd = plan.position(of: part.id) == plan.end(of: part.id)
@@ -208,16 +208,16 @@ final class SegmentedTransfer {
         return Taken(verdict: isAtEnd && !endsByItself ? .stop : .proceed, pause: nil)
     }
 
-    func workerDidChangePace() { owner.segmentsDidChangePace() }
+    func workerDidChangePace() { owner?.segmentsDidChangePace() }
 
-    func workerDidMove() { owner.segmentsDidMove() }
+    func workerDidMove() { owner?.segmentsDidMove() }
 
-    func workerGoesOn(after request: TransactionMetrics) { owner.segmentDidEnd(request) }
+    func workerGoesOn(after request: TransactionMetrics) { owner?.segmentDidEnd(request) }
 
     /// A worker's exchange is over; it goes on with another range where there is one.
     func worker(_ worker: SegmentWorker, didEnd attempt: SegmentWorker.End) {
         guard !isOver else { return }
-        owner.segmentDidEnd(attempt.metrics)
+        owner?.segmentDidEnd(attempt.metrics)
         if let part = worker.part { end(part) }
         worker.part = nil
         switch attempt.cause {
@@ -259,7 +259,7 @@ final class SegmentedTransfer {
 
     private func finish(_ outcome: Outcome) {
         guard !isOver else { return }
-        owner.segmentsDidEnd(outcome)
+        owner?.segmentsDidEnd(outcome)
     }
 
     private func end(_ part: SegmentPart) {

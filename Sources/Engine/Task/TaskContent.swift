@@ -189,7 +189,7 @@ final class TaskContent {
     /// Hands a content over to who keeps it.
     func put(_ kept: Kept) {
         if let bytes = kept.bytes {
-            if !bytes.isEmpty { session.journal.keep(bytes, of: task) }
+            if !bytes.isEmpty { session.commits.keep(bytes, of: task) }
         } else if !session.record.isPersistent {
             session.unnamedFiles[task] = kept.spool.file
         }
@@ -278,6 +278,6 @@ final class TaskContent {
     /// Forgets a content that was whole already.
     func forget(_ content: ContentRecord) {
         session.unnamedFiles[task] = nil
-        if content.place == .store { session.journal.dropContent(of: task) }
+        if content.place == .store { session.commits.dropContent(of: task) }
     }
 }

@@ -54,16 +54,20 @@ final class TaskDecisions {
     /// The body that was asked for comes.
     func bodyComes() { dialogue.close(as: .answered) }
 
-    /// The task has ended: those that waited with it go on, and one of them asks.
-    func end() {
+    /// The task does not ask any more: those that waited with it go on, and one of them asks.
+    func leaveTrustLine() {
         session.trust.asker(for: self)?.runClock()
-        if case .didReceiveChallenge(let challenge, _)? = dialogue.question,
+        guard case .didReceiveChallenge(let challenge, _)? = dialogue.question,
             let trust = challenge.serverTrust
-        {
-            for other in session.trust.close(about: trust, at: challenge.space, by: self) {
-                other.goOnAsDecided()
-            }
+        else { return }
+        for other in session.trust.close(about: trust, at: challenge.space, by: self) {
+            other.goOnAsDecided()
         }
+    }
+
+    /// The task has ended.
+    func end() {
+        leaveTrustLine()
         dialogue.close(as: .withdrawn)
         task.dropHeld()
         guard task.record.dialogue != TaskDialogue() else { return }

@@ -24,7 +24,7 @@ final class TaskRunner {
     private let waiters = TaskWaiters()
     private let timers: TaskTimers
 
-    /// A runner for a task as the journal has been given it: as it was created, or recalled.
+    /// A runner for a task as the queue has been given it: as it was created, or recalled.
     init(
         _ record: TaskRecord, in session: LiveSession, services: TaskServices,
         owner: (any TaskOwner)?
@@ -154,6 +154,15 @@ final class TaskRunner {
     /// Stops without an end: the record stays as the store has it, and the next start tells what
     /// became of it.
     func abandon() { send(.abandon) }
+
+    /// Stops, and leaves nothing behind: the store has refused the task.
+    func discard() {
+        decisions.leaveTrustLine()
+        abandon()
+        turn.leave()
+        services.progress.forget(task)
+        services.checkpoints.forget(reception.download)
+    }
 
     /// Brings what has come of an outstanding download to the disk (S-13).
     /// - Returns: why it is not there, if it is not.
@@ -419,7 +428,7 @@ extension TaskRunner: TaskControl {
         guard let held = record.dialogue.held else { return }
         let bytes = await task.heldBytes(of: held)
         guard !isOver, let successor = makeSuccessor() else { return }
-        if let bytes, !bytes.isEmpty { session.journal.keep(bytes, of: successor.record.id) }
+        if let bytes, !bytes.isEmpty { session.commits.keep(bytes, of: successor.record.id) }
         send(.handedOver)
         successor.decisions.deliverHeld()
     }

@@ -64,7 +64,7 @@ final class TaskTransfer {
         guard preparation == nil, let control else { return }
         preparation = LoopActor.start { [self] in
             do throws(TransferError) {
-                if !task.record.currentRequest.isSafe { await session.journal.durable() }
+                if !task.record.currentRequest.isSafe { await session.commits.durable() }
                 try await reception.findPart()
                 // A streamed body that was begun for nothing could not be begun again.
                 if isReadyToOpen {
@@ -201,7 +201,7 @@ final class TaskTransfer {
     func updateIdleTimer() {
         let waits =
             (exchange.isPaused(for: .sink) && !reception.content.lacksReader)
-            || exchange.isPaused(for: .journal) || exchange.isPaused(for: .rate)
+            || exchange.isPaused(for: .commit) || exchange.isPaused(for: .rate)
             || exchange.isPaused(for: .decision) || isAskedAboutHeldResponse
             || upload.isWaiting
         let isHeldUp =

@@ -143,8 +143,8 @@ final class TestGateway {
     /// by then, does not.
     func quiet() async {
         for _ in 0..<4 {
-            await gateway.journals.durable.durable()
-            await gateway.journals.volatile.durable()
+            await gateway.queues.onDisk.durable()
+            await gateway.queues.inMemory.durable()
             for _ in 0..<4 { await turn() }
         }
     }

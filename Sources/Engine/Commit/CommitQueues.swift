@@ -2,49 +2,49 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// The journal of the store on the disk, and that of what ephemeral sessions have in memory.
+/// The queue of the store on the disk, and that of what ephemeral sessions have in memory.
 ///
 /// A session has one of the two for good. Who asks for something that may be in either goes through
 /// `each`, and nobody else does.
 @LoopActor
-final class Journals {
-    let durable: CommitQueue
-    let volatile: CommitQueue
+final class CommitQueues {
+    let onDisk: CommitQueue
+    let inMemory: CommitQueue
     private let memoryStore: MemoryStore
     private let room: DiskRoom
 
-    /// The journals of a store, and of a memory of so many bytes; the room is that of the store's
+    /// The queues of a store, and of a memory of so many bytes; the room is that of the store's
     /// disk.
     init(store: any Store, memoryLimit: Int, clock: KeptClock, room: DiskRoom) {
         self.room = room
         memoryStore = MemoryStore(byteLimit: memoryLimit)
-        durable = CommitQueue(store: store, clock: clock, room: room)
-        volatile = CommitQueue(store: memoryStore, clock: clock)
+        onDisk = CommitQueue(store: store, clock: clock, room: room)
+        inMemory = CommitQueue(store: memoryStore, clock: clock)
     }
 
     /// Both, the durable one first.
-    var each: [CommitQueue] { [durable, volatile] }
+    var each: [CommitQueue] { [onDisk, inMemory] }
 
     /// The one that a session has.
-    func journal(of session: SessionRecord) -> CommitQueue {
-        session.isPersistent ? durable : volatile
+    func commits(of session: SessionRecord) -> CommitQueue {
+        session.isPersistent ? onDisk : inMemory
     }
 
     /// The one with a change of the task which the store has not; nil where the stores have all.
     func owing(_ task: TaskID) -> CommitQueue? {
-        durable.owes(task) ? durable : volatile.owes(task) ? volatile : nil
+        onDisk.owes(task) ? onDisk : inMemory.owes(task) ? inMemory : nil
     }
 
     /// The newest form of a task that is on its way to a store.
     func pendingTask(_ id: TaskID) -> TaskRecord? {
-        durable.pendingTask(id) ?? volatile.pendingTask(id)
+        onDisk.pendingTask(id) ?? inMemory.pendingTask(id)
     }
 
     /// Returns once the stores have everything that has been recorded by now, unless the disk is
     /// full.
     func caughtUp() async {
-        await durable.caughtUp()
-        await volatile.caughtUp()
+        await onDisk.caughtUp()
+        await inMemory.caughtUp()
     }
 
     /// New work is refused while the disk is full, and for ephemeral sessions when they have
