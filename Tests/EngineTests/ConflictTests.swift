@@ -182,7 +182,7 @@ struct ConflictTests {
         harness.store.hold()
         let before = try await harness.store.disk.task(task, of: harness.tenant)
         try await eventually("it expires in memory") {
-            harness.gateway.tasks.directory.runners[task]?.dialogue.decision == nil
+            harness.gateway.tasks.directory.runners[task]?.decisions.pending == nil
         }
         decision.state = .answered
         var batch = StoreBatch()

@@ -186,7 +186,7 @@ struct TaskMachineTests {
         (.waitingForDecision, .running, .decision, false),
         (.waitingForBody, .running, .bodyStream, false),
         (.waitingForSlot, .running, .slot, false),
-        (.waitingForRetry, .running, nil, false),
+        (.waitingForRetry, .running, .retry, false),
         (.attempting, .running, nil, true),
         (.held, .suspended, nil, true),
         (.waitingForConnectivity, .running, .connectivity, false),
