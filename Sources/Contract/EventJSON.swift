@@ -22,7 +22,7 @@ extension Event {
 
     private func write(_ body: EventBody, _ replayed: [UInt8]?, to json: inout JSONWriter) {
         switch body {
-        case .didCreate, .isWaitingForConnectivity, .didChangeCredentialStorage:
+        case .didCreate, .isWaitingForConnectivity, .didChangeCredentialStorage, .didFinishEvents:
             break
         case .didReceiveInformationalResponse(let status, let headers):
             json.member("status", status)

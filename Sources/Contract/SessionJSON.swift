@@ -7,6 +7,7 @@ extension SessionView {
         json.object { json in
             json.member("id", record.shownID)
             json.member("type", record.type.rawValue)
+            json.member("identifier", record.identifier)
             json.member("description", record.description)
             json.member("maximumBytesPerSecond", record.maximumBytesPerSecond)
             json.member("state", record.state.rawValue)

@@ -20,6 +20,7 @@ enum ProblemCode: String, CaseIterable {
     case invalidHeader = "invalid-header"
     case notYetSupported = "not-yet-supported"
     case delegateRequired = "delegate-required"
+    case notInBackground = "not-in-background"
     case invalidResumeData = "invalid-resume-data"
     case unknownDisposition = "unknown-disposition"
     case answerNotPossible = "answer-not-possible"
@@ -28,6 +29,7 @@ enum ProblemCode: String, CaseIterable {
     case idempotencyKeyReused = "idempotency-key-reused"
     case notFound = "not-found"
     case sessionImmutable = "session-immutable"
+    case identifierInUse = "identifier-in-use"
     case noStorage = "no-storage"
     case sessionInvalidated = "session-invalidated"
     case creationForgotten = "creation-forgotten"
@@ -71,6 +73,7 @@ enum ProblemCode: String, CaseIterable {
         case .invalidHeader: (422, "A header field is not allowed")
         case .notYetSupported: (422, "This is not supported yet")
         case .delegateRequired: (422, "The session's delegate does not handle this")
+        case .notInBackground: (422, "A background session does not do this")
         case .invalidResumeData: (422, "The resume data cannot be used")
         case .unknownDisposition: (422, "The decision has no such disposition")
         case .answerNotPossible: (422, "This answer is not possible here")
@@ -79,6 +82,7 @@ enum ProblemCode: String, CaseIterable {
         case .idempotencyKeyReused: (422, "The key belongs to another request")
         case .notFound: (404, Problem.notFound.title)
         case .sessionImmutable: (409, "A session's configuration never changes")
+        case .identifierInUse: (409, "A session of this identifier is another one")
         case .noStorage: (409, "The session has no such storage")
         case .sessionInvalidated: (410, "The session has been invalidated")
         case .creationForgotten: (410, "What was created is gone")
@@ -130,6 +134,7 @@ extension Problem {
             case .noSuchSession: ProblemCode.notFound.problem("There is no such session.")
             case .noSuchTask: ProblemCode.notFound.problem("There is no such task.")
             case .sessionInvalidated: ProblemCode.sessionInvalidated.problem()
+            case .identifierInUse: ProblemCode.identifierInUse.problem()
             case .taskIsRunning:
                 ProblemCode.taskRunning.problem("Cancel the task, or wait for its end.")
             case .noContent: ProblemCode.noContent.problem()

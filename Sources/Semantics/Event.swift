@@ -72,6 +72,9 @@ public enum EventBody: Equatable, Sendable {
     indirect case didComplete(TransferError?)
     /// S-67: what the session remembers of credentials is not what it was. Tells nothing of it.
     case didChangeCredentialStorage
+    /// S-54: a background session has no outstanding task any more, and all events of those that it
+    /// had are out.
+    case didFinishEvents
     /// The session's last (S-9).
     indirect case didBecomeInvalid(TransferError?)
 
@@ -99,6 +102,7 @@ public enum EventBody: Equatable, Sendable {
         case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
         case .didComplete: "task.didComplete"
         case .didChangeCredentialStorage: "session.didChangeCredentialStorage"
+        case .didFinishEvents: "session.didFinishEvents"
         case .didBecomeInvalid: "session.didBecomeInvalid"
         }
     }

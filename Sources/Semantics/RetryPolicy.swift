@@ -97,9 +97,12 @@ extension RetryPolicy {
     ///
     /// A timeout counts: whoever ends a task by its resource timer (S-17) does not ask, for there
     /// is no time left.
-    public func retries(_ error: TransferError) -> Bool {
+    public func retries(_ error: TransferError) -> Bool { Self.mayPass(error) }
+
+    /// Whether an error may have passed by the next attempt, whatever a policy says.
+    public static func mayPass(_ error: TransferError) -> Bool {
         switch error.kind {
-        case .url(let code): Self.isTransient(code)
+        case .url(let code): isTransient(code)
         // A policy and a digest stay what they are.
         case .ferry: false
         }

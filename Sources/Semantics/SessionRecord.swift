@@ -1,6 +1,9 @@
 /// How a session keeps what it holds (S-1…S-4).
 public enum SessionType: String, Sendable {
     case `default`, ephemeral
+    /// What is on its way goes on by itself, whoever listens and whatever happens to the gateway
+    /// (S-3, S-50…S-54).
+    case background
     /// One per tenant, always there (S-4); kept as a default session is.
     case shared
 }
@@ -24,7 +27,7 @@ public enum DataMode: String, Sendable {
 
 /// What a session's delegate wants (S-7, §7).
 public struct DelegateOptions: Equatable, Sendable {
-    /// How long a decision waits, in seconds: 1…86,400.
+    /// How long a decision waits, in seconds: 1…86,400, in a background session up to 604,800.
     public var decisionTimeout = 60.0
     /// S-58: by reference unless the client asks for the bytes themselves.
     public var data = DataMode.reference
@@ -57,6 +60,8 @@ public struct SessionRecord: Equatable, Sendable {
     public let tenant: TenantID
     /// Decides what outlives the process: nothing of an ephemeral session does (S-2).
     public let type: SessionType
+    /// S-6: the client's name for a background session, by which it finds it again; nil for others.
+    public let identifier: String?
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
     /// Fixed at the creation (S-5).
@@ -80,17 +85,23 @@ public struct SessionRecord: Equatable, Sendable {
     /// The number of the newest task; 0 before the first.
     public var lastTaskNumber: Int
 
+    /// S-54: whether a background session has had a task since it ran dry last, so that
+    /// `session.didFinishEvents` is owed.
+    public var owesFinish: Bool
+
     /// The most leaves that a session remembers.
     public static let knownLeafLimit = 1_000
 
     /// A session that has just been created.
     public init(
-        id: SessionID, tenant: TenantID, type: SessionType, description: String?,
-        configuration: SessionConfiguration, delegate: DelegateOptions?, createdAt: Timestamp
+        id: SessionID, tenant: TenantID, type: SessionType, identifier: String? = nil,
+        description: String?, configuration: SessionConfiguration, delegate: DelegateOptions?,
+        createdAt: Timestamp
     ) {
         self.id = id
         self.tenant = tenant
         self.type = type
+        self.identifier = identifier
         self.description = description
         self.configuration = configuration
         self.delegate = delegate
@@ -99,8 +110,12 @@ public struct SessionRecord: Equatable, Sendable {
         self.knownLeaves = []
         self.lastSequence = 0
         self.lastTaskNumber = 0
+        self.owesFinish = false
     }
 
     /// Whether the session and its tasks are kept on disk.
     public var isPersistent: Bool { type != .ephemeral }
+
+    /// Whether its tasks go on by themselves (S-52).
+    public var isBackground: Bool { type == .background }
 }

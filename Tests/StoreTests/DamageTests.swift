@@ -31,7 +31,7 @@ import Testing
         var parts = RecordParts()
         SessionConstants.write(world.session(session), to: &parts)
         try bend(parts.clear.bytes) { bytes throws(StoreError) in
-            _ = try SessionConstants.read(clear: bytes, secret: bytes)
+            _ = try SessionConstants(clear: bytes, secret: bytes)
         }
     }
 

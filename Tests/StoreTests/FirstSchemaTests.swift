@@ -47,6 +47,7 @@ import Testing
             var world = history.world
             world.change(history.session.id) { session in
                 session.maximumBytesPerSecond = 9
+                session.owesFinish = true
                 session.knownLeaves = [
                     KnownLeaf(host: "a", port: 1, fingerprint: [1], mustVerify: false)
                 ]

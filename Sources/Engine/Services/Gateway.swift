@@ -129,7 +129,7 @@ public final class Gateway {
         await files.staged.recover()
         // A full disk does not hold the start up: what must wait for room does.
         await queues.onDisk.caughtUp()
-        sessions.endDrained()
+        sessions.checkEnds()
         housekeeper.start()
     }
 

@@ -6,6 +6,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case noSuchSession
     /// Also for another tenant's task, and one that has been forgotten.
     case noSuchTask
+    /// The tenant has a session of this identifier that is not invalid (S-6).
+    case identifierInUse(SessionID)
     /// The session takes no new tasks and no changes any more (S-11).
     case sessionInvalidated
     /// Only a completed task can be forgotten.

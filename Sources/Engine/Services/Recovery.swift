@@ -69,13 +69,17 @@ final class Recovery {
             return true
         }
         guard runner.record.hasLiveAttempt else { return false }
+        // In a background session it is the request's own fault: it may have been sent.
+        let error =
+            runner.session.record.isBackground
+            ? TransferError.url(.networkConnectionLost) : .disconnected
         guard let point = runner.record.checkpoint?.point else {
             services.discardPart(of: runner.record.id)
-            runner.send(.interrupted(.disconnected))
+            runner.send(.interrupted(error))
             return false
         }
         runner.task.record.countOfBytesReceived = point.receivedCount
-        runner.interrupt(.disconnected)
+        runner.interrupt(error)
         return true
     }
 }

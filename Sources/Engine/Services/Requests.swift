@@ -2,8 +2,10 @@ public import Semantics
 
 /// What a new session is to be.
 public struct SessionSpec: Sendable {
-    /// `default` or `ephemeral`.
+    /// `default`, `ephemeral` or `background`.
     public var type: SessionType
+    /// S-6: the client's name for a background session; nil for others.
+    public var identifier: String?
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
     /// Taken as it is, and never changed (S-5).
@@ -15,10 +17,12 @@ public struct SessionSpec: Sendable {
 
     /// A session from its parts; they are not checked again.
     public init(
-        type: SessionType, description: String?, configuration: SessionConfiguration,
-        delegate: DelegateOptions?, maximumBytesPerSecond: Int64? = nil
+        type: SessionType, identifier: String? = nil, description: String?,
+        configuration: SessionConfiguration, delegate: DelegateOptions?,
+        maximumBytesPerSecond: Int64? = nil
     ) {
         self.type = type
+        self.identifier = identifier
         self.description = description
         self.configuration = configuration
         self.delegate = delegate

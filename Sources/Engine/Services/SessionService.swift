@@ -43,10 +43,15 @@ public final class SessionService {
     // MARK: Creating
 
     /// Creates a session; the ticket keeps the key of the request that asks for it.
+    ///
+    /// - Throws: `identifierInUse`, `diskFull`, `memoryFull`.
     public func create(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
         try queues.refuseWhenFull(isPersistent: spec.type != .ephemeral)
+        if let identifier = spec.identifier, let id = directory.named(identifier, of: tenant) {
+            throw .identifierInUse(id)
+        }
         let session = makeSession(spec, tenant)
         try await session.commits.acknowledged([session.record.id.rawValue], under: ticket)
         return try await view(session)
@@ -71,8 +76,9 @@ public final class SessionService {
         _ spec: SessionSpec, _ tenant: TenantID
     ) -> LiveSession {
         var record = SessionRecord(
-            id: identifiers.next(), tenant: tenant, type: spec.type, description: spec.description,
-            configuration: spec.configuration, delegate: spec.delegate, createdAt: parts.clock.now)
+            id: identifiers.next(), tenant: tenant, type: spec.type, identifier: spec.identifier,
+            description: spec.description, configuration: spec.configuration,
+            delegate: spec.delegate, createdAt: parts.clock.now)
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
         session.commits.record(.session(record))
@@ -93,6 +99,17 @@ public final class SessionService {
         _ id: SessionID, of tenant: TenantID
     ) throws(GatewayError) -> SessionRecord {
         try directory.live(id, tenant).record
+    }
+
+    /// The tenant's background session of this identifier that is not invalid (S-6); nil where
+    /// there is none, or the store has not heard of it.
+    public func find(
+        _ identifier: String, of tenant: TenantID
+    ) async throws(GatewayError) -> SessionView? {
+        guard let id = directory.named(identifier, of: tenant), let session = directory[id] else {
+            return nil
+        }
+        return try await views([session]).first
     }
 
     /// The tenant's sessions in the order of creation.
@@ -215,7 +232,7 @@ public final class SessionService {
         guard session.record.type != .shared, session.record.state != .invalid else { return }
         try session.requireRoom()
         if session.record.state == .active { session.change { $0.state = .invalidating } }
-        defer { ending.endIfDrained(session) }
+        defer { ending.checkEnd(of: session) }
         if mode == .cancelTasks { try await cancelAll(of: session) }
         try await session.commits.acknowledged()
     }
@@ -254,8 +271,8 @@ public final class SessionService {
     }
 
     /// Sends the last events of those that have only waited for their tasks.
-    func endDrained() {
-        for session in directory.values { ending.endIfDrained(session) }
+    func checkEnds() {
+        for session in directory.values { ending.checkEnd(of: session) }
     }
 
     /// Closes what is open to origins.

@@ -279,7 +279,7 @@ public final class TaskService {
 extension TaskService: TaskOwner {
     func completed(_ task: TaskRunner) {
         directory.noteEnd(of: task)
-        ending.endIfDrained(task.session)
+        ending.checkEnd(of: task.session)
     }
 
     func rests(_ task: TaskRunner) { directory.settle(task) }

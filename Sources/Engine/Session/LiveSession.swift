@@ -89,7 +89,10 @@ final class LiveSession {
 
     /// The number of the next task.
     func advanceTaskNumber() -> Int {
-        change { $0.lastTaskNumber += 1 }
+        change { record in
+            record.lastTaskNumber += 1
+            if record.isBackground { record.owesFinish = true }
+        }
         return record.lastTaskNumber
     }
 

@@ -24,23 +24,58 @@ final class SessionCloser {
         self.grace = grace
     }
 
+    /// A task of a session has ended, or the gateway has started: what follows where it was the
+    /// last outstanding one.
+    func checkEnd(of session: LiveSession) {
+        finishIfDry(session)
+        endIfDrained(session)
+    }
+
+    /// S-54: tells that a background session has run dry, in one transaction with the note that it
+    /// was told; the events of its tasks are in front of it.
+    private func finishIfDry(_ session: LiveSession) {
+        guard session.record.owesFinish, session.record.state != .invalid,
+            !tasks.hasRunners(in: session.record.id)
+        else { return }
+        let newest = session.record.lastTaskNumber
+        LoopActor.start { [self] in
+            guard await hasNoOutstandingTask(session), session.record.lastTaskNumber == newest,
+                session.record.state != .invalid
+            else { return }
+            tellFinish(session)
+        }
+    }
+
+    private func tellFinish(_ session: LiveSession) {
+        guard session.record.owesFinish else { return }
+        session.change { $0.owesFinish = false }
+        hub.publish(.didFinishEvents, of: nil, in: session)
+    }
+
+    /// Whether all tasks of a session have ended, or are damaged: those never end.
+    private func hasNoOutstandingTask(_ session: LiveSession) async -> Bool {
+        await session.commits.durable()
+        let outstanding = TaskQuery(
+            tenant: session.record.tenant, session: session.record.id, limit: 1)
+        guard let page = try? await session.store.tasks(outstanding) else { return false }
+        return page.tasks.isEmpty
+    }
+
     /// Sends the last event of a session that is on its way out and has no outstanding task, or
     /// none but such as are damaged: those never end.
-    func endIfDrained(_ session: LiveSession) {
+    private func endIfDrained(_ session: LiveSession) {
         guard session.record.state == .invalidating, !tasks.hasRunners(in: session.record.id) else {
             return
         }
         Task { @LoopActor in
-            await session.commits.durable()
-            let outstanding = TaskQuery(
-                tenant: session.record.tenant, session: session.record.id, limit: 1)
-            guard let page = try? await session.store.tasks(outstanding), page.tasks.isEmpty,
-                session.record.state == .invalidating
-            else { return }
+            guard await hasNoOutstandingTask(session), session.record.state == .invalidating else {
+                return
+            }
             // Nothing can use it any more, and a crash from here on leaves nothing of it.
             session.credentials?.onChange = nil
             await session.forgetEverything()
             guard session.record.state == .invalidating else { return }
+            tellFinish(session)
             session.change { record in
                 record.state = .invalid
                 record.invalidatedAt = clock.now

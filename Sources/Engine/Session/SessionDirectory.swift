@@ -8,8 +8,15 @@ final class SessionDirectory {
     /// Ascending. Ids grow, so what is new comes last.
     private var ofTenant: [TenantID: [SessionID]] = [:]
     private var sharedOnes: [TenantID: SessionID] = [:]
+    /// Background sessions by the names that their tenants have given them (S-6).
+    private var named: [Name: SessionID] = [:]
     /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
     private let damaged: [SessionID: TenantID]
+
+    private struct Name: Hashable {
+        let tenant: TenantID
+        let identifier: String
+    }
 
     init(damaged: [SessionID: TenantID]) { self.damaged = damaged }
 
@@ -41,6 +48,14 @@ final class SessionDirectory {
     /// The tenant's shared session, once it was made (S-4).
     func shared(of tenant: TenantID) -> SessionID? { sharedOnes[tenant] }
 
+    /// A tenant's session of this identifier, unless it is invalid.
+    func named(_ identifier: String, of tenant: TenantID) -> SessionID? {
+        guard let id = named[Name(tenant: tenant, identifier: identifier)],
+            let session = byID[id], session.record.state != .invalid
+        else { return nil }
+        return id
+    }
+
     /// Whether a session is some tenant's shared one.
     func isShared(_ id: SessionID) -> Bool { byID[id]?.record.type == .shared }
 
@@ -66,6 +81,9 @@ final class SessionDirectory {
         let (id, tenant) = (session.record.id, session.record.tenant)
         byID[id] = session
         if session.record.type == .shared { sharedOnes[tenant] = id }
+        if let identifier = session.record.identifier, session.record.state != .invalid {
+            named[Name(tenant: tenant, identifier: identifier)] = id
+        }
         let place = SessionDirectory.place(of: id, in: ofTenant[tenant] ?? [])
         ofTenant[tenant, default: []].insert(id, at: place)
     }

@@ -33,8 +33,30 @@ extension LiveTask {
         after error: TransferError, timeLeft: @autoclosure () -> Duration
     ) -> Exchange.NextStep? {
         if SourceFailure.isFailure(error), let next = nextSource() { return .turn(to: next) }
+        if goesOn(after: error) {
+            failuresInRow += 1
+            return .retry(
+                after: BackgroundRetry.delay(after: failuresInRow, jitter: .random(in: 0..<1)),
+                reason: error.name)
+        }
         guard let policy = record.options.retry, policy.retries(error) else { return nil }
         return retry(by: policy, nil, error.name, timeLeft())
+    }
+
+    /// S-52: whether the gateway tries again by itself until the task's time is over. What may not
+    /// be sent twice, and has left in part, is not.
+    private func goesOn(after error: TransferError) -> Bool {
+        guard session.record.isBackground, RetryPolicy.mayPass(error), canBeginAgain else {
+            return false
+        }
+        return mayBeSentTwice || record.metrics.transactions.last?.requestStart == nil
+    }
+
+    /// Whether the request does the same twice as once, or the client allows it.
+    private var mayBeSentTwice: Bool {
+        [record.originalRequest.method, record.currentRequest.method].allSatisfy {
+            record.options.retry?.mayRetry(method: $0) ?? RetryPolicy.isIdempotent($0)
+        }
     }
 
     private func nextSource() -> RequestRecord? {
@@ -55,13 +77,12 @@ extension LiveTask {
     }
 
     /// Whether the task goes on by itself behind the end of a process that has interrupted its
-    /// attempt: its policy covers the interruption, and nothing is done twice that may not be, nor
-    /// handed on twice.
+    /// attempt: its session or its policy covers the interruption (S-52), and nothing is done twice
+    /// that may not be, nor handed on twice.
     var mayGoOnAfterRestart: Bool {
-        guard let policy = record.options.retry else { return false }
-        return record.retryCount < policy.attempts
-            && policy.mayRetry(method: record.currentRequest.method)
-            && policy.mayRetry(method: record.originalRequest.method) && canBeginAgain
+        guard mayBeSentTwice, canBeginAgain else { return false }
+        if session.record.isBackground { return true }
+        return record.options.retry.map { record.retryCount < $0.attempts } ?? false
     }
 
     /// The task is tried once more from its original request on, later.

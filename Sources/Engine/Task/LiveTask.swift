@@ -18,6 +18,8 @@ final class LiveTask: Ticking {
     /// The figures that the last progress event showed.
     private var shown: (sent: Int64, received: Int64) = (0, 0)
     private var ownBandwidth: Bandwidth?
+    /// Attempts in a row that have failed without an answer.
+    var failuresInRow = 0
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
 

@@ -268,6 +268,7 @@ extension TaskTransfer: AttemptObserver {
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         timers.attemptMoved()
+        task.failuresInRow = 0
         exchange.hasAnswer = true
         let verdict = act(on: head)
         if verdict == .proceed, exchange.nextStep != nil { limitRest() }

@@ -15,6 +15,14 @@ enum BodyDraft {
     case task(String)
     case stream(length: Int64)
 
+    /// Whether the gateway has it, however long the task takes.
+    var isKept: Bool {
+        switch self {
+        case .file, .task: true
+        case .bytes, .stream: false
+        }
+    }
+
     /// Reads an object with one member.
     init(_ reader: inout JSONReader) throws(JSONError) {
         guard let draft = try BodyDraft(&reader, orShown: false) else {

@@ -7,7 +7,11 @@ internal import Semantics
 /// A configuration as a client gives it (`Configuration` of openapi.yaml), read but not judged.
 struct ConfigurationDraft {
     private var value = SessionConfiguration()
+    private var httpMaximumConnectionsPerHost: Int?
     private var proxies: ProxyDraft?
+
+    /// Foundation's for background sessions.
+    private static let connectionsPerHostInBackground = 4
 
     init() {}
 
@@ -29,7 +33,7 @@ struct ConfigurationDraft {
         case "timeoutIntervalForResource":
             value.timeoutIntervalForResource = try reader.interval()
         case "httpMaximumConnectionsPerHost":
-            value.httpMaximumConnectionsPerHost = try reader.int(in: 1...10_000)
+            httpMaximumConnectionsPerHost = try reader.int(in: 1...10_000)
         case "httpAdditionalHeaders":
             value.httpAdditionalHeaders =
                 try reader.optional { r throws(JSONError) in try HeaderList(json: &r) }
@@ -84,10 +88,16 @@ struct ConfigurationDraft {
         return true
     }
 
-    /// The configuration, if it asks for nothing that is not in force; `parse` is the one parser of
-    /// URLs.
+    /// The configuration, if it asks for nothing that is not in force.
+    ///
+    /// - Parameters:
+    ///   - isBackground: whether it is a background session's, which has defaults of its own, and
+    ///     always waits for connectivity.
+    ///   - parse: the one parser of URLs.
+    /// - Returns: the configuration as it is kept.
+    /// - Throws: the 422 of the first member that is wrong.
     func checked(
-        parse: (String) throws(URLRejection) -> WebURL
+        inBackground isBackground: Bool, parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> SessionConfiguration {
         if value.isDiscretionary != SessionConfiguration().isDiscretionary {
             throw ProblemCode.notYetSupported.problem(
@@ -103,6 +113,14 @@ struct ConfigurationDraft {
         }
         try value.httpAdditionalHeaders.check(at: "/configuration/httpAdditionalHeaders")
         var checked = value
+        if isBackground {
+            checked.waitsForConnectivity = true
+            checked.httpMaximumConnectionsPerHost =
+                ConfigurationDraft.connectionsPerHostInBackground
+        }
+        if let httpMaximumConnectionsPerHost {
+            checked.httpMaximumConnectionsPerHost = httpMaximumConnectionsPerHost
+        }
         checked.connectionProxyDictionary = try proxies?.configuration(
             at: "/configuration/connectionProxyDictionary", parse: parse)
         return checked

@@ -6,9 +6,10 @@ internal import Semantics
 /// A session as a client describes it (`SessionSpec` of openapi.yaml).
 struct SessionDraft {
     var type = "default"
+    var identifier: String?
     var description: String?
     var configuration = ConfigurationDraft()
-    var delegate: DelegateOptions?
+    var delegate: DelegateDraft?
     var maximumBytesPerSecond: Int64?
 
     init(parsing bytes: [UInt8]) throws(Problem) {
@@ -23,12 +24,16 @@ struct SessionDraft {
         try reader.object { reader, name throws(JSONError) in
             switch name {
             case "type": type = try reader.string()
+            case "identifier":
+                identifier = try reader.optional { r throws(JSONError) in
+                    try r.string(byteLimit: 255)
+                }
             case "description": description = try reader.clientDescription()
             case "maximumBytesPerSecond": maximumBytesPerSecond = try reader.byteRate()
             case "configuration": configuration = try ConfigurationDraft(&reader)
             case "delegate":
                 delegate = try reader.optional { r throws(JSONError) in
-                    try DelegateOptions(json: &r)
+                    try DelegateDraft(&r)
                 }
             default: throw reader.unknownMember(name)
             }
@@ -41,16 +46,44 @@ struct SessionDraft {
         switch type {
         case "default": sessionType = .default
         case "ephemeral": sessionType = .ephemeral
-        case "background":
-            throw ProblemCode.notYetSupported.problem(
-                "Background sessions come later.", at: "/type")
+        case "background": sessionType = .background
         default:
             throw ProblemCode.invalidValue.problem(
-                "The value must be \"default\" or \"ephemeral\".", at: "/type")
+                "The value must be \"default\", \"ephemeral\" or \"background\".", at: "/type")
         }
+        let isBackground = sessionType == .background
+        try checkIdentifier(inBackground: isBackground)
+        if isBackground, delegate == nil {
+            throw ProblemCode.delegateRequired.problem(
+                "A background session needs a delegate: its clients come and go.", at: "/delegate")
+        }
+        var delegateOptions: DelegateOptions?
+        if let delegate { delegateOptions = try delegate.options(inBackground: isBackground) }
         return SessionSpec(
-            type: sessionType, description: description,
-            configuration: try configuration.checked(parse: parse), delegate: delegate,
-            maximumBytesPerSecond: maximumBytesPerSecond)
+            type: sessionType, identifier: identifier, description: description,
+            configuration: try configuration.checked(inBackground: isBackground, parse: parse),
+            delegate: delegateOptions, maximumBytesPerSecond: maximumBytesPerSecond)
+    }
+
+    /// S-6.
+    private func checkIdentifier(inBackground isBackground: Bool) throws(Problem) {
+        guard isBackground else {
+            guard identifier != nil else { return }
+            throw ProblemCode.invalidValue.problem(
+                "Only a background session has an identifier.", at: "/identifier")
+        }
+        guard let identifier else {
+            throw ProblemCode.invalidValue.problem(
+                "A background session needs an identifier, by which its client finds it again.",
+                at: "/identifier")
+        }
+        let hasControls = identifier.unicodeScalars.contains {
+            $0.properties.generalCategory == .control
+        }
+        guard !identifier.isEmpty, !hasControls else {
+            throw ProblemCode.invalidValue.problem(
+                "The value must be 1 to 255 bytes of text without control characters.",
+                at: "/identifier")
+        }
     }
 }

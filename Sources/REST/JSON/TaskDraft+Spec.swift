@@ -14,6 +14,7 @@ extension TaskDraft {
     /// - Throws: the 422 of the first member that is wrong or not supported yet.
     @LoopActor
     func spec(at prefix: String, in context: TaskContext) async throws(Problem) -> TaskSpec {
+        if context.session.isBackground { try checkForBackground(at: prefix) }
         let options = try checkedOptions(at: prefix, in: context)
         if let resumeData {
             return try resumed(from: resumeData, options, at: prefix, in: context)
@@ -24,6 +25,23 @@ extension TaskDraft {
                 "Ranges are fetched with GET only.", at: prefix + "/connections")
         }
         return TaskSpec(type: type, request: request, options: options, resume: resume)
+    }
+
+    /// S-50: what goes on without its client is fetched to a file, or comes from one.
+    private func checkForBackground(at prefix: String) throws(Problem) {
+        guard type != .data else {
+            throw ProblemCode.notInBackground.problem(
+                "A background session has downloads and uploads only.", at: prefix + "/type")
+        }
+        guard body?.isKept ?? (type != .upload) else {
+            throw ProblemCode.notInBackground.problem(
+                "A background session sends staged files, and contents of tasks, only.",
+                at: prefix + "/body")
+        }
+        if options.delivery == .stream {
+            throw ProblemCode.notInBackground.problem(
+                "A background session keeps what it fetches.", at: prefix + "/delivery")
+        }
     }
 
     /// S-36: the request and all that has been fetched come from the blob.

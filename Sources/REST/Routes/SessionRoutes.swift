@@ -13,11 +13,32 @@ extension Service {
             try SessionDraft(parsing: bytes)
         }
         let spec = try draft.spec { text throws(URLRejection) in try transport.parse(text) }
+        do {
+            return try await create(spec, bytes, call)
+        } catch let rejoined as Rejoined {
+            return try await rejoin(rejoined.session, as: spec, call)
+        }
+    }
+
+    /// A live background session has the identifier that was asked for.
+    private struct Rejoined: Error {
+        let session: SessionID
+    }
+
+    private func create(
+        _ spec: SessionSpec, _ bytes: [UInt8], _ call: Call
+    ) async throws -> Response {
         var headers: HeaderFields = [:]
         let view: SessionView
         switch try await call.createOnce(
             bytes, at: gateway,
-            { try await gateway.sessions.create(spec, of: call.tenant, as: $0) })
+            { ticket in
+                do throws(GatewayError) {
+                    return try await gateway.sessions.create(spec, of: call.tenant, as: ticket)
+                } catch .identifierInUse(let id) {
+                    throw Rejoined(session: id)
+                }
+            })
         {
         case .new(let created): view = created
         case .earlier(let numbers):
@@ -26,6 +47,25 @@ extension Service {
         }
         headers.add("Location", "/v1/sessions/\(view.record.shownID)")
         return .json(201, headers: headers) { view.write(to: &$0) }
+    }
+
+    /// S-6: who asks for a session that is there gets it, if it is what was asked for.
+    private func rejoin(
+        _ id: SessionID, as spec: SessionSpec, _ call: Call
+    ) async throws(Problem) -> Response {
+        let view: SessionView
+        do throws(GatewayError) {
+            view = try await gateway.sessions.read(id, of: call.tenant)
+        } catch {
+            throw Problem(error)
+        }
+        if let pointer = SessionShape.difference(of: spec, from: view.record) {
+            throw ProblemCode.identifierInUse.problem(
+                "The session that has the identifier was created with another value.", at: pointer)
+        }
+        return .json(200, headers: ["Location": "/v1/sessions/\(view.record.shownID)"]) {
+            view.write(to: &$0)
+        }
     }
 
     /// A session that an earlier request has created.
@@ -42,6 +82,14 @@ extension Service {
 
     func listSessions(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
+        if let identifier = call.request.queryValue("identifier") {
+            let view = try await gateway.sessions.find(identifier, of: call.tenant)
+            return await .lists(
+                JSONList("sessions", [view].compactMap { $0 }[...]) { view, json in
+                    view.write(to: &json)
+                },
+                last: { json in json.member("nextCursor", String?.none) })
+        }
         // A full disk has no room to make it: then it is not there yet.
         if gateway.takesWork { _ = try await gateway.sessions.shared(of: call.tenant) }
         let views = try await gateway.sessions.list(

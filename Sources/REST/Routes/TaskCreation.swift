@@ -23,6 +23,10 @@ extension Service {
                 guard answer == "content" else {
                     throw Call.invalid("answer", "must be \"content\"")
                 }
+                if context.session.isBackground {
+                    throw ProblemCode.notInBackground.problem(
+                        "A background session's contents are fetched when they are there.")
+                }
                 guard try call.idempotencyKey() == nil else {
                     throw Call.invalid("answer", "does not go with an Idempotency-Key")
                 }

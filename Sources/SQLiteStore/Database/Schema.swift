@@ -48,6 +48,9 @@ enum Schema {
         migrator.registerMigration("6 kept time") { database in
             try database.execute(sql: sixth)
         }
+        migrator.registerMigration("7 background sessions") { database in
+            try database.execute(sql: seventh)
+        }
         return migrator
     }
 
@@ -281,5 +284,10 @@ enum Schema {
         ALTER TABLE gateway ADD COLUMN wallMark INTEGER;
         ALTER TABLE gateway ADD COLUMN bootMark TEXT;
         ALTER TABLE gateway ADD COLUMN elapsedMark INTEGER;
+        """
+
+    private static let seventh = """
+        -- Whether session.didFinishEvents is owed.
+        ALTER TABLE session ADD COLUMN owesFinish INTEGER NOT NULL DEFAULT 0;
         """
 }

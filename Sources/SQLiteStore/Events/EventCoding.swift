@@ -68,7 +68,7 @@ enum EventCoding {
         case .didFinishCollectingMetrics(let metrics): metrics.write(to: &parts.clear, base: "")
         case .didComplete(let error), .didBecomeInvalid(let error): error?.write(to: &parts.clear)
         case .didCreate, .didFinishDownloading, .isWaitingForConnectivity,
-            .didChangeCredentialStorage, .didWriteData, .didSendBodyData:
+            .didChangeCredentialStorage, .didFinishEvents, .didWriteData, .didSendBodyData:
             break
         }
     }
@@ -81,6 +81,7 @@ enum EventCoding {
         case .didFinishDownloading: .didFinishDownloading
         case .isWaitingForConnectivity: .isWaitingForConnectivity
         case .didChangeCredentialStorage: .didChangeCredentialStorage
+        case .didFinishEvents: .didFinishEvents
         case .didReceiveInformationalResponse: try informationalResponse(reader)
         case .needNewBodyStream: try needNewBodyStream(reader)
         case .didResumeAtOffset: try didResumeAtOffset(reader)

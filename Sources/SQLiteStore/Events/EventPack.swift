@@ -123,6 +123,7 @@ enum EventKind: UInt8 {
     case willBeginDelayedRequest = 16
     case isWaitingForConnectivity = 17
     case didChangeCredentialStorage = 18
+    case didFinishEvents = 19
 
     init(_ body: EventBody) {
         self =
@@ -145,6 +146,7 @@ enum EventKind: UInt8 {
             case .willBeginDelayedRequest: .willBeginDelayedRequest
             case .isWaitingForConnectivity: .isWaitingForConnectivity
             case .didChangeCredentialStorage: .didChangeCredentialStorage
+            case .didFinishEvents: .didFinishEvents
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")
             }

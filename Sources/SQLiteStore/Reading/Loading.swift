@@ -55,7 +55,7 @@ struct Loading {
         SELECT id, tenant, type, state, description, createdAt, invalidatedAt,
             max(CAST(lastSequence AS INTEGER), coalesce((SELECT max(event_pack.lastSequence)
                 FROM event_pack WHERE event_pack.session = session.id), 0)),
-            lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves
+            lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves, owesFinish
         FROM session ORDER BY id
         """
 
@@ -75,13 +75,14 @@ struct Loading {
         guard let type = SessionType(rawValue: try row.string(2)),
             let state = SessionState(rawValue: try row.string(3))
         else { throw .damagedRecord }
-        let (configuration, delegate) = try SessionConstants.read(
+        let constants = try SessionConstants(
             clear: row.bytes(9),
             secret: try sealer.openIfPresent(
                 row.bytesOrNil(10), for: .constants(of: id, tenant: tenant)))
         var session = SessionRecord(
-            id: id, tenant: tenant, type: type, description: row.stringOrNil(4),
-            configuration: configuration, delegate: delegate,
+            id: id, tenant: tenant, type: type, identifier: constants.identifier,
+            description: row.stringOrNil(4), configuration: constants.configuration,
+            delegate: constants.delegate,
             createdAt: Timestamp(milliseconds: row.int64(5)))
         session.maximumBytesPerSecond = row.int64OrNil(11)
         session.knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
@@ -89,6 +90,7 @@ struct Loading {
         session.invalidatedAt = row.int64OrNil(6).map(KeptTime.init(milliseconds:))
         session.lastSequence = row.int64(7)
         session.lastTaskNumber = Int(row.int64(8))
+        session.owesFinish = row.int64(13) != 0
         return session
     }
 

@@ -1,27 +1,29 @@
 internal import Engine
 internal import Semantics
 
-/// What of a session never changes: configuration and delegate (S-5).
-enum SessionConstants {
+/// What of a session never changes: configuration, delegate and identifier (S-5).
+struct SessionConstants {
+    var configuration = SessionConfiguration()
+    var delegate: DelegateOptions?
+    var identifier: String?
+
     private enum Field {
         static let configuration: UInt8 = 1
         static let delegate: UInt8 = 2
+        static let identifier: UInt8 = 3
     }
 
-    /// Writes both.
+    /// Writes them.
     static func write(_ session: SessionRecord, to parts: inout RecordParts) {
         parts.put(Field.configuration, record: { session.configuration.write(to: &$0) })
         if let delegate = session.delegate {
             parts.clear.put(Field.delegate, record: { delegate.write(to: &$0) })
         }
+        if let identifier = session.identifier { parts.clear.put(Field.identifier, identifier) }
     }
 
     /// Reads what `write` has written.
-    static func read(
-        clear: [UInt8], secret: [UInt8]?
-    ) throws(StoreError) -> (configuration: SessionConfiguration, delegate: DelegateOptions?) {
-        var configuration = SessionConfiguration()
-        var delegate: DelegateOptions?
+    init(clear: [UInt8], secret: [UInt8]?) throws(StoreError) {
         for part in [clear, secret] {
             guard let part else { continue }
             var reader = RecordReader(part)
@@ -29,11 +31,11 @@ enum SessionConstants {
                 switch field {
                 case Field.configuration: try configuration.read(try reader.record())
                 case Field.delegate: delegate = try DelegateOptions(try reader.record())
+                case Field.identifier: identifier = try reader.string()
                 default: try reader.skip()
                 }
             }
         }
-        return (configuration, delegate)
     }
 }
 

@@ -97,7 +97,8 @@ struct BatchWriter {
             database,
             """
             UPDATE session SET state = ?2, description = ?3, invalidatedAt = ?4, lastSequence = ?5,
-                lastTaskNumber = ?6, maximumBytesPerSecond = ?7, knownLeaves = ?8
+                lastTaskNumber = ?6, maximumBytesPerSecond = ?7, knownLeaves = ?8,
+                owesFinish = ?9
             WHERE id = ?1
             """)
         for session in sessions {
@@ -109,6 +110,7 @@ struct BatchWriter {
             update.bind(6, Int64(session.lastTaskNumber))
             update.bind(7, session.maximumBytesPerSecond)
             update.bind(8, KnownLeaf.bytes(of: session.knownLeaves))
+            update.bind(9, session.owesFinish ? 1 : 0)
             try update.run()
             if database.changesCount == 0 { try insert(session) }
         }
@@ -120,8 +122,8 @@ struct BatchWriter {
             """
             INSERT INTO session (id, state, description, invalidatedAt, lastSequence,
                 lastTaskNumber, maximumBytesPerSecond, tenant, type, createdAt, constants, secret,
-                knownLeaves)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+                knownLeaves, owesFinish)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
             """)
         var constants = RecordParts()
         SessionConstants.write(session, to: &constants)
@@ -136,6 +138,7 @@ struct BatchWriter {
         insert.bind(9, session.type.rawValue)
         insert.bind(10, session.createdAt.milliseconds)
         insert.bind(13, KnownLeaf.bytes(of: session.knownLeaves))
+        insert.bind(14, session.owesFinish ? 1 : 0)
         let secret = try sealer.sealIfPresent(
             constants.secret, for: .constants(of: session.id, tenant: session.tenant))
         try insert.run(11, constants.clear.bytes, 12, secret)

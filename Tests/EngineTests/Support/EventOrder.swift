@@ -103,7 +103,8 @@ struct EventOrder {
             Step(places: Stage.anyAttempt.union([.caching, .downloaded]), next: .collected)
         case .didComplete: Step(places: [.collected], next: .over)
         case .didBecomeDownloadTask: Step(places: [.responded, .recovered], next: .over)
-        case .didBecomeInvalid, .didChangeCredentialStorage: Step(places: [], next: .over)
+        case .didBecomeInvalid, .didChangeCredentialStorage, .didFinishEvents:
+            Step(places: [], next: .over)
         }
     }
 }

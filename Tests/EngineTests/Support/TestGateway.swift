@@ -91,7 +91,8 @@ final class TestGateway {
     /// A session without a cache, so that every request goes to the network, unless it is
     /// configured to have one.
     func session(
-        _ type: SessionType = .default, delegate: DelegateOptions? = nil,
+        _ type: SessionType = .default, identifier: String? = nil,
+        delegate: DelegateOptions? = nil,
         _ configure: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> SessionID {
         var configuration = SessionConfiguration()
@@ -100,7 +101,8 @@ final class TestGateway {
         configure(&configuration)
         let view = try await gateway.sessions.create(
             SessionSpec(
-                type: type, description: nil, configuration: configuration, delegate: delegate),
+                type: type, identifier: identifier, description: nil,
+                configuration: configuration, delegate: delegate),
             of: tenant)
         if type == .ephemeral { recorder.isVolatile.insert(view.record.id) }
         return view.record.id

@@ -77,10 +77,92 @@ struct SessionTests {
         #expect(session.json["noEffect"].array?.contains("isDiscretionary") == true)
     }
 
-    @Test func `sessions of later times are refused`() async throws {
-        let refused = try await client.post("/v1/sessions", ["type": "background"])
-        #expect(refused.status == 422 && refused.problem == "not-yet-supported")
-        #expect(refused.json["pointer"].string == "/type")
+    @Test(
+        arguments: [
+            (["type": "background", "delegate": [:]], "/identifier", "invalid-value"),
+            (["type": "default", "identifier": "a"], "/identifier", "invalid-value"),
+            (
+                ["type": "background", "identifier": "", "delegate": [:]], "/identifier",
+                "invalid-value"
+            ),
+            (
+                ["type": "background", "identifier": "a\u{7}b", "delegate": [:]], "/identifier",
+                "invalid-value"
+            ),
+            (["type": "background", "identifier": "a"], "/delegate", "delegate-required"),
+            (
+                ["type": "background", "identifier": "a", "delegate": ["handles": ["redirect"]]],
+                "/delegate/handles", "not-in-background"
+            ),
+            (["type": "later"], "/type", "invalid-value"),
+            (
+                ["type": "default", "delegate": ["decisionTimeout": 100_000]],
+                "/delegate/decisionTimeout", "invalid-value"
+            ),
+        ] as [(TestJSON, String, String)])
+    func `what a session of its type cannot be is refused (S-6, S-7, S-50)`(
+        spec: TestJSON, pointer: String, problem: String
+    ) async throws {
+        let refused = try await client.post("/v1/sessions", spec)
+        #expect(refused.problem == problem && refused.json["pointer"].string == pointer)
+    }
+
+    @Test func `a background session is found again by its identifier (S-6)`() async throws {
+        let name = "nightly-\(UInt64.random(in: 0...UInt64.max))"
+        let spec: TestJSON = ["type": "background", "identifier": .string(name), "delegate": [:]]
+        let created = try await client.post("/v1/sessions", spec)
+        #expect(created.status == 201 && created.json["identifier"].string == name)
+        #expect(created.json["configuration"]["waitsForConnectivity"] == true)
+        #expect(created.json["configuration"]["httpMaximumConnectionsPerHost"] == 4)
+        #expect(created.json["delegate"]["decisionTimeout"] == 3600)
+        let again = try await client.post("/v1/sessions", spec)
+        #expect(again.status == 200 && again.json["id"] == created.json["id"])
+        let other: TestJSON = [
+            "type": "background", "identifier": .string(name), "delegate": [:],
+            "configuration": ["timeoutIntervalForResource": 60],
+        ]
+        let refused = try await client.post("/v1/sessions", other)
+        #expect(refused.status == 409 && refused.problem == "identifier-in-use")
+        #expect(
+            refused.json["pointer"].string == "/configuration/timeoutIntervalForResource")
+        let found = try await client.get("/v1/sessions?identifier=\(name)")
+        #expect(found.json["sessions"].array?.count == 1)
+        #expect(found.json["sessions"][0]["id"] == created.json["id"])
+        let none = try await client.get("/v1/sessions?identifier=none")
+        #expect(none.json["sessions"].array?.isEmpty == true)
+        // Once it is over, the name is free.
+        let id = try #require(created.json["id"].string)
+        _ = try await client.post("/v1/sessions/\(id)/invalidate", ["mode": "cancelTasks"])
+        try await eventually("the end of the session") {
+            try await client.get("/v1/sessions/\(id)").json["state"] == "invalid"
+        }
+        #expect(try await client.post("/v1/sessions", other).status == 201)
+    }
+
+    @Test(
+        arguments: [
+            (["type": "data", "request": ["url": "http://a.test/"]], "/type"),
+            (
+                ["type": "upload", "request": ["url": "http://a.test/"], "body": ["text": "a"]],
+                "/body"
+            ),
+            (["type": "upload", "request": ["url": "http://a.test/"]], "/body"),
+            (
+                ["type": "download", "request": ["url": "http://a.test/"], "delivery": "stream"],
+                "/delivery"
+            ),
+        ] as [(TestJSON, String)])
+    func `a background session takes what goes on without its client (S-50)`(
+        task: TestJSON, pointer: String
+    ) async throws {
+        let name = "background-\(UInt64.random(in: 0...UInt64.max))"
+        let session = try await client.post(
+            "/v1/sessions",
+            ["type": "background", "identifier": .string(name), "delegate": [:]])
+        let id = try #require(session.json["id"].string)
+        let refused = try await client.post("/v1/sessions/\(id)/tasks", task)
+        #expect(refused.status == 422 && refused.problem == "not-in-background")
+        #expect(refused.json["pointer"].string == pointer)
     }
 
     @Test(

@@ -1,0 +1,161 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Background sessions (S-3, S-6, S-52, S-54).
+@Suite(.onLoop)
+struct BackgroundTests {
+    @LoopActor
+    private func open() async throws -> (TestGateway, SessionID) {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(
+            .background, identifier: "nightly", delegate: DelegateOptions())
+        return (harness, session)
+    }
+
+    /// How often the session was told to have run dry.
+    @LoopActor
+    private func finishes(_ harness: TestGateway, _ session: SessionID) -> Int {
+        harness.recorder.events.count { $0.session == session && $0.body == .didFinishEvents }
+    }
+
+    // MARK: Identifiers (S-6)
+
+    @Test @LoopActor
+    func `an identifier is a tenant's, and free once its session is invalid`() async throws {
+        let (harness, session) = try await open()
+        await #expect(throws: GatewayError.identifierInUse(session)) {
+            try await harness.session(.background, identifier: "nightly")
+        }
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(
+            try await next.gateway.sessions.find("nightly", of: next.tenant)?.record.id
+                == session)
+        try await next.gateway.sessions.invalidate(session, of: next.tenant, .finishTasks)
+        try await next.recorder.end(of: session)
+        #expect(try await next.gateway.sessions.find("nightly", of: next.tenant) == nil)
+        #expect(try await next.session(.background, identifier: "nightly") != session)
+    }
+
+    // MARK: What goes on (S-52)
+
+    @Test(arguments: [
+        URLErrorCode.timedOut, .cannotConnectToHost, .networkConnectionLost,
+    ])
+    @LoopActor
+    func `a failure of the network is followed by another attempt`(
+        code: URLErrorCode
+    ) async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(0).end(.url(code))
+        try await eventually("the wait") {
+            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
+        }
+        try await harness.network.attempt(1).answer(200, [:], Array("done".utf8))
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == Array("done".utf8))
+    }
+
+    @Test(arguments: [
+        TransferError.url(.badURL), .url(.serverCertificateUntrusted), .url(.cannotParseResponse),
+    ])
+    @LoopActor
+    func `another failure ends the task`(error: TransferError) async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        try await harness.network.attempt(0).end(error)
+        #expect(try await harness.finished(task).error?.kind == error.kind)
+        #expect(harness.network.attempts.count == 1)
+    }
+
+    @Test(arguments: ["PUT", "POST"]) @LoopActor
+    func `what may have been sent, and is not idempotent, is not sent again (R-13)`(
+        method: String
+    ) async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(
+            try harness.spec(.upload, method: method, body: .bytes([1])), in: session)
+        _ = try await harness.network.attempt(0)
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        guard method == "PUT" else {
+            #expect(try await next.recorder.end(of: task)?.code == -1005)
+            await next.quiet()
+            #expect(next.network.attempts.isEmpty)
+            return
+        }
+        try await next.network.attempt(0).answer(200)
+        #expect(try await next.finished(task).error == nil)
+    }
+
+    // MARK: The end (S-54)
+
+    @Test @LoopActor
+    func `each time that it runs dry is told once`() async throws {
+        let (harness, session) = try await open()
+        let first = try await harness.create(try harness.spec(.download), in: session)
+        let second = try await harness.create(
+            try harness.spec(.download, resume: false), in: session)
+        try await harness.network.attempt(0).answer()
+        _ = try await harness.finished(first)
+        await harness.quiet()
+        // The suspended one is outstanding.
+        #expect(finishes(harness, session) == 0)
+        _ = try await harness.gateway.tasks.resume(second, of: harness.tenant)
+        try await harness.network.attempt(1).answer()
+        try await eventually("the event") { finishes(harness, session) == 1 }
+        #expect(harness.recorder.events.last?.body == .didFinishEvents)
+        let third = try await harness.create(try harness.spec(.download), in: session)
+        _ = try await harness.gateway.tasks.cancel(third, of: harness.tenant)
+        try await eventually("the event") { finishes(harness, session) == 2 }
+        await harness.quiet()
+        #expect(finishes(harness, session) == 2)
+    }
+
+    @Test @LoopActor
+    func `one that ran dry during a crash tells it at the next start`() async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "POST", body: .bytes([1])), in: session)
+        _ = try await harness.network.attempt(0)
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -1005)
+        try await eventually("the event") { finishes(next, session) == 1 }
+        await next.quiet()
+        let last = try await next.crash()
+        await last.gateway.start()
+        await last.quiet()
+        #expect(finishes(last, session) == 0)
+    }
+
+    @Test @LoopActor
+    func `it comes before the session's last event`() async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        _ = try await harness.network.attempt(0)
+        try await harness.gateway.sessions.invalidate(session, of: harness.tenant, .cancelTasks)
+        try await harness.recorder.end(of: session)
+        let bodies = harness.recorder.events.filter { $0.task == nil }.map(\.body)
+        #expect(bodies == [.didFinishEvents, .didBecomeInvalid(nil)])
+        #expect(try await harness.finished(task).error?.code == -999)
+    }
+
+    @Test @LoopActor
+    func `other sessions do not tell it`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer()
+        _ = try await harness.finished(task)
+        await harness.quiet()
+        #expect(finishes(harness, session) == 0)
+    }
+}
