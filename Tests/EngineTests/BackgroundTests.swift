@@ -61,6 +61,28 @@ struct BackgroundTests {
         #expect(try await harness.read(task) == Array("done".utf8))
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a sign of life cuts the wait short`(ofHost: Bool) async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        // The longer the host is gone, the longer the wait: by then a minute and more.
+        for number in 0..<8 {
+            try await harness.network.attempt(number).end(.url(.cannotConnectToHost))
+            try await eventually("the wait") {
+                try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
+            }
+            guard ofHost, number == 7 else {
+                harness.routes.change()
+                continue
+            }
+            let other = try await harness.create(try harness.spec(.download), in: session)
+            try await harness.network.attempt(8).answer()
+            _ = try await harness.finished(other)
+        }
+        try await harness.network.attempt(ofHost ? 9 : 8).answer()
+        #expect(try await harness.finished(task).error == nil)
+    }
+
     @Test(arguments: [
         TransferError.url(.badURL), .url(.serverCertificateUntrusted), .url(.cannotParseResponse),
     ])

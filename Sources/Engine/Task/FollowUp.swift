@@ -97,6 +97,22 @@ final class FollowUp {
         control?.rest()
     }
 
+    /// Waits for the next try. In a background session a sign of life of the host, or of the
+    /// network, cuts the wait short (S-52).
+    func waitForRetry() {
+        timers.wait(.retry, for: timers.retryDelay)
+        guard task.session.record.isBackground else { return }
+        route.wait(for: task.record.currentRequest.url.origin) { [timers] in
+            timers.waitOn(for: .zero)
+        }
+    }
+
+    /// The wait is over, or the task is suspended.
+    func stopWaitingForRetry() {
+        timers.stopWaiting()
+        route.stopWaiting()
+    }
+
     // MARK: No way to the server (S-26)
 
     /// Whether the task waits, in place of what would follow an attempt that found no way.

@@ -1,10 +1,13 @@
 internal import Loop
+internal import Semantics
 
-/// Those who wait for a way to a server (S-26): all are told when this machine's network has
-/// changed, and each after a while in any case, since a way may come back behind this machine.
+/// Those who wait for a way to a server (S-26), or to try one again (S-52): all are told when this
+/// machine's network has changed. Who waits for a way is told after a while in any case, since it
+/// may come back behind this machine; who waits for a host, when that has answered somebody.
 @LoopActor
 final class RouteBoard {
     private var watches: [ObjectIdentifier: RouteWatch] = [:]
+    private var hosts: [WebURL.Origin: [ObjectIdentifier: RouteWatch]] = [:]
     /// Held: it tells as long as it lives.
     private let connectivity: (any Connectivity)?
     private let waits: ClosedRange<Duration>
@@ -24,29 +27,58 @@ final class RouteBoard {
     /// - Returns: the watch, to be cancelled.
     func watch(tries: Int, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
         let wait = min(waits.upperBound, waits.lowerBound * (1 << min(max(0, tries - 1), 16)))
-        let watch = RouteWatch(on: self, action)
+        let watch = RouteWatch(for: nil, on: self, action)
         watches[ObjectIdentifier(watch)] = watch
         watch.timer.arm(after: wait)
         return watch
     }
 
+    /// Calls once, when the network has changed or the host has answered.
+    ///
+    /// - Parameters:
+    ///   - host: the one that is waited for.
+    ///   - action: called unless the watch is cancelled before.
+    /// - Returns: the watch, to be cancelled.
+    func watch(_ host: WebURL.Origin, _ action: @escaping @LoopActor () -> Void) -> RouteWatch {
+        let watch = RouteWatch(for: host, on: self, action)
+        hosts[host, default: [:]][ObjectIdentifier(watch)] = watch
+        return watch
+    }
+
+    /// A host has answered.
+    func found(_ host: WebURL.Origin) {
+        guard !hosts.isEmpty, let watches = hosts[host] else { return }
+        for watch in watches.values { watch.tell() }
+    }
+
     fileprivate func forget(_ watch: RouteWatch) {
-        watches[ObjectIdentifier(watch)] = nil
+        guard let host = watch.host else {
+            watches[ObjectIdentifier(watch)] = nil
+            return
+        }
+        hosts[host]?[ObjectIdentifier(watch)] = nil
+        if hosts[host]?.isEmpty == true { hosts[host] = nil }
     }
 
     private func tellAll() {
         for watch in watches.values { watch.tell() }
+        for watches in hosts.values { for watch in watches.values { watch.tell() } }
     }
 }
 
 /// One who waits for a way.
 @LoopActor
 final class RouteWatch {
+    /// Nil for one who waits for any way.
+    let host: WebURL.Origin?
     private weak let board: RouteBoard?
     private var action: (@LoopActor () -> Void)?
     fileprivate lazy var timer = LoopTimer { [weak self] in self?.tell() }
 
-    fileprivate init(on board: RouteBoard, _ action: @escaping @LoopActor () -> Void) {
+    fileprivate init(
+        for host: WebURL.Origin?, on board: RouteBoard, _ action: @escaping @LoopActor () -> Void
+    ) {
+        self.host = host
         self.board = board
         self.action = action
     }
@@ -84,11 +116,22 @@ final class RouteWait {
         }
     }
 
+    /// Calls once, when it is worth to try a host again earlier than was meant.
+    func wait(for host: WebURL.Origin, _ action: @escaping @LoopActor () -> Void) {
+        watch = board.watch(host) { [weak self] in
+            self?.watch = nil
+            action()
+        }
+    }
+
     func stopWaiting() {
         watch?.cancel()
         watch = nil
     }
 
     /// A server has answered.
-    func found() { tries = 0 }
+    func found(_ host: WebURL.Origin) {
+        tries = 0
+        board.found(host)
+    }
 }

@@ -227,11 +227,12 @@ final class TaskRunner {
     private func perform(_ order: TaskMachine.Order) {
         switch order {
         case .waitForBeginDate: waitForBeginDate()
-        case .stopWaitingForBeginDate, .stopWaitingForRetry: timers.stopWaiting()
+        case .stopWaitingForBeginDate: timers.stopWaiting()
+        case .stopWaitingForRetry: followUp.stopWaitingForRetry()
         case .askForBody: upload.ask()
         case .waitForRetry:
             keeper.settleWhileWaiting()
-            timers.wait(.retry, for: timers.retryDelay)
+            followUp.waitForRetry()
         case .waitForConnectivity:
             keeper.settleWhileWaiting()
             followUp.route.wait { [weak self] in self?.send(.reconnected) }
@@ -461,7 +462,9 @@ extension TaskRunner: TaskTimersOwner {
             decisions.askAboutDelay()
             send(.beginDateReached)
         case .wait(.grace): transfer.detach()
-        case .wait(.retry): keeper.retryIsDue()
+        case .wait(.retry):
+            followUp.route.stopWaiting()
+            keeper.retryIsDue()
         case .timeout(.request) where machine.phase == .attempting: transfer.timedOut()
         case .timeout(let timer): fail(.timedOut(timer))
         }

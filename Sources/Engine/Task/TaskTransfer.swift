@@ -284,7 +284,7 @@ extension TaskTransfer: AttemptObserver {
         let range = reception.download.rangeRequest
         if !caching.isServing, !exchange.isHeadNoted {
             exchange.isHeadNoted = true
-            followUp.route.found()
+            followUp.route.found(exchange.origin)
             if let step = answers.note(head, isWhole: range == nil) { return lead(to: step) }
         }
         let head = caching.shown(head)

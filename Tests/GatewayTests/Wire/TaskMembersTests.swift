@@ -238,7 +238,7 @@ struct TaskMembersTests {
 
     private static var slow: Resource {
         var resource = Resource(4_000_000)
-        resource.pause = .milliseconds(20)
+        resource.pause = .milliseconds(50)
         return resource
     }
 
