@@ -116,6 +116,35 @@ struct BackgroundTests {
         #expect(try await next.finished(task).error == nil)
     }
 
+    @Test @LoopActor
+    func `a POST that has led elsewhere is not sent again (R-13)`() async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "POST", body: .bytes([1])), in: session)
+        try await harness.network.attempt(0).answer(303, ["Location": "/done"])
+        try await harness.network.attempt(1).end(.url(.cannotConnectToHost))
+        #expect(try await harness.finished(task).error?.code == -1004)
+        #expect(harness.network.attempts.count == 2)
+    }
+
+    @Test @LoopActor
+    func `an answer that is no success wakes nobody`() async throws {
+        let (harness, session) = try await open()
+        let policy = try RetryPolicy(attempts: 3, initial: 3600, maximum: 3600)
+        let specs = try [0, 1].map { _ in try harness.spec(.download) { $0.retry = policy } }
+        let tasks = try await harness.gateway.tasks.create(
+            specs, in: session, of: harness.tenant
+        ).map(\.record.id)
+        for number in 0...1 { try await harness.network.attempt(number).answer(503) }
+        for task in tasks {
+            try await eventually("the wait") {
+                try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
+            }
+        }
+        await harness.quiet()
+        #expect(harness.network.attempts.count == 2)
+    }
+
     // MARK: The end (S-54)
 
     @Test @LoopActor

@@ -156,6 +156,79 @@ struct GoingOnTests {
     }
 
     @Test @LoopActor
+    func `a question that stands before the next attempt is asked on, with what was held (S-56)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.taskChallenge))
+        let policy = try Self.policy()
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.retry = policy }, in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"a\"", "Content-Length": "300000", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 200_000))
+        attempt.end(.url(.networkConnectionLost))
+        try await harness.network.attempt(1).answer(
+            401, ["WWW-Authenticate": "Basic realm=\"vault\""], Array("who?".utf8))
+        let decision = try await harness.asked(task)
+        await harness.quiet()
+
+        let next = try await harness.crash()
+        await next.gateway.start()
+        await next.quiet()
+        let view = try await next.gateway.tasks.read(task, of: next.tenant)
+        #expect(view.waitingFor == .decision && view.record.retryCount == 1)
+        #expect(next.network.attempts.isEmpty)
+        try await next.answer(decision, .challenge(.cancelAuthenticationChallenge))
+        #expect(try await next.finished(task).error?.code == -999)
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
+    func `what was handed on is not handed on twice`(isInline: Bool) async throws {
+        let harness = try await TestGateway.open()
+        var delegate = DelegateOptions()
+        if isInline { delegate.data = .inline }
+        let session = try await harness.session(delegate: delegate)
+        let policy = try Self.policy()
+        let task = try await harness.create(
+            try harness.spec {
+                $0.retry = policy
+                if !isInline { $0.delivery = .stream }
+            }, in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200)
+        attempt.body(Array("half".utf8))
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.recorder.end(of: task)?.code == -997)
+    }
+
+    @Test @LoopActor
+    func `the last wait of a policy is no try of its own`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let policy = try Self.policy(1, initial: 3600)
+        let task = try await harness.create(try harness.spec { $0.retry = policy }, in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200, ["Content-Length": "9"])
+        attempt.body(Array("half".utf8))
+        attempt.end(.url(.networkConnectionLost))
+        try await eventually("the wait") {
+            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
+        }
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        await next.quiet()
+        let view = try await next.gateway.tasks.read(task, of: next.tenant)
+        #expect(view.waitingFor == .retry && view.record.retryCount == 1)
+        _ = try await next.gateway.tasks.cancel(task, of: next.tenant)
+        #expect(try await next.task(task).nextAttemptAt == nil)
+    }
+
+    @Test @LoopActor
     func `a question about an answer that is gone is withdrawn, and asked anew`() async throws {
         let harness = try await TestGateway.open()
         let session = try await harness.session(delegate: .deciding(.response))

@@ -198,6 +198,7 @@ extension Gateway: CommitOwner {
         files.staged.discard(refused)
         sessions.directory.discard(refused)
         hub.discard(refused)
+        sessions.checkEnds()
     }
 
     func clockJumped() { tasks.directory.noteClockJump() }

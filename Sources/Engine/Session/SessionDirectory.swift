@@ -94,7 +94,9 @@ final class SessionDirectory {
     }
 
     func remove(_ id: SessionID) {
-        guard let tenant = byID.removeValue(forKey: id)?.record.tenant else { return }
+        guard let record = byID.removeValue(forKey: id)?.record else { return }
+        forgetName(of: record)
+        let tenant = record.tenant
         guard let ids = ofTenant[tenant], ids.count > 1 else {
             ofTenant[tenant] = nil
             return
@@ -104,11 +106,19 @@ final class SessionDirectory {
 
     /// Removes many at the cost of one look at each session of their tenants.
     func remove(_ ids: some Sequence<SessionID>) {
-        let tenants = Set(ids.compactMap { byID.removeValue(forKey: $0)?.record.tenant })
+        let records = ids.compactMap { byID.removeValue(forKey: $0)?.record }
+        for record in records { forgetName(of: record) }
+        let tenants = Set(records.map(\.tenant))
         for tenant in tenants {
             let left = ofTenant[tenant]?.filter { byID[$0] != nil } ?? []
             ofTenant[tenant] = left.isEmpty ? nil : left
         }
+    }
+
+    private func forgetName(of record: SessionRecord) {
+        guard let identifier = record.identifier else { return }
+        let name = Name(tenant: record.tenant, identifier: identifier)
+        if named[name] == record.id { named[name] = nil }
     }
 
     /// Where an id is, or would go.

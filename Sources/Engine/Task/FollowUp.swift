@@ -11,6 +11,8 @@ final class FollowUp {
     private let caching: CacheFlow
     private let upload: Upload
     private let timers: TaskTimers
+    /// Whether the wait for the next try is one for the host to come back.
+    private var waitsForHost = false
     private(set) lazy var route = RouteWait(on: task.services.routes)
 
     init(
@@ -69,7 +71,8 @@ final class FollowUp {
         if waitsForRoute(after: error) { return }
         switch task.nextStep(after: error, timeLeft: timers.timeLeft) {
         case .turn(let request): turn(to: request)
-        case .retry(let delay, let reason): retry(after: delay, reason: reason)
+        case .retry(let delay, let reason):
+            retry(after: delay, reason: reason, ofNetwork: task.session.record.isBackground)
         default: control?.fail(error)
         }
     }
@@ -89,7 +92,10 @@ final class FollowUp {
         tryAgain()
     }
 
-    private func retry(after delay: Duration, reason: String) {
+    private func retry(after delay: Duration, reason: String, ofNetwork: Bool = false) {
+        waitsForHost = ofNetwork
+        // A mirror's part is none of the source that the try begins with.
+        if task.record.mirrorCount > 0 { reception.drop() }
         task.beginRetry(after: delay, reason: reason)
         timers.retryDelay = delay
         upload.note()
@@ -97,11 +103,11 @@ final class FollowUp {
         control?.rest()
     }
 
-    /// Waits for the next try. In a background session a sign of life of the host, or of the
-    /// network, cuts the wait short (S-52).
+    /// Waits for the next try. Where it is the network that has failed a background session's task,
+    /// a sign of life of the host, or of the network, cuts the wait short (S-52).
     func waitForRetry() {
         timers.wait(.retry, for: timers.retryDelay)
-        guard task.session.record.isBackground else { return }
+        guard waitsForHost else { return }
         route.wait(for: task.record.currentRequest.url.origin) { [timers] in
             timers.waitOn(for: .zero)
         }

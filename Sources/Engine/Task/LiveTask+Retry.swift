@@ -34,9 +34,8 @@ extension LiveTask {
     ) -> Exchange.NextStep? {
         if SourceFailure.isFailure(error), let next = nextSource() { return .turn(to: next) }
         if goesOn(after: error) {
-            failuresInRow += 1
             return .retry(
-                after: BackgroundRetry.delay(after: failuresInRow, jitter: .random(in: 0..<1)),
+                after: BackgroundRetry.delay(after: countFailure(), jitter: .random(in: 0..<1)),
                 reason: error.name)
         }
         guard let policy = record.options.retry, policy.retries(error) else { return nil }
@@ -44,12 +43,15 @@ extension LiveTask {
     }
 
     /// S-52: whether the gateway tries again by itself until the task's time is over. What may not
-    /// be sent twice, and has left in part, is not.
+    /// be sent twice, and may have left, is not.
     private func goesOn(after error: TransferError) -> Bool {
         guard session.record.isBackground, RetryPolicy.mayPass(error), canBeginAgain else {
             return false
         }
-        return mayBeSentTwice || record.metrics.transactions.last?.requestStart == nil
+        let nothingHasLeft =
+            record.metrics.redirectCount == redirectsBefore
+            && record.metrics.transactions.last?.requestStart == nil
+        return mayBeSentTwice || nothingHasLeft
     }
 
     /// Whether the request does the same twice as once, or the client allows it.
@@ -68,20 +70,27 @@ extension LiveTask {
     private func retry(
         by policy: RetryPolicy, _ retryAfter: Duration?, _ reason: String, _ timeLeft: Duration
     ) -> Exchange.NextStep? {
-        guard record.retryCount < policy.attempts,
-            policy.mayRetry(method: record.currentRequest.method), canBeginAgain
-        else { return nil }
+        // What a background session's network has cost is none of the policy's (S-52).
+        let count = session.record.isBackground ? policyRetryCount : record.retryCount
+        guard count < policy.attempts, mayBeSentTwice, canBeginAgain else { return nil }
         let delay = policy.delay(
-            beforeRetry: record.retryCount + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
-        return delay < timeLeft ? .retry(after: delay, reason: reason) : nil
+            beforeRetry: count + 1, jitter: .random(in: 0..<1), retryAfter: retryAfter)
+        guard delay < timeLeft else { return nil }
+        policyRetryCount += 1
+        return .retry(after: delay, reason: reason)
     }
 
-    /// Whether the task goes on by itself behind the end of a process that has interrupted its
-    /// attempt: its session or its policy covers the interruption (S-52), and nothing is done twice
-    /// that may not be, nor handed on twice.
-    var mayGoOnAfterRestart: Bool {
-        guard mayBeSentTwice, canBeginAgain else { return false }
-        if session.record.isBackground { return true }
+    /// Whether the task goes on by itself behind the end of a process that has interrupted it: its
+    /// session or its policy covers the interruption (S-52), nothing is done twice that may not be
+    /// and nothing was handed on, of which nobody knows how much it was.
+    ///
+    /// - Parameter asAnotherTry: whether the policy counts it: not where the task only waited.
+    /// - Returns: whether it goes on.
+    func mayGoOnAfterRestart(asAnotherTry: Bool) -> Bool {
+        guard mayBeSentTwice, record.options.delivery == .collect, !isInline else { return false }
+        guard asAnotherTry, !session.record.isBackground else {
+            return session.record.isBackground || record.options.retry != nil
+        }
         return record.options.retry.map { record.retryCount < $0.attempts } ?? false
     }
 

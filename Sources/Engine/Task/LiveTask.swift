@@ -18,8 +18,12 @@ final class LiveTask: Ticking {
     /// The figures that the last progress event showed.
     private var shown: (sent: Int64, received: Int64) = (0, 0)
     private var ownBandwidth: Bandwidth?
-    /// Attempts in a row that have failed without an answer.
-    var failuresInRow = 0
+    /// Attempts in a row that have failed, and brought nothing worth mention.
+    private var failuresInRow = 0
+    /// What had come when the last one failed.
+    private var receivedAtFailure: Int64 = 0
+    /// How often the policy has had the task tried again, in this process.
+    var policyRetryCount = 0
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
 
@@ -37,6 +41,19 @@ final class LiveTask: Ticking {
         session.commits.save(record)
         isSaved = true
     }
+
+    /// Another attempt has failed.
+    /// - Returns: how many have in a row; one that has brought something begins anew.
+    func countFailure() -> Int {
+        let received = record.countOfBytesReceived
+        if received >= receivedAtFailure + LiveTask.worthwhile { failuresInRow = 0 }
+        receivedAtFailure = received
+        failuresInRow += 1
+        return failuresInRow
+    }
+
+    /// Bytes.
+    private static let worthwhile: Int64 = 64 << 10
 
     func publish(_ body: EventBody) { services.hub.publish(body, of: record.id, in: session) }
 

@@ -260,6 +260,9 @@ final class Reception {
         download.isNoEntity()
         parts = other.parts
         parts.isOne = true
+        // Nor is there another source of it.
+        task.record.options.retry = nil
+        task.record.options.mirrors = []
     }
 
     /// Whether the content is one part of a body, which no request brings once more.
@@ -281,15 +284,22 @@ final class Reception {
     }
 
     /// A response is the result whose body, or how it begins, was held.
-    func deliver(_ response: ResponseRecord, _ body: [UInt8]) {
+    ///
+    /// - Parameters:
+    ///   - response: the response.
+    ///   - body: what of its body was held.
+    ///   - lengthVerified: false where only the end of the connection has told that it is whole
+    ///
+    func deliver(_ response: ResponseRecord, _ body: [UInt8], lengthVerified: Bool) {
         drop()
+        self.lengthVerified = lengthVerified
         take(response)
         body.withUnsafeBytes { deliver($0) }
     }
 
     /// A body that was held is here as a whole, and is the task's content.
-    func finishHeld(lengthVerified: Bool? = nil) {
-        if let error = finish(lengthVerified: lengthVerified ?? self.lengthVerified) {
+    func finishHeld() {
+        if let error = finish(lengthVerified: lengthVerified) {
             control?.fail(error)
         } else {
             control?.send(.answered)

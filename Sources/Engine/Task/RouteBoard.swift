@@ -33,7 +33,7 @@ final class RouteBoard {
         return watch
     }
 
-    /// Calls once, when the network has changed or the host has answered.
+    /// Calls once, when the network has changed or an answer of the host is whole.
     ///
     /// - Parameters:
     ///   - host: the one that is waited for.
@@ -45,8 +45,8 @@ final class RouteBoard {
         return watch
     }
 
-    /// A host has answered.
-    func found(_ host: WebURL.Origin) {
+    /// An answer of a host is whole.
+    fileprivate func answered(by host: WebURL.Origin) {
         guard !hosts.isEmpty, let watches = hosts[host] else { return }
         for watch in watches.values { watch.tell() }
     }
@@ -130,8 +130,8 @@ final class RouteWait {
     }
 
     /// A server has answered.
-    func found(_ host: WebURL.Origin) {
-        tries = 0
-        board.found(host)
-    }
+    func found() { tries = 0 }
+
+    /// An answer of a host is whole.
+    func answered(by host: WebURL.Origin) { board.answered(by: host) }
 }

@@ -102,6 +102,18 @@ final class TaskDecisions {
             answer: kept, delivers: delivers, mayBeginLater: !delivers && isAboutBegin)
     }
 
+    /// Whether what the delegate was asked, or has answered, is about the next attempt, and not about
+    /// one that was on the wire when the process ended.
+    var standBetweenAttempts: Bool {
+        if task.record.dialogue.held != nil { return true }
+        return switch dialogue.question ?? task.record.dialogue.keptAnswer?.question {
+        case .needNewBodyStream, .willBeginDelayedRequest: true
+        case .didReceiveChallenge(let challenge, _):
+            challenge.serverTrust != nil || challenge.space.method == .clientCertificate
+        default: false
+        }
+    }
+
     /// What was asked about is gone with the attempt.
     func withdraw() {
         dialogue.close(as: .withdrawn)
@@ -286,16 +298,16 @@ final class TaskDecisions {
                             message: "The body of the response did not come whole."))
                 return
             }
-            deliver(held.response, bytes)
-            if !reception.holdsParts {
-                reception.finishHeld(lengthVerified: held.lengthVerified)
-            }
+            deliver(held.response, bytes, lengthVerified: held.lengthVerified)
+            if !reception.holdsParts { reception.finishHeld() }
         }
     }
 
-    private func deliver(_ response: ResponseRecord, _ body: [UInt8]) {
+    private func deliver(
+        _ response: ResponseRecord, _ body: [UInt8], lengthVerified: Bool = true
+    ) {
         control?.setAsksForDecision(false)
-        reception.deliver(response, body)
+        reception.deliver(response, body, lengthVerified: lengthVerified)
     }
 
     // MARK: Challenges (S-66, S-75)

@@ -112,21 +112,26 @@ final class TaskRunner {
     }
 
     /// Takes up what the end of the last process has interrupted, where the task may go on by
-    /// itself (S-52, S-56): it has no attempt any more, and another one follows when it is resumed.
+    /// itself (S-52, S-56): it has no attempt any more, and another one follows when it is resumed,
+    /// or when what it waited for is there.
     ///
     /// - Returns: false where that is the end of the task.
     func recover() -> Bool {
-        guard task.mayGoOnAfterRestart else { return false }
-        decisions.withdraw()
+        let hasWaited = record.nextAttemptAt != nil || decisions.standBetweenAttempts
+        guard task.mayGoOnAfterRestart(asAnotherTry: !hasWaited) else { return false }
         task.record.hasLiveAttempt = false
-        if let point = record.checkpoint?.point {
+        // A mirror's part is none of the source that a try begins with.
+        if let point = record.checkpoint?.point, hasWaited || record.mirrorCount == 0 {
             task.beginReceiving(at: point.receivedCount)
         } else {
             reception.drop()
-            services.discardPart(of: record.id)
         }
-        task.beginRetry(after: .zero, reason: "gatewayRestarted")
-        task.record.nextAttemptAt = nil
+        if !hasWaited {
+            decisions.withdraw()
+            task.beginRetry(after: .zero, reason: "gatewayRestarted")
+            task.record.nextAttemptAt = nil
+        }
+        upload.note()
         task.save()
         return true
     }
@@ -260,7 +265,8 @@ final class TaskRunner {
     private func keepPart(ofTaskEndingWith error: TransferError) {
         timers.stop()
         LoopActor.start { [self] in
-            await transfer.prepared()  // it may be taking the part up
+            // It may be taking the part up.
+            if !reception.content.isWorthKeeping { await transfer.prepared() }
             send(.partKept(await keeper.keepPart(ofTaskEndingWith: error)))
         }
     }
@@ -340,6 +346,7 @@ final class TaskRunner {
         task.record.state = .completed
         task.record.suspendCount = 0
         task.record.hasLiveAttempt = false
+        if record.nextAttemptAt != nil { task.record.nextAttemptAt = nil }
         task.record.completedAt = services.clock.now
         task.record.keptSince = services.keptClock.now
     }
@@ -393,8 +400,11 @@ extension TaskRunner: TaskControl {
         if machine.phase != .settled, record.hasLiveAttempt != hasLiveAttempt {
             task.record.hasLiveAttempt = hasLiveAttempt
         }
-        let waitsForTry = [.waitingForRetry, .waitingForBeginDate].contains(machine.phase)
-        if !waitsForTry, record.nextAttemptAt != nil { task.record.nextAttemptAt = nil }
+        if record.nextAttemptAt != nil, machine.phase != .waitingForRetry,
+            machine.phase != .waitingForBeginDate
+        {
+            task.record.nextAttemptAt = nil
+        }
         let isRunning = record.state == .running
         if isRunning, record.startedAt == nil { task.record.startedAt = services.clock.now }
         timers.run(isRunning)

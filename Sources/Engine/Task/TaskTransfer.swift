@@ -268,7 +268,6 @@ extension TaskTransfer: AttemptObserver {
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         timers.attemptMoved()
-        task.failuresInRow = 0
         exchange.hasAnswer = true
         let verdict = act(on: head)
         if verdict == .proceed, exchange.nextStep != nil { limitRest() }
@@ -284,7 +283,7 @@ extension TaskTransfer: AttemptObserver {
         let range = reception.download.rangeRequest
         if !caching.isServing, !exchange.isHeadNoted {
             exchange.isHeadNoted = true
-            followUp.route.found(exchange.origin)
+            followUp.route.found()
             if let step = answers.note(head, isWhole: range == nil) { return lead(to: step) }
         }
         let head = caching.shown(head)
@@ -414,6 +413,7 @@ extension TaskTransfer: AttemptObserver {
                 control?.fail(.badServerResponse("The server gives too little of each range."))
             }
         } else {
+            followUp.route.answered(by: exchange.origin)
             control?.send(.answered)
         }
     }
