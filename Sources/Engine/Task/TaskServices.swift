@@ -7,12 +7,11 @@ internal import Semantics
 final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
-    let files: FileThreads
     let room: DiskRoom
-    let folder: ContentFolder
-    /// What ephemeral sessions have on the disk.
-    let unnamed: UnnamedFile
-    let digests: any Digests
+    /// Keeps contents that are whole.
+    let contents: any ContentStore
+    /// What contents come in by.
+    let spools: Spools
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
@@ -33,8 +32,7 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        clock: any Clock, keptClock: KeptClock, files: FileThreads, room: DiskRoom,
-        folder: ContentFolder, digests: any Digests, sealer: any Sealer, transport: any Transport,
+        keptClock: KeptClock, spools: Spools, sealer: any Sealer, transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
@@ -42,13 +40,11 @@ final class TaskServices {
         self.identifiers = identifiers
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
-        self.clock = clock
+        self.clock = spools.clock
         self.keptClock = keptClock
-        self.files = files
-        self.room = room
-        self.folder = folder
-        self.unnamed = UnnamedFile(in: folder, files: files)
-        self.digests = digests
+        self.room = spools.room
+        self.contents = spools.contents
+        self.spools = spools
         self.sealer = sealer
         self.transport = transport
         self.hub = hub
@@ -87,7 +83,7 @@ extension Bandwidth {
 /// What a request's body is read from.
 enum BodyContent {
     case bytes([UInt8])
-    case file(ContentFile)
+    case file(any OpenContent)
 }
 
 /// Does something now and then, while there is something to do.
