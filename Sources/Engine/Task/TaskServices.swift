@@ -15,20 +15,14 @@ final class TaskServices {
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
-    /// Lets running tasks tell their progress four times a second at most (S-59): a little more
-    /// than a quarter of a second, since a timer counts from the beginning of the loop's turn, and
-    /// may be early by as long as that takes.
-    let progress = Ticker(every: .milliseconds(280))
-    /// Lets running downloads note what is on disk for good, about once a second.
-    let checkpoints = Ticker(every: .seconds(1))
-    let decisions = DecisionDesk()
+    let tickers = Tickers()
+    let decisions: DecisionDesk
     let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
     let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
     let log = Log("engine.task")
-    private let identifiers: IdentifierSource
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
@@ -37,7 +31,7 @@ final class TaskServices {
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
     ) {
-        self.identifiers = identifiers
+        self.decisions = DecisionDesk(identifiers)
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = spools.clock
@@ -60,8 +54,6 @@ final class TaskServices {
         guard let bodyOpener else { throw .cancelled }
         return try await bodyOpener.openSource(body, of: tenant)
     }
-
-    func makeDecisionID() -> DecisionID { identifiers.next() }
 
     /// What another task goes on from; nil where it cannot be sealed, which is logged.
     func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {
@@ -90,6 +82,17 @@ enum BodyContent {
 @LoopActor
 protocol Ticking: AnyObject {
     func tick()
+}
+
+/// What running tasks do now and then, each kind of it with one timer for all.
+@LoopActor
+struct Tickers {
+    /// Lets running tasks tell their progress four times a second at most (S-59): a little more
+    /// than a quarter of a second, since a timer counts from the beginning of the loop's turn, and
+    /// may be early by as long as that takes.
+    let progress = Ticker(every: .milliseconds(280))
+    /// Lets running downloads note what is on disk for good, about once a second.
+    let checkpoints = Ticker(every: .seconds(1))
 }
 
 /// Lets many do something now and then: each that has asked for it, once at the next tick.
