@@ -25,17 +25,14 @@ extension Connection {
     /// Sends what of an answer can be sent at once.
     /// - Returns: the rest, if its body has a source; the caller pumps it.
     func begin(_ response: Response, to head: RequestHead?) -> PendingBody? {
-        guard phase == .handling else {
+        guard beginAnswering() else {
             discard(response.body)
             return nil
         }
-        // What the handler left of the body is not looked for in what comes next.
-        if !body.discardArrived() { staysOpen = false }
-        phase = .answering
         let hasNoBody = response.status == 204 || response.status == 304
         let isOmitted = hasNoBody || head.map(isHead) == true
         let framing = hasNoBody ? .none : framing(of: response.body, to: head)
-        if framing == .untilClose { staysOpen = false }
+        if framing == .untilClose { closesBehindAnswer() }
 
         switch response.body {
         case .empty:
@@ -53,7 +50,7 @@ extension Connection {
                 source.cancel()
                 close()
             } else {
-                stream = AnswerStream(source)
+                beginStream(AnswerStream(source))
                 return PendingBody(source: source, framing: framing)
             }
         case .events(let subscription):
@@ -136,7 +133,7 @@ extension Connection {
                 if case .length(let length) = framing, sent > length { return cutAnswer() }
                 piece.withUnsafeBytes { sendPiece($0, isChunked: framing == .chunked) }
                 if wire.queued > server.limits.answerAhead {
-                    await withCheckedContinuation { stream.wait($0) }
+                    await roomToStream()
                     guard phase == .answering else { return }
                 }
             }
@@ -144,7 +141,7 @@ extension Connection {
             return cutAnswer()
         }
         guard phase == .answering else { return }
-        stream = AnswerStream()
+        streamHasEnded()
         if case .length(let length) = framing, sent < length { return cutAnswer() }
         if framing == .chunked { send("0\r\n\r\n") }
         finish()
@@ -152,7 +149,7 @@ extension Connection {
 
     private func begin(_ subscription: EventSubscription, isChunked: Bool) {
         let reader = EventReader(subscription, connection: self, isChunked: isChunked)
-        stream = AnswerStream(reader)
+        beginStream(AnswerStream(reader))
         let opening = EventReader.opening + subscription.opening
         opening.withUnsafeBytes { sendPiece($0, isChunked: isChunked) }
         reader.start()
@@ -172,12 +169,6 @@ extension Connection {
         guard phase == .answering else { return }
         cancelStream()
         reset()
-    }
-
-    func cancelStream() {
-        let ended = stream
-        stream = AnswerStream()
-        ended.cancel()
     }
 }
 

@@ -10,35 +10,15 @@ extension Connection {
     }
 
     /// How long the client may take nothing of what waits for it.
-    private var stallLimit: Duration {
+    var stallLimit: Duration {
         stream.isSource ? server.limits.stalledSource : server.limits.stalledAnswer
     }
 
-    /// Makes sure that `timerHasFired` is called by `deadline`, or soon after.
-    func wake(at deadline: Uptime?) {
-        guard let deadline, deadlines.isEarlier(deadline) else { return }
-        // libevent counts from the beginning of the turn: without a little more the timer would
-        // fire twice.
-        timer.arm(after: .nanoseconds(max(0, deadline - .now)) + .milliseconds(4))
-    }
+    /// When output that the client has not taken yet is looked at again.
+    var nextLookAtOutput: Uptime { Uptime.now.advanced(by: stallLimit / 4) }
 
-    /// Looks after output that the client has not taken yet.
-    @inline(__always)
-    func watchOutput() {
-        if wire.queued > 0 { beginWatchingOutput() }
-    }
-
-    private func beginWatchingOutput() {
-        guard !deadlines.isWatchingOutput else { return }
-        deadlines.beginWatchingOutput(written: wire.written)
-        wake(at: Uptime.now.advanced(by: stallLimit / 4))
-    }
-
-    func timerHasFired() {
-        deadlines.timerHasFired()
-        let now = Uptime.now
-        // Looked at four times within the limit.
-        if deadlines.outputHasStalled(on: wire, stallLimit, now) { return close() }
+    /// Does what the time has come for.
+    func act(onWhatIsDueAt now: Uptime) {
         switch phase {
         case .head where now >= headDeadline:
             // RFC 9110 §15.5.9: whoever has asked nothing gets no answer.
@@ -49,12 +29,11 @@ extension Connection {
         case .lingering where wire.queued == 0 && now >= lingerDeadline: close()
         case .head, .lingering, .closed: break
         }
-        wake(at: nextDeadline)
     }
 
-    private var nextDeadline: Uptime? {
-        let ofOutput =
-            deadlines.isWatchingOutput ? Uptime.now.advanced(by: stallLimit / 4) : nil
+    /// When the timer has something to do again; nil where it has nothing.
+    var nextDeadline: Uptime? {
+        let ofOutput = deadlines.isWatchingOutput ? nextLookAtOutput : nil
         let ofPhase: Uptime? =
             switch phase {
             case .head: headDeadline

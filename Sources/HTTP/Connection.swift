@@ -22,7 +22,7 @@ final class Connection {
     let server: Server
     let context: ConnectionContext
     let wire = Wire()
-    var phase = Phase.head
+    private(set) var phase = Phase.head
     /// The header that is being read or answered.
     private(set) var head = RequestHead()
     private var reader = HeadReader()
@@ -33,11 +33,11 @@ final class Connection {
     private var isProceeding = false
 
     /// Whether another request may follow the one that is answered.
-    var staysOpen = true
+    private(set) var staysOpen = true
     /// What is under way of an answer that is sent piece by piece.
-    var stream = AnswerStream()
-    var deadlines = Deadlines()
-    private(set) lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
+    private(set) var stream = AnswerStream()
+    private(set) var deadlines = Deadlines()
+    private lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
 
     init(server: Server, context: ConnectionContext) {
         self.server = server
@@ -220,6 +220,39 @@ final class Connection {
         if !wire.hasInput { send("HTTP/1.1 100 Continue\r\n\r\n") }
     }
 
+    // MARK: Answers
+
+    /// The request is answered from now on.
+    /// - Returns: false where it cannot be any more.
+    func beginAnswering() -> Bool {
+        guard phase == .handling else { return false }
+        // What the handler left of the body is not looked for in what comes next.
+        if !body.discardArrived() { staysOpen = false }
+        phase = .answering
+        return true
+    }
+
+    /// No other request follows the one that is answered.
+    func closesBehindAnswer() { staysOpen = false }
+
+    /// The body of the answer is sent piece by piece.
+    func beginStream(_ body: AnswerStream) { stream = body }
+
+    /// Returns when the wire has room for more of a body, or nothing more is sent of it.
+    func roomToStream() async {
+        await withCheckedContinuation { stream.wait($0) }
+    }
+
+    /// Nothing more comes of a body that is sent piece by piece; it need not be told.
+    func streamHasEnded() { stream = AnswerStream() }
+
+    /// Nothing more is sent of a body, which is told so.
+    func cancelStream() {
+        let ended = stream
+        stream = AnswerStream()
+        ended.cancel()
+    }
+
     /// All of the answer is handed to the wire.
     func finish() {
         guard phase == .answering else { return }
@@ -245,5 +278,36 @@ final class Connection {
         wire.discardInput()
         deadlines.beginLingering()
         wake(at: lingerDeadline)
+    }
+
+    // MARK: The timer
+
+    /// Makes sure that `timerHasFired` is called by `deadline`, or soon after.
+    func wake(at deadline: Uptime?) {
+        guard let deadline, deadlines.isEarlier(deadline) else { return }
+        // libevent counts from the beginning of the turn: without a little more the timer would
+        // fire twice.
+        timer.arm(after: .nanoseconds(max(0, deadline - .now)) + .milliseconds(4))
+    }
+
+    /// Looks after output that the client has not taken yet.
+    @inline(__always)
+    func watchOutput() {
+        if wire.queued > 0 { beginWatchingOutput() }
+    }
+
+    private func beginWatchingOutput() {
+        guard !deadlines.isWatchingOutput else { return }
+        deadlines.beginWatchingOutput(written: wire.written)
+        wake(at: nextLookAtOutput)
+    }
+
+    private func timerHasFired() {
+        deadlines.timerHasFired()
+        let now = Uptime.now
+        // Looked at four times within the limit.
+        if deadlines.outputHasStalled(on: wire, stallLimit, now) { return close() }
+        act(onWhatIsDueAt: now)
+        wake(at: nextDeadline)
     }
 }

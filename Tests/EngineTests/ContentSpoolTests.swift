@@ -32,10 +32,14 @@ struct ContentSpoolTests {
             directory = try TemporaryDirectory()
             folder = ContentFolder(path: path ?? directory.path)
             try folder.prepare()
-            spool = ContentSpool(
-                at: unnamed
-                    ? .unnamed(UnnamedFile(in: folder, files: files)) : .named(folder, task),
-                digest: digest.map(SumDigests().start), files: files, room: room, clock: clock)
+            let spools = Spools(
+                in: folder, files: files, room: room, clock: clock, digests: SumDigests(),
+                contents: LocalContentStore(in: folder, files: files))
+            let digest = digest.map(spools.makeDigest)
+            spool =
+                unnamed
+                ? spools.makeUnnamedSpool(digest: digest)
+                : spools.makeSpool(for: .task(task), digest: digest)
             spool.onRoom = { [unowned self] in roomCount += 1 }
             spool.onFailure = { [unowned self] in failures.append($0) }
         }

@@ -116,7 +116,7 @@ struct EphemeralBoundTests {
         #expect(
             try await harness.read(tasks[0], 1_048_000..<2_097_200)
                 == Array(Pattern.bytes(count: 3_000_001)[1_048_000..<2_097_200]))
-        let unnamed = harness.gateway.tasks.directory.services.unnamed
+        let unnamed = harness.gateway.tasks.directory.services.spools.unnamed
         #expect(unnamed.diskUsage > 60 * 32_768)
         for task in tasks { try await harness.gateway.tasks.delete(task, of: harness.tenant) }
         try await eventually("the room to come back") { unnamed.diskUsage == 0 }

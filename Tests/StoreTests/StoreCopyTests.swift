@@ -140,7 +140,7 @@ import Testing
                 }
                 #expect(files.count == 3)
                 try StoreCopy.withdraw(files, from: copy)
-                var left: [ContentFolder.Kind] = []
+                var left: [ContentKind] = []
                 try StoreCopy(reading: copy).forEachFile { left.append($0.kind) }
                 #expect(left == [.part, .part])
                 let restored = try DurableStore(folder: other, sealer: sealer)

@@ -16,10 +16,8 @@ final class FileFeed {
     /// Set when the file cannot be read, or is shorter than it was.
     private(set) var failure: FileError?
 
-    private let file: ContentFile
+    private let content: any OpenContent
     private let length: Int64
-    private let files: FileThreads
-    private let lane: Int
     /// What has been read of the file, in order, and how much of the first block was taken.
     private var blocks = Deque<FileBlock>()
     private var takenOfFirst = 0
@@ -29,11 +27,9 @@ final class FileFeed {
     /// Counts the beginnings: what was asked for before the last one is thrown away.
     private var round = 0
 
-    init(_ file: ContentFile, length: Int64, files: FileThreads) {
-        self.file = file
+    init(_ content: any OpenContent, length: Int64) {
+        self.content = content
         self.length = length
-        self.files = files
-        self.lane = files.makeLane()
     }
 
     /// Whether everything has been read.
@@ -66,7 +62,9 @@ final class FileFeed {
         guard requested == read, !isAtEnd else { return nil }
         let part = UnsafeMutableRawBufferPointer(
             rebasing: buffer.prefix(Int(min(length - read, Int64(buffer.count)))))
-        guard let count = file.readFromMemory(into: part, at: read), count > 0 else { return nil }
+        guard let count = content.readFromMemory(into: part, at: read), count > 0 else {
+            return nil
+        }
         requested += Int64(count)
         read += Int64(count)
         return count
@@ -80,13 +78,7 @@ final class FileFeed {
             let count = Int(min(Int64(FileFeed.blockLength), length - requested))
             let (offset, round) = (requested, round)
             requested += Int64(count)
-            files.submit(on: lane) { [file] in
-                try block.refill { buffer in
-                    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
-                    return try file.read(into: part, at: offset)
-                }
-                guard block.count == count else { throw FileError("pread", code: 0) }
-            } then: { [weak self] result in
+            content.read(into: block, at: offset, count: count) { [weak self] result in
                 self?.arrived(block, result, in: round)
             }
         }

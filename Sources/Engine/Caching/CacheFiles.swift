@@ -2,25 +2,20 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// The files of stored responses: second names of what tasks have fetched, so that nothing is
-/// copied, and either may go first.
+/// The files of stored responses: copies of what tasks have fetched, of which either may go first.
+@LoopActor
 struct CacheFiles {
-    let threads: FileThreads
-    let folder: ContentFolder
+    private let contents: any ContentStore
     private let log = Log("engine.cache")
 
-    init(_ threads: FileThreads, in folder: ContentFolder) {
-        self.threads = threads
-        self.folder = folder
-    }
+    nonisolated init(in contents: any ContentStore) { self.contents = contents }
 
-    /// Gives the finished file of a task's content the name of a stored response.
+    /// Makes the whole content of a task that of a stored response, too.
     ///
     /// - Returns: false where that cannot be, which is logged.
     func link(_ task: TaskID, as id: CacheEntryID) async -> Bool {
-        let folder = folder
         do {
-            try await threads.run { try folder.link(task, as: id) }
+            try await contents.copy(.task(task), to: .entry(id))
             return true
         } catch {
             log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
@@ -31,37 +26,33 @@ struct CacheFiles {
     /// The content of a stored response, open, or read if it is to be whole; nil where it is gone,
     /// or is not what it was.
     func content(of entry: CachedEntry, whole: Bool) async -> CachedContent? {
-        let (folder, id, length) = (folder, entry.id, entry.response.length)
+        let length = entry.response.length
         do {
-            return try await threads.runOpening { () -> CachedContent? in
-                guard let file = try folder.open(id, length: length) else { return nil }
-                guard whole else { return .file(file) }
-                return .bytes(try file.read(at: 0, count: Int(length)))
-            }
+            guard let file = try await contents.open(.entry(entry.id)), file.length == length
+            else { return nil }
+            return whole ? .bytes(try await file.read(at: 0, count: Int(length))) : .file(file)
         } catch {
             log.write(.warning, "a stored response cannot be read", ["error": .words("\(error)")])
             return nil
         }
     }
 
-    /// All bytes of the finished file of a task's content; nil where it cannot be read, which is
-    /// logged.
+    /// All bytes of a task's whole content; nil where it cannot be read, which is logged.
     func read(_ task: TaskID, _ length: Int64) async -> [UInt8]? {
-        let folder = folder
-        do {
-            return try await threads.runOpening {
-                try ContentFile(reading: task, in: folder).read(at: 0, count: Int(length))
-            }
-        } catch {
-            log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
-            return nil
+        await reading {
+            let file = try await contents.openKnown(.task(task))
+            return try await file.read(at: 0, count: Int(length))
         }
     }
 
-    /// All bytes of a file without a name; nil where it cannot be read, which is logged.
-    func read(_ file: ContentFile, _ length: Int64) async -> [UInt8]? {
+    /// All bytes of an open content; nil where it cannot be read, which is logged.
+    func read(_ file: any OpenContent, _ length: Int64) async -> [UInt8]? {
+        await reading { try await file.read(at: 0, count: Int(length)) }
+    }
+
+    private func reading(_ read: @LoopActor () async throws -> [UInt8]) async -> [UInt8]? {
         do {
-            return try await threads.runOpening { try file.read(at: 0, count: Int(length)) }
+            return try await read()
         } catch {
             log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
             return nil
@@ -69,17 +60,11 @@ struct CacheFiles {
     }
 
     /// Removes a file, some time; what stays is swept up.
-    func unlink(_ id: CacheEntryID) {
-        let folder = folder
-        threads.submit { try? folder.remove(id) }
-    }
+    func unlink(_ id: CacheEntryID) { contents.discard(.entry(id)) }
 
     /// Removes files; what stays is swept up.
     func remove(_ ids: [CacheEntryID]) async {
         guard !ids.isEmpty else { return }
-        let folder = folder
-        _ = try? await threads.run {
-            for id in ids { try? folder.remove(id) }
-        }
+        try? await contents.remove(ids.map(ContentOwner.entry))
     }
 }

@@ -4,7 +4,7 @@ internal import Semantics
 /// up.
 enum CachedContent: Sendable {
     case bytes([UInt8])
-    case file(ContentFile)
+    case file(any OpenContent)
 }
 
 /// A stored response that may answer a request, and its content where that is at hand.
@@ -21,5 +21,5 @@ enum NewContent {
     /// The finished file of a task's content.
     case file(TaskID)
     /// A file without a name, as ephemeral sessions have them.
-    case unnamed(ContentFile)
+    case unnamed(any OpenContent)
 }

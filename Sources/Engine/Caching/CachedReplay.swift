@@ -10,7 +10,6 @@ final class CachedReplay: Attempt {
 
     private let head: ResponseHead
     private let content: CachedContent
-    private let files: FileThreads
     private let clock: any Clock
     private var observer: (any AttemptObserver)?
     private var metrics: TransactionMetrics
@@ -30,17 +29,14 @@ final class CachedReplay: Attempt {
     ///   - head: the answer's, as it is delivered.
     ///   - content: the stored response's.
     ///   - request: URL and method, for the metrics.
-    ///   - files: read a content that lies in a file.
     ///   - clock: tells the metrics when.
     ///   - observer: is held until the end.
     init(
         _ answer: CachedAnswer, _ head: ResponseHead, _ content: CachedContent,
-        to request: RequestRecord, files: FileThreads, clock: any Clock,
-        observer: any AttemptObserver
+        to request: RequestRecord, clock: any Clock, observer: any AttemptObserver
     ) {
         self.head = head
         self.content = content
-        self.files = files
         self.clock = clock
         self.observer = observer
         offset = answer.content.lowerBound
@@ -123,21 +119,18 @@ final class CachedReplay: Attempt {
         }
     }
 
-    private func read(_ file: ContentFile) {
+    private func read(_ file: any OpenContent) {
         let (start, count) = (offset, Int(min(end - offset, Int64(Self.readLength))))
         isRunning = true
-        files.submit {
-            try file.read(at: start, count: count)
-        } then: { [self] result in
+        LoopActor.start { [self] in
+            let bytes = (try? await file.read(at: start, count: count)) ?? []
             isRunning = false
-            switch result {
-            case .success(let bytes) where !bytes.isEmpty:
-                block = bytes[...]
-                deliver()
-            case .success, .failure:
-                finish(
+            guard !bytes.isEmpty else {
+                return finish(
                     .url(.cannotOpenFile, message: "The stored response cannot be read any more."))
             }
+            block = bytes[...]
+            deliver()
         }
     }
 

@@ -12,7 +12,7 @@ final class ContentFile: Sendable {
     /// Where the bytes go.
     enum Place: Sendable {
         /// A file that is found again by what it belongs to.
-        case named(ContentFolder, any Identifier)
+        case named(ContentFolder, ContentOwner)
         /// A part of a file without a name, gone when nobody has the content any more (S-2).
         case unnamed(UnnamedFile)
     }
@@ -43,17 +43,17 @@ final class ContentFile: Sendable {
     }
 
     /// A part that is there already and goes on growing; `digest` is taken of the whole at the end.
-    init(continuing id: any Identifier, in folder: ContentFolder, digest: (any RunningDigest)?) {
-        place = .named(folder, id)
+    init(continuing owner: ContentOwner, in folder: ContentFolder, digest: (any RunningDigest)?) {
+        place = .named(folder, owner)
         unnamed = nil
         state = Mutex(State(digest: digest, goesOn: true))
     }
 
     /// A whole content that is to be read.
-    init(reading id: any Identifier, in folder: ContentFolder) throws {
-        let descriptor = Glibc.open(folder.path(of: id), O_RDONLY | O_CLOEXEC)
+    init(reading owner: ContentOwner, in folder: ContentFolder) throws {
+        let descriptor = Glibc.open(folder.path(of: owner.id), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        place = .named(folder, id)
+        place = .named(folder, owner)
         unnamed = nil
         state = Mutex(State(reading: descriptor))
     }
@@ -114,8 +114,8 @@ final class ContentFile: Sendable {
         guard end == nil || isThere else { return }
         let file =
             end == nil
-            ? ContentFile(at: .named(folder, task), digest: nil)
-            : ContentFile(continuing: task, in: folder, digest: nil)
+            ? ContentFile(at: .named(folder, .task(task)), digest: nil)
+            : ContentFile(continuing: .task(task), in: folder, digest: nil)
         let block = FileBlock(capacity: 1 << 20)
         block.refill { $0.initializeMemory(as: UInt8.self, repeating: 0).count }
         let alignment = Int64(FileBlock.alignment)
@@ -132,14 +132,13 @@ final class ContentFile: Sendable {
 
     /// Cuts the file at its length, syncs it, and gives it its name: whole and durable, or an
     /// error. One of missing descriptors leaves all as it was, and may be tried again.
-    /// - Returns: the digest, if one was asked for.
-    func finish(length: Int64) throws -> [UInt8]? {
-        guard case .named(let folder, let id) = place else {
+    func finish(length: Int64) throws {
+        guard case .named(let folder, let owner) = place else {
             unnamed?.finish(length: length)
-            return state.withLock { $0.digest?.value() }
+            return
         }
         let (descriptor, _) = try openForWriting()
-        let path = folder.path(of: id)
+        let path = folder.path(of: owner.id)
         // First, so that what has no descriptor has done nothing.
         let directory = try ContentFile.openFolder(of: path)
         defer { close(directory) }
@@ -147,11 +146,23 @@ final class ContentFile: Sendable {
             throw FileError("ftruncate", code: errno)
         }
         guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
-        guard rename(folder.partPath(of: id), path) == 0 else {
+        guard rename(folder.partPath(of: owner.id), path) == 0 else {
             throw FileError("rename", code: errno)
         }
         guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
-        return state.withLock { $0.digest?.value() }
+    }
+
+    /// The digest of all that was written, if one was asked for.
+    var digestValue: [UInt8]? { state.withLock { $0.digest?.value() } }
+
+    /// Whose it is; nil for one without a name, which is nobody else's.
+    var owner: ContentOwner? {
+        if case .named(_, let owner) = place { owner } else { nil }
+    }
+
+    /// Makes it a part again where `finish` has failed behind its last step but one.
+    func reopen() throws {
+        if case .named(let folder, let owner) = place { try folder.reopen(owner.id) }
     }
 
     // MARK: Reading, on any file thread
@@ -189,6 +200,15 @@ final class ContentFile: Sendable {
         return descriptor < 0 ? nil : PageCache.read(descriptor, into: buffer, at: offset)
     }
 
+    /// The length of a file that was opened for reading.
+    func measure() throws -> Int64 {
+        var status = stat()
+        guard fstat(try openForReading(), &status) == 0 else {
+            throw FileError("fstat", code: errno)
+        }
+        return Int64(status.st_size)
+    }
+
     private func openForReading() throws -> CInt {
         try state.withLock { state in
             if state.reading < 0 {
@@ -205,9 +225,11 @@ final class ContentFile: Sendable {
     // MARK: Calls
 
     private static func open(_ place: Place, into state: inout State) throws {
-        guard case .named(let folder, let id) = place else { throw FileError("open", code: EBADF) }
+        guard case .named(let folder, let owner) = place else {
+            throw FileError("open", code: EBADF)
+        }
         let flags = O_RDWR | O_CLOEXEC | (state.goesOn ? 0 : O_CREAT | O_TRUNC)
-        state.writing = open(folder.partPath(of: id), flags, &state.isDirect)
+        state.writing = open(folder.partPath(of: owner.id), flags, &state.isDirect)
         guard state.writing >= 0 else { throw FileError("open", code: errno) }
     }
 

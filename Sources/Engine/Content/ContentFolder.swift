@@ -8,45 +8,6 @@ public import Semantics
 ///
 /// Every call but those for paths blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
-    /// A file of the folder.
-    public struct Entry: Sendable {
-        /// Whose it is.
-        public let owner: Owner
-        /// What of the owner it is.
-        public let kind: Kind
-        /// What the file system tells of its age: of one that is `kept`, since when it is.
-        let modified: KeptTime
-    }
-
-    /// Whose file it is.
-    public enum Owner: Hashable, Sendable {
-        /// The content of a task.
-        case task(TaskID)
-        /// A staged file.
-        case file(FileID)
-        /// The content of a stored response.
-        case entry(CacheEntryID)
-
-        /// Its name.
-        public var id: any Identifier {
-            switch self {
-            case .task(let id): id
-            case .file(let id): id
-            case .entry(let id): id
-            }
-        }
-    }
-
-    /// What of its owner a file is; the raw value ends its name.
-    public enum Kind: String, CaseIterable, Sendable {
-        /// All of it, which never changes again.
-        case whole = ""
-        /// What has come of it.
-        case part = ".part"
-        /// What had come of a download that ended early (S-34).
-        case kept = ".kept"
-    }
-
     /// The folder's own path, without a final slash.
     public let path: String
 
@@ -77,7 +38,9 @@ public struct ContentFolder: Sendable {
     public func path(ofPart part: Int) -> String { path + "/" + ContentFolder.name(part) }
 
     /// Where a file of an owner lies, or would.
-    public func path(of id: any Identifier, _ kind: Kind) -> String { path(of: id) + kind.rawValue }
+    public func path(of id: any Identifier, _ kind: ContentKind) -> String {
+        path(of: id) + kind.rawValue
+    }
 
     func partPath(of id: any Identifier) -> String { path(of: id, .part) }
 
@@ -92,7 +55,7 @@ public struct ContentFolder: Sendable {
 
     /// Removes one file; nothing is fine too.
     /// - Throws: `FileError`.
-    public func remove(_ id: any Identifier, _ kind: Kind) throws {
+    public func remove(_ id: any Identifier, _ kind: ContentKind) throws {
         if unlink(path(of: id, kind)) != 0, errno != ENOENT {
             throw FileError("unlink", code: errno)
         }
@@ -128,23 +91,11 @@ public struct ContentFolder: Sendable {
         return Int64(status.st_size)
     }
 
-    /// Gives the whole content of a task a second name, which stays when the first one goes.
-    func link(_ task: TaskID, as response: CacheEntryID) throws {
-        guard Glibc.link(path(of: task), path(of: response)) == 0 else {
+    /// Gives a whole content a second name, which stays when the first one goes.
+    func link(_ source: any Identifier, as target: any Identifier) throws {
+        guard Glibc.link(path(of: source), path(of: target)) == 0 else {
             throw FileError("link", code: errno)
         }
-    }
-
-    /// The content of a stored response; nil where it is gone, or has not the length that it should
-    /// have.
-    func open(_ response: CacheEntryID, length: Int64) throws -> ContentFile? {
-        var status = stat()
-        guard stat(path(of: response), &status) == 0 else {
-            guard errno == ENOENT else { throw FileError("stat", code: errno) }
-            return nil
-        }
-        guard Int64(status.st_size) == length else { return nil }
-        return try ContentFile(reading: response, in: self)
     }
 
     /// Whether there is not a single file here, or not even the folder. Looks for the first one
@@ -166,15 +117,15 @@ public struct ContentFolder: Sendable {
     }
 
     /// All files here.
-    func entries() throws -> [Entry] {
-        var found: [Entry] = []
+    func entries() throws -> [ContentEntry] {
+        var found: [ContentEntry] = []
         try forEachEntry { found.append($0) }
         return found
     }
 
     /// Goes over all files, in no order; the body may remove or move the one that it is given.
     /// - Throws: `FileError`, and what the body throws.
-    public func forEachEntry(_ body: (Entry) throws -> Void) throws {
+    public func forEachEntry(_ body: (ContentEntry) throws -> Void) throws {
         for part in 0..<32 {
             let parent = path + "/" + ContentFolder.name(part)
             guard let folder = opendir(parent) else {
@@ -193,7 +144,7 @@ public struct ContentFolder: Sendable {
 
     /// The length of a file in bytes; nil where there is none.
     /// - Throws: `FileError`.
-    public func length(of id: any Identifier, _ kind: Kind) throws -> Int64? {
+    public func length(of id: any Identifier, _ kind: ContentKind) throws -> Int64? {
         var status = stat()
         if stat(path(of: id, kind), &status) == 0 { return Int64(status.st_size) }
         guard errno == ENOENT else { throw FileError("stat", code: errno) }
@@ -203,7 +154,7 @@ public struct ContentFolder: Sendable {
     /// Moves what there is of a content, whole or growing, to another folder of this file system.
     /// - Throws: `FileError`.
     public func move(_ id: any Identifier, to folder: String) throws {
-        for kind in [Kind.whole, .part] {
+        for kind in [ContentKind.whole, .part] {
             let source = path(of: id, kind)
             guard rename(source, "\(folder)/\(id)\(kind.rawValue)") != 0, errno != ENOENT else {
                 continue
@@ -212,20 +163,21 @@ public struct ContentFolder: Sendable {
         }
     }
 
-    private static func entry(_ name: String, in parent: String) -> Entry? {
-        let kind: Kind = name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
+    private static func entry(_ name: String, in parent: String) -> ContentEntry? {
+        let kind: ContentKind =
+            name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
         let stem = String(name.dropLast(kind.rawValue.utf8.count))
         guard let owner = owner(stem) else { return nil }
         var status = stat()
         guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
         let modified =
             Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
-        return Entry(owner: owner, kind: kind, modified: KeptTime(milliseconds: modified))
+        return ContentEntry(owner: owner, kind: kind, modified: KeptTime(milliseconds: modified))
     }
 
-    private static func owner(_ name: String) -> Owner? {
-        TaskID(name).map(Owner.task) ?? FileID(name).map(Owner.file)
-            ?? CacheEntryID(name).map(Owner.entry)
+    private static func owner(_ name: String) -> ContentOwner? {
+        TaskID(name).map(ContentOwner.task) ?? FileID(name).map(ContentOwner.file)
+            ?? CacheEntryID(name).map(ContentOwner.entry)
     }
 
     private func makeFolder(_ path: String) throws {

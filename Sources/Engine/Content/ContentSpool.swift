@@ -20,8 +20,7 @@ final class ContentSpool {
 
     private let disk: SpooledFile
     private let digest: (any RunningDigest)?
-    private let clock: any Clock
-    private let room: DiskRoom
+    private let spools: Spools
     /// Made for the first block: most contents never leave memory.
     private var madeQueue: BlockQueue?
     /// The whole content; nil once there is, or is about to be, a file.
@@ -40,15 +39,13 @@ final class ContentSpool {
     /// One that takes the place of another of the same name has that one's `lane`, behind what is
     /// still written there.
     init(
-        at place: ContentFile.Place, digest: (any RunningDigest)?, files: FileThreads,
-        room: DiskRoom, clock: any Clock, lane: Int? = nil
+        at place: ContentFile.Place, digest: (any RunningDigest)?, of spools: Spools,
+        lane: Int? = nil
     ) {
-        disk = SpooledFile(
-            ContentFile(at: place, digest: digest), lane: lane ?? files.makeLane(), files: files)
+        disk = SpooledFile(ContentFile(at: place, digest: digest), lane: lane, of: spools)
         growth = SpoolGrowth()
         self.digest = digest
-        self.clock = clock
-        self.room = room
+        self.spools = spools
     }
 
     /// A spool that goes on with a file that has `length` bytes from the first on, and possibly
@@ -57,13 +54,12 @@ final class ContentSpool {
     /// `digest` is taken at the end, of the whole file.
     init(
         continuing file: ContentFile, length: Int64, digest: (any RunningDigest)?,
-        files: FileThreads, room: DiskRoom, clock: any Clock
+        of spools: Spools
     ) {
-        disk = SpooledFile(file, lane: files.makeLane(), files: files)
+        disk = SpooledFile(file, lane: nil, of: spools)
         growth = SpoolGrowth(length: length)
         self.digest = digest
-        self.clock = clock
-        self.room = room
+        self.spools = spools
         memory = nil
         isOutOfOrder = true
         isSettled = true
@@ -89,7 +85,7 @@ final class ContentSpool {
 
     private var queue: BlockQueue {
         if let madeQueue { return madeQueue }
-        let queue = disk.makeQueue(room: room, takesDigest: !isOutOfOrder)
+        let queue = disk.makeQueue(takesDigest: !isOutOfOrder)
         queue.onRoom = { [weak self] in self?.roomAgain() }
         queue.onFailure = { [weak self] in self?.onFailure?($0) }
         queue.onWritten = { [weak self] in self?.onWritten?() }
@@ -157,7 +153,7 @@ final class ContentSpool {
     ///
     /// The digest is then taken at the end, of the whole file.
     func makeWriter(at offset: Int64, after head: [UInt8] = []) -> BlockWriter {
-        let writer = BlockWriter(at: offset, after: head, to: queue, clock: clock)
+        let writer = BlockWriter(at: offset, after: head, to: queue, clock: spools.clock)
         writers.append(writer)
         isSettled = false
         return writer
@@ -285,10 +281,15 @@ final class ContentSpool {
         madeQueue?.close()
     }
 
-    /// Runs work on a file thread, behind what has been handed to it.
-    func afterWrites(_ work: @escaping @Sendable () -> Void) {
-        disk.afterWrites(work)
+    /// Removes its file, if it has one: behind what is still written to it, some time.
+    func discardFile() {
+        if isOnDisk { disk.discard() }
     }
+
+    /// After a failure of the disk: its file is a part, of which the disk has for good what it has
+    /// taken, where `syncs`.
+    /// - Throws: `FileError`.
+    func salvage(syncs: Bool) async throws { try await disk.salvage(syncs: syncs) }
 
     // MARK: Following
 

@@ -15,7 +15,7 @@ public enum ContentFailure: Error, Equatable, Sendable {
 public final class ContentStream {
     enum Source {
         case bytes([UInt8])
-        case file(ContentFile)
+        case file(any OpenContent)
         /// A content that grows; the stream ends where it ends.
         case spool(ContentSpool)
         case pipe(StreamPipe)
@@ -24,17 +24,15 @@ public final class ContentStream {
     private static let blockLength = 256 << 10
 
     private let source: Source
-    private let files: FileThreads
     private var offset: Int64
     /// The offset after the last byte; nil to the end, wherever that will be.
     private let end: Int64?
     private var isCancelled = false
 
-    init(_ source: Source, from offset: Int64 = 0, to end: Int64? = nil, files: FileThreads) {
+    init(_ source: Source, from offset: Int64 = 0, to end: Int64? = nil) {
         self.source = source
         self.offset = offset
         self.end = end
-        self.files = files
     }
 
     /// The next bytes, or nil after the last.
@@ -61,9 +59,7 @@ public final class ContentStream {
         case .file(let file):
             let offset = offset
             return try await reading {
-                let bytes = try await self.files.runOpening {
-                    try file.read(at: offset, count: count)
-                }
+                let bytes = try await file.read(at: offset, count: count)
                 guard !bytes.isEmpty else { throw FileError("pread", code: 0) }
                 return bytes
             }

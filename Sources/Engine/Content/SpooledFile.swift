@@ -6,17 +6,21 @@ internal import Semantics
 struct SpooledFile {
     let content: ContentFile
     let lane: Int
-    private let files: FileThreads
+    private let spools: Spools
 
-    init(_ content: ContentFile, lane: Int, files: FileThreads) {
+    /// A file of which nothing is opened yet; nil for a lane of its own.
+    init(_ content: ContentFile, lane: Int?, of spools: Spools) {
         self.content = content
-        self.lane = lane
-        self.files = files
+        self.lane = lane ?? spools.files.makeLane()
+        self.spools = spools
     }
 
+    private var files: FileThreads { spools.files }
+
     /// A queue of blocks to it.
-    func makeQueue(room: DiskRoom, takesDigest: Bool) -> BlockQueue {
-        BlockQueue(to: content, files: files, room: room, lane: lane, takesDigest: takesDigest)
+    func makeQueue(takesDigest: Bool) -> BlockQueue {
+        BlockQueue(
+            to: content, files: files, room: spools.room, lane: lane, takesDigest: takesDigest)
     }
 
     /// What it has between the last multiple of the alignment and `offset`: for a writer that goes
@@ -71,20 +75,39 @@ struct SpooledFile {
                     }
                     missing = nil
                 }
-                return try await files.run(on: lane) { [content] in
-                    try content.finish(length: length)
-                }
+                try await put(length)
+                return content.digestValue
             } catch let error as FileError where error.isOutOfDescriptors && !isGivenUp() {
                 await LoopActor.nextTurn(after: Self.descriptorInterval)
             }
         }
     }
 
+    private func put(_ length: Int64) async throws {
+        guard let owner = content.owner else {
+            return try await files.run(on: lane) { [content] in
+                try content.finish(length: length)
+            }
+        }
+        try await spools.contents.put(
+            FinishedPart(owner: owner, length: length, file: content, lane: lane))
+    }
+
+    /// After a failure: makes the file a part again, if it is not one, of which the disk has for
+    /// good what it has taken, where `syncs`.
+    /// - Throws: `FileError`.
+    func salvage(syncs: Bool) async throws {
+        try await files.run(on: lane) { [content] in
+            try content.reopen()
+            if syncs { try content.sync() }
+        }
+    }
+
     /// How long the end of a file waits before it asks for a descriptor again.
     private static let descriptorInterval = Duration.milliseconds(100)
 
-    /// Runs work on a file thread, behind what has been handed to it.
-    func afterWrites(_ work: @escaping @Sendable () -> Void) {
-        files.submit(on: lane, work)
+    /// Removes it, behind what has been handed to it; one that stays is swept up later.
+    func discard() {
+        if let owner = content.owner { spools.contents.discard(owner, behind: lane) }
     }
 }

@@ -5,6 +5,11 @@ internal import Semantics
 @LoopActor
 final class DecisionDesk {
     private var waiting: [DecisionID: PendingDecision] = [:]
+    private let identifiers: IdentifierSource
+
+    init(_ identifiers: IdentifierSource) { self.identifiers = identifiers }
+
+    func makeID() -> DecisionID { identifiers.next() }
 
     func open(_ decision: PendingDecision) { waiting[decision.record.id] = decision }
 

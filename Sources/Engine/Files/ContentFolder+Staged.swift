@@ -16,7 +16,7 @@ extension ContentFolder {
     }
 
     /// Makes a file a part again if it was renamed already, and its completion failed.
-    func reopen(_ file: FileID) throws {
+    func reopen(_ file: any Identifier) throws {
         guard try length(of: file, .part) == nil else { return }
         if rename(path(of: file), partPath(of: file)) != 0, errno != ENOENT {
             throw FileError("rename", code: errno)

@@ -37,7 +37,6 @@ final class FileUpload {
 
     private let staged: StagedFiles
     private let clock: KeptClock
-    private let parts: GatewayParts
     private let onEnd: @LoopActor () -> Void
     private let feed: ByteFeed
     private let spool: ContentSpool
@@ -53,15 +52,14 @@ final class FileUpload {
     /// becomes of the file by it.
     init(
         _ file: StagedFile, from feed: ByteFeed, to staged: StagedFiles, clock: KeptClock,
-        room: DiskRoom, parts: GatewayParts, onEnd: @escaping @LoopActor () -> Void
+        spools: Spools, onEnd: @escaping @LoopActor () -> Void
     ) {
         self.file = file
         self.feed = feed
         self.staged = staged
         self.clock = clock
-        self.parts = parts
         self.onEnd = onEnd
-        spool = FileUpload.makeSpool(file, parts, room)
+        spool = FileUpload.makeSpool(file, spools)
         spool.onRoom = { [weak self] in self?.waiters.wakeAll() }
         spool.onFailure = { [weak self] error in
             if let self { diskFailed(error, taken: spool.writtenLength) }
@@ -136,20 +134,14 @@ final class FileUpload {
         }
     }
 
-    private static func makeSpool(
-        _ file: StagedFile, _ parts: GatewayParts, _ room: DiskRoom
-    ) -> ContentSpool {
-        let digest = file.expectedDigest.map { parts.digests.start($0.algorithm) }
+    private static func makeSpool(_ file: StagedFile, _ spools: Spools) -> ContentSpool {
+        let digest = file.expectedDigest.map { spools.makeDigest($0.algorithm) }
         guard file.length > 0 else {
-            return ContentSpool(
-                at: .named(parts.folder, file.id), digest: digest, files: parts.files,
-                room: room, clock: parts.clock)
+            return spools.makeSpool(for: .file(file.id), digest: digest)
         }
         // The digest is taken at the end, of the whole file.
-        return ContentSpool(
-            continuing: ContentFile(continuing: file.id, in: parts.folder, digest: nil),
-            length: file.length, digest: digest, files: parts.files, room: room,
-            clock: parts.clock)
+        return spools.goOn(
+            with: spools.part(of: .file(file.id)), length: file.length, digest: digest)
     }
 
     // MARK: What is there for good
@@ -275,17 +267,13 @@ final class FileUpload {
     /// afterwards.
     private func salvage() async {
         guard case .failed(let taken) = disk else { return }
-        let (folder, id, content) = (parts.folder, file.id, spool.file)
         do {
-            try await parts.files.run(on: spool.lane) {
-                try folder.reopen(id)
-                if taken != nil { try content.sync() }
-            }
+            try await spool.salvage(syncs: taken != nil)
             if let taken { await keep(length: max(taken, file.length)) }
         } catch {
             FileUpload.log.write(
                 .error, "a part of a staged file is lost",
-                ["file": .name("\(id)"), "error": .words("\(error)")])
+                ["file": .name("\(file.id)"), "error": .words("\(error)")])
         }
     }
 

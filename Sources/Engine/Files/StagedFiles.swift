@@ -16,8 +16,7 @@ final class StagedFiles {
     private let commits: CommitQueue
     private let clock: KeptClock
     private let room: DiskRoom
-    private let folder: ContentFolder
-    private let threads: FileThreads
+    private let contents: any ContentStore
     private let limits: GatewayLimits
     private let log = Log("engine.files")
 
@@ -33,8 +32,7 @@ final class StagedFiles {
         self.commits = commits
         self.clock = clock
         self.room = room
-        folder = parts.folder
-        threads = parts.files
+        self.contents = parts.contents
         self.limits = limits
     }
 
@@ -122,13 +120,12 @@ final class StagedFiles {
     /// The bytes of a complete file, for a task that sends it, or a client that reads it.
     func open(
         _ id: FileID, length: Int64, of tenant: TenantID
-    ) async throws(GatewayError) -> ContentFile {
+    ) async throws(GatewayError) -> any OpenContent {
         let file = try known(id, tenant)
         guard file.isComplete, file.length == length else { throw .noSuchFile }
         noteUse(of: file)
-        let folder = folder
         do {
-            return try await threads.runOpening { try ContentFile(reading: id, in: folder) }
+            return try await contents.openKnown(.file(id))
         } catch {
             log.write(.error, "a staged file cannot be opened", ["error": .words("\(error)")])
             throw .noSuchFile
@@ -199,13 +196,12 @@ final class StagedFiles {
 
     /// The store has forgotten a file.
     private func leave(_ id: FileID) async {
-        let folder = folder
         deleting.remove(id)
         files[id] = nil
         damaged[id] = nil
         quota.release(id)
         do {
-            try await threads.run { try folder.remove(id) }
+            try await contents.remove([.file(id)])
             room.look()
         } catch {
             // The next start sweeps up what has no record.
@@ -219,17 +215,10 @@ final class StagedFiles {
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
     func recover() async {
-        let (folder, files) = (folder, self.files.values.map(\.newest))
+        let files = files.values.map(\.newest)
         guard !files.isEmpty else { return }
         do {
-            let damaged = try await threads.run {
-                try files.filter { file in
-                    if try folder.holds(file) { return false }
-                    try folder.remove(file.id)
-                    return true
-                }
-            }
-            for var file in damaged {
+            for var file in try await contents.removeDamaged(among: files) {
                 log.write(
                     .error, "a staged file is damaged: its upload begins anew",
                     ["file": .name("\(file.id)"), "length": .number(Int(file.length))])

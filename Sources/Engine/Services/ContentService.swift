@@ -9,20 +9,18 @@ public final class ContentService {
     private let sessions: SessionDirectory
     private let staged: StagedFiles
     private let queues: CommitQueues
-    private let folder: ContentFolder
-    private let files: FileThreads
+    private let spools: Spools
     private let log = Log("engine")
 
     init(
         tasks: TaskDirectory, sessions: SessionDirectory, staged: StagedFiles, queues: CommitQueues,
-        parts: GatewayParts
+        spools: Spools
     ) {
         self.tasks = tasks
         self.sessions = sessions
         self.staged = staged
         self.queues = queues
-        folder = parts.folder
-        files = parts.files
+        self.spools = spools
     }
 
     /// The content of a task: whole, or followed while it grows.
@@ -44,12 +42,11 @@ public final class ContentService {
     }
 
     private func follow(_ runner: TaskRunner) throws(GatewayError) -> ContentAccess {
-        let files = files
         switch runner.sink {
         case .spool(let spool):
             return ContentAccess(record: runner.record, length: nil) { range throws(GatewayError) in
                 guard range == nil else { throw .notComplete }
-                return ContentStream(.spool(spool), files: files)
+                return ContentStream(.spool(spool))
             }
         case .pipe(let pipe):
             guard !pipe.hasReader else { throw .alreadyRead }
@@ -57,7 +54,7 @@ public final class ContentService {
                 guard range == nil else { throw .notComplete }
                 guard pipe.attachReader() else { throw .alreadyRead }
                 runner.readerAttached()
-                return ContentStream(.pipe(pipe), files: files)
+                return ContentStream(.pipe(pipe))
             }
         case nil:
             throw .noContent
@@ -71,8 +68,7 @@ public final class ContentService {
             [self] range throws(GatewayError) in
             let range = range ?? 0..<content.length
             return ContentStream(
-                try await source(of: content, record), from: range.lowerBound, to: range.upperBound,
-                files: files)
+                try await source(of: content, record), from: range.lowerBound, to: range.upperBound)
         }
     }
 
@@ -91,11 +87,11 @@ public final class ContentService {
             guard let stored else { throw .noContent }
             return .bytes(stored)
         case .file:
-            if let file = session?.unnamedFiles[record.id] { return .file(file) }
-            let (folder, id) = (folder, record.id)
+            if let file = session?.unnamedFiles[record.id] {
+                return .file(spools.open(file, length: content.length))
+            }
             do {
-                return .file(
-                    try await files.runOpening { try ContentFile(reading: id, in: folder) })
+                return .file(try await spools.contents.openKnown(.task(record.id)))
             } catch {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
                 throw .noContent

@@ -9,23 +9,21 @@ public final class FileService {
     private var uploads: [FileID: FileUpload] = [:]
     private let tasks: TaskDirectory
     private let queues: CommitQueues
-    private let room: DiskRoom
     private let identifiers: IdentifierSource
     private let clock: KeptClock
-    private let parts: GatewayParts
+    private let spools: Spools
     private let limits: GatewayLimits
 
     init(
-        _ staged: StagedFiles, tasks: TaskDirectory, queues: CommitQueues, room: DiskRoom,
-        identifiers: IdentifierSource, clock: KeptClock, parts: GatewayParts, limits: GatewayLimits
+        _ staged: StagedFiles, tasks: TaskDirectory, queues: CommitQueues,
+        identifiers: IdentifierSource, clock: KeptClock, spools: Spools, limits: GatewayLimits
     ) {
         self.staged = staged
         self.tasks = tasks
         self.queues = queues
-        self.room = room
         self.identifiers = identifiers
         self.clock = clock
-        self.parts = parts
+        self.spools = spools
         self.limits = limits
     }
 
@@ -46,7 +44,7 @@ public final class FileService {
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,
-            createdAt: parts.clock.now, usedAt: clock.now)
+            createdAt: spools.clock.now, usedAt: clock.now)
         try staged.requireSize(spec.announcedLength)
         try staged.insert(file)
         return file
@@ -75,11 +73,11 @@ public final class FileService {
     public func open(_ id: FileID, of tenant: TenantID) throws(GatewayError) -> StagedFileAccess {
         let file = try staged.known(id, tenant)
         guard file.isComplete else { throw .uploadIncomplete }
-        return StagedFileAccess(file: file) { [staged, parts] range throws(GatewayError) in
+        return StagedFileAccess(file: file) { [staged] range throws(GatewayError) in
             let range = range ?? 0..<file.length
             let content = try await staged.open(id, length: file.length, of: tenant)
             return ContentStream(
-                .file(content), from: range.lowerBound, to: range.upperBound, files: parts.files)
+                .file(content), from: range.lowerBound, to: range.upperBound)
         }
     }
 
@@ -157,8 +155,8 @@ public final class FileService {
         let digest = try file.digest(also: order.expectedDigest)
         if let announced { try staged.raise(id, to: announced) }
         let upload = FileUpload(
-            file.expecting(announced, digest), from: feed, to: staged, clock: clock, room: room,
-            parts: parts
+            file.expecting(announced, digest), from: feed, to: staged, clock: clock,
+            spools: spools
         ) { [weak self] in self?.uploadEnded(id) }
         uploads[id] = upload
         return upload

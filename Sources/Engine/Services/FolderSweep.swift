@@ -32,9 +32,8 @@ final class FolderSweep {
     func run() async throws {
         let uptime = parts.clock.uptime
         guard sweptAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
-        let folder = parts.folder
         let now = clock.now
-        for (number, entry) in try await parts.files.run({ try folder.entries() }).enumerated() {
+        for (number, entry) in try await parts.contents.list().enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
             switch entry.owner {
             case .task where entry.kind == .kept:
@@ -50,8 +49,7 @@ final class FolderSweep {
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })
                 else { continue }
             }
-            let (id, kind) = (entry.owner.id, entry.kind)
-            parts.files.submit { try? folder.remove(id, kind) }  // or the next round does
+            parts.contents.discard(entry)  // or the next round does
         }
         sweptAt = uptime
     }

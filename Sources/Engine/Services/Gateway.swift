@@ -64,9 +64,11 @@ public final class Gateway {
             clock: parts.clock, durable: queues.onDisk,
             tenantSequences: contents.tenantSequences)
         let identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
+        let spools = Spools(
+            in: parts.folder, files: parts.files, room: room, clock: parts.clock,
+            digests: parts.digests, contents: parts.contents)
         let services = TaskServices(
-            clock: parts.clock, keptClock: clock, files: parts.files, room: room,
-            folder: parts.folder, digests: parts.digests, sealer: parts.sealer,
+            keptClock: clock, spools: spools, sealer: parts.sealer,
             transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
@@ -96,10 +98,10 @@ public final class Gateway {
             directory, sessions: known, queues: queues, identifiers: identifiers,
             services: services, ending: ending)
         self.contents = ContentService(
-            tasks: directory, sessions: known, staged: staged, queues: queues, parts: parts)
+            tasks: directory, sessions: known, staged: staged, queues: queues, spools: spools)
         files = FileService(
-            staged, tasks: directory, queues: queues, room: room, identifiers: identifiers,
-            clock: clock, parts: parts, limits: limits)
+            staged, tasks: directory, queues: queues, identifiers: identifiers,
+            clock: clock, spools: spools, limits: limits)
         decisions = DecisionService(
             sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)

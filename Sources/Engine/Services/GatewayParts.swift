@@ -8,6 +8,8 @@ public struct GatewayParts {
     let sealer: any Sealer
     let files: FileThreads
     let folder: ContentFolder
+    /// Keeps contents that are whole; those of `folder` lie there.
+    let contents: any ContentStore
     let clock: any Clock
     let publicSuffixes: any PublicSuffixes
     /// Tells of changes of this machine's network; nil where nothing does (S-26).
@@ -30,6 +32,7 @@ public struct GatewayParts {
         self.sealer = sealer
         self.files = files
         self.folder = folder
+        contents = LocalContentStore(in: folder, files: files)
         self.clock = clock
     }
 }

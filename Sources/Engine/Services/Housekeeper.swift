@@ -104,12 +104,11 @@ final class Housekeeper {
             sessions.remove(slice)
             for session in slice { hub.forget(session) }
         }
-        let folder = parts.folder
         for start in stride(from: 0, to: forgotten.files.count, by: Slices.size) {
             let tasks = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
             // Awaited, so that what is left of a thousand others is not in line at once; the sweep
             // takes what stays.
-            _ = try? await parts.files.run { for task in tasks { try? folder.remove(task) } }
+            try? await parts.contents.remove(tasks.map(ContentOwner.task))
         }
         if !forgotten.files.isEmpty { room.look() }
         // Only ephemeral sessions have any: few, and with few tasks that are so old.

@@ -87,11 +87,6 @@ final class Recovery {
 extension TaskServices {
     /// Removes what a task has left on the disk.
     func discardPart(of task: TaskID) {
-        let folder = folder
-        files.submit {
-            try? folder.remove(task)  // or housekeeping does
-        } then: { [room] _ in
-            room.look()
-        }
+        contents.discard(.task(task), behind: nil) { [room] in room.look() }
     }
 }

@@ -319,7 +319,7 @@ public final class SessionService {
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
                     commits: record.isPersistent ? commits : nil, sealer: parts.sealer,
-                    files: CacheFiles(parts.files, in: parts.folder), clock: parts.clock,
+                    files: CacheFiles(in: parts.contents), clock: parts.clock,
                     makeID: { [identifiers] in identifiers.next() }))
         }
         return memory

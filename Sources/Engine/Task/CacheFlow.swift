@@ -244,8 +244,8 @@ final class CacheFlow {
             status: planned.answer.status, httpVersion: planned.httpVersion,
             headers: planned.answer.headers)
         return CachedReplay(
-            planned.answer, head, planned.content, to: request, files: services.files,
-            clock: services.clock, observer: observer)
+            planned.answer, head, planned.content, to: request, clock: services.clock,
+            observer: observer)
     }
 
     /// A request goes out to the origin now.

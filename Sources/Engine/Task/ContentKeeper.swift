@@ -233,7 +233,7 @@ final class ContentKeeper {
 extension ContentKeeper: TaskContentOwner {
     func contentHasRoom() { owner?.goOn(.sink) }
 
-    func contentWasWritten() { services.checkpoints.note(download) }
+    func contentWasWritten() { services.tickers.checkpoints.note(download) }
 
     func contentFailed(_ error: FileError) {
         control?.send(.failed(.cannotWrite(error.description)))

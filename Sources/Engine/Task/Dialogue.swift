@@ -42,7 +42,7 @@ final class Dialogue {
         let now = services.clock.now
         let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))
         let notice = DecisionNotice(
-            id: services.makeDecisionID(), kind: kind, deadline: deadline)
+            id: services.decisions.makeID(), kind: kind, deadline: deadline)
         let body = question(notice).withoutCookieValues
         let record = DecisionRecord(
             id: notice.id, tenant: session.record.tenant, session: session.record.id, task: task,

@@ -94,7 +94,7 @@ final class LiveTask: Ticking {
     /// Bytes of a body have been sent: so many by now.
     func hasSent(_ total: Int64) {
         record.countOfBytesSent = total
-        services.progress.note(self)
+        services.tickers.progress.note(self)
     }
 
     /// A body is sent from its first byte on, once the last figures of the one before were shown
@@ -108,7 +108,7 @@ final class LiveTask: Ticking {
     /// So many bytes of the content have come.
     func hasReceived(_ count: Int) {
         record.countOfBytesReceived += Int64(count)
-        if !isInline, isHeard { services.progress.note(self) }
+        if !isInline, isHeard { services.tickers.progress.note(self) }
     }
 
     /// So much is here, and is not progress.

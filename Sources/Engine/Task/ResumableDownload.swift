@@ -177,9 +177,8 @@ final class ResumableDownload: Ticking {
             content.discardOwnPart()
             return .asBefore
         }
-        let spool = ContentSpool(
-            continuing: file.content, length: point.prefixLength, digest: content.makeDigest(),
-            files: services.files, room: services.room, clock: services.clock)
+        let spool = services.spools.goOn(
+            with: file.content, length: point.prefixLength, digest: content.makeDigest())
         content.attach(spool)
         entity = .known(point.entity)
         if point.received.count > 1 || point.prefixLength == 0 { scattered = point.received }
@@ -193,10 +192,9 @@ final class ResumableDownload: Ticking {
         guard session.record.isPersistent else {
             return session.takePart(of: checkpoint.part).map { ($0, .max) }
         }
-        let (folder, id, part) = (services.folder, task, checkpoint.part)
-        let length = try await services.files.run { try folder.take(part, as: id) }
-        guard let length else { return nil }
-        return (ContentFile(continuing: id, in: folder, digest: content.makeDigest()), length)
+        guard let length = try await services.contents.takePart(of: checkpoint.part, as: task)
+        else { return nil }
+        return (services.spools.part(of: .task(task), digest: content.makeDigest()), length)
     }
 
     /// What the next attempt asks for: something else than what is missing.
@@ -438,8 +436,8 @@ extension ResumableDownload {
     }
 
     private func keepOwnPart(on lane: Int?) async throws -> Bool {
-        let (folder, id, now) = (services.folder, task, services.keptClock.now)
-        return try await services.files.run(on: lane) { try folder.keep(id, since: now) }
+        try await services.contents.keepPart(
+            of: task, since: services.keptClock.now, behind: lane)
     }
 }
 
@@ -470,12 +468,9 @@ extension ResumableDownload {
     /// - Returns: why there is none.
     func findRoom() async -> FileError? {
         guard let laneWithoutRoom else { return nil }
-        let (folder, id) = (services.folder, task)
         let end = owner?.checkpoint?.point.received.last?.upperBound
         do {
-            try await services.files.run(on: laneWithoutRoom) {
-                try ContentFile.takeRoom(behind: end, in: folder, for: id)
-            }
+            try await services.spools.takeRoom(behind: end, for: task, on: laneWithoutRoom)
             return nil
         } catch {
             return error as? FileError ?? FileError("write", code: 0)

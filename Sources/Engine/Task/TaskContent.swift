@@ -73,7 +73,7 @@ final class TaskContent {
     func makeDigest() -> (any RunningDigest)? {
         let algorithm =
             expectedDigest?.algorithm ?? (computesDigest ? .sha256 : nil)
-        return algorithm.map(services.digests.start)
+        return algorithm.map(services.spools.makeDigest)
     }
 
     // MARK: Coming
@@ -86,13 +86,11 @@ final class TaskContent {
             openPipe()
             return
         }
-        let place: ContentFile.Place =
-            session.record.isPersistent
-            ? .named(services.folder, task) : .unnamed(services.unnamed)
+        let (spools, digest) = (services.spools, makeDigest())
         attach(
-            ContentSpool(
-                at: place, digest: makeDigest(), files: services.files, room: services.room,
-                clock: services.clock, lane: replacedLane))
+            session.record.isPersistent
+                ? spools.makeSpool(for: .task(task), digest: digest, lane: replacedLane)
+                : spools.makeUnnamedSpool(digest: digest, lane: replacedLane))
     }
 
     /// What comes goes into the spool from now on.
@@ -199,7 +197,8 @@ final class TaskContent {
     /// What of a content the cache keeps.
     func forCache(_ kept: Kept) -> NewContent {
         if let bytes = kept.bytes { return .bytes(bytes) }
-        return session.record.isPersistent ? .file(task) : .unnamed(kept.spool.file)
+        guard !session.record.isPersistent else { return .file(task) }
+        return .unnamed(services.spools.open(kept.spool.file, length: kept.record.length))
     }
 
     /// Nothing more comes on a stream: the owner hears when it has been read.
@@ -262,17 +261,12 @@ final class TaskContent {
 
     /// Removes the file of a content that is not used; one that stays is swept up later.
     private func discardFile(of spool: ContentSpool) {
-        guard session.record.isPersistent, spool.isOnDisk else { return }
-        let (folder, task) = (services.folder, task)
-        // Behind what the lane still writes.
-        spool.afterWrites { try? folder.remove(task) }
+        if session.record.isPersistent { spool.discardFile() }
     }
 
     /// Removes what an earlier process, or another task, has left to this one.
     func discardOwnPart() {
-        guard session.record.isPersistent else { return }
-        let (folder, task) = (services.folder, task)
-        services.files.submit { try? folder.remove(task) }
+        if session.record.isPersistent { services.contents.discard(.task(task)) }
     }
 
     /// Forgets a content that was whole already.

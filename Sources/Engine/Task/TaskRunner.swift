@@ -165,8 +165,8 @@ final class TaskRunner {
         decisions.leaveTrustLine()
         abandon()
         turn.leave()
-        services.progress.forget(task)
-        services.checkpoints.forget(reception.download)
+        services.tickers.progress.forget(task)
+        services.tickers.checkpoints.forget(reception.download)
     }
 
     /// Brings what has come of an outstanding download to the disk (S-13).
@@ -357,8 +357,8 @@ final class TaskRunner {
         followUp.route.stopWaiting()
         caching.end()
         task.record.resourceTime = nil
-        services.progress.forget(task)
-        services.checkpoints.forget(reception.download)
+        services.tickers.progress.forget(task)
+        services.tickers.checkpoints.forget(reception.download)
         upload.end(.taskEnded(record.error))
         decisions.end()
         task.showProgress()

@@ -7,48 +7,38 @@ internal import Semantics
 final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
-    let files: FileThreads
     let room: DiskRoom
-    let folder: ContentFolder
-    /// What ephemeral sessions have on the disk.
-    let unnamed: UnnamedFile
-    let digests: any Digests
+    /// Keeps contents that are whole.
+    let contents: any ContentStore
+    /// What contents come in by.
+    let spools: Spools
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
-    /// Lets running tasks tell their progress four times a second at most (S-59): a little more
-    /// than a quarter of a second, since a timer counts from the beginning of the loop's turn, and
-    /// may be early by as long as that takes.
-    let progress = Ticker(every: .milliseconds(280))
-    /// Lets running downloads note what is on disk for good, about once a second.
-    let checkpoints = Ticker(every: .seconds(1))
-    let decisions = DecisionDesk()
+    let tickers = Tickers()
+    let decisions: DecisionDesk
     let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
     let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
     let log = Log("engine.task")
-    private let identifiers: IdentifierSource
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        clock: any Clock, keptClock: KeptClock, files: FileThreads, room: DiskRoom,
-        folder: ContentFolder, digests: any Digests, sealer: any Sealer, transport: any Transport,
+        keptClock: KeptClock, spools: Spools, sealer: any Sealer, transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
     ) {
-        self.identifiers = identifiers
+        self.decisions = DecisionDesk(identifiers)
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
-        self.clock = clock
+        self.clock = spools.clock
         self.keptClock = keptClock
-        self.files = files
-        self.room = room
-        self.folder = folder
-        self.unnamed = UnnamedFile(in: folder, files: files)
-        self.digests = digests
+        self.room = spools.room
+        self.contents = spools.contents
+        self.spools = spools
         self.sealer = sealer
         self.transport = transport
         self.hub = hub
@@ -64,8 +54,6 @@ final class TaskServices {
         guard let bodyOpener else { throw .cancelled }
         return try await bodyOpener.openSource(body, of: tenant)
     }
-
-    func makeDecisionID() -> DecisionID { identifiers.next() }
 
     /// What another task goes on from; nil where it cannot be sealed, which is logged.
     func resumeData(_ checkpoint: DownloadCheckpoint, of record: TaskRecord) -> String? {
@@ -87,13 +75,24 @@ extension Bandwidth {
 /// What a request's body is read from.
 enum BodyContent {
     case bytes([UInt8])
-    case file(ContentFile)
+    case file(any OpenContent)
 }
 
 /// Does something now and then, while there is something to do.
 @LoopActor
 protocol Ticking: AnyObject {
     func tick()
+}
+
+/// What running tasks do now and then, each kind of it with one timer for all.
+@LoopActor
+struct Tickers {
+    /// Lets running tasks tell their progress four times a second at most (S-59): a little more
+    /// than a quarter of a second, since a timer counts from the beginning of the loop's turn, and
+    /// may be early by as long as that takes.
+    let progress = Ticker(every: .milliseconds(280))
+    /// Lets running downloads note what is on disk for good, about once a second.
+    let checkpoints = Ticker(every: .seconds(1))
 }
 
 /// Lets many do something now and then: each that has asked for it, once at the next tick.

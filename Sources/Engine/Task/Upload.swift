@@ -76,7 +76,7 @@ final class Upload {
             switch try await task.services.openSource(body, task.record.tenant) {
             case .bytes(let bytes): source = .bytes(bytes)
             case .file(let file):
-                source = .file(FileFeed(file, length: body.length, files: task.services.files))
+                source = .file(FileFeed(file, length: body.length))
             }
         case .stream:
             guard let pipe, !pipe.isUsed else { throw .url(.requestBodyStreamExhausted) }

@@ -6,9 +6,9 @@ internal import Semantics
 /// A file that a row of the database tells of.
 public struct NamedFile: Sendable {
     /// Whose it is.
-    public let owner: ContentFolder.Owner
+    public let owner: ContentOwner
     /// `whole`, or the `part` of a download or an upload that is not at its end.
-    public let kind: ContentFolder.Kind
+    public let kind: ContentKind
     /// Bytes: all of a whole file, and those of a part that the row counts on. Nil for stored
     /// responses, whose rows are sealed.
     public let length: Int64?
@@ -69,7 +69,7 @@ public final class StoreCopy {
     }
 
     /// What the row of an owner tells of; nil where there is no such row, or it tells of no file.
-    public func file(of owner: ContentFolder.Owner) throws(StoreError) -> NamedFile? {
+    public func file(of owner: ContentOwner) throws(StoreError) -> NamedFile? {
         do {
             return try queue.read { database in
                 let table = NamedFiles.Table(owner)

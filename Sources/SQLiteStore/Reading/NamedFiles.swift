@@ -43,7 +43,7 @@ struct NamedFiles {
     enum Table: CaseIterable {
         case tasks, staged, responses
 
-        init(_ owner: ContentFolder.Owner) {
+        init(_ owner: ContentOwner) {
             self =
                 switch owner {
                 case .task: .tasks
@@ -116,7 +116,7 @@ struct NamedFiles {
     }
 
     /// Makes a row one that tells of no file.
-    func withdraw(_ owner: ContentFolder.Owner) throws {
+    func withdraw(_ owner: ContentOwner) throws {
         switch owner {
         case .file(let id): try FileTable(database: database).remove([id])
         case .entry(let id): try CacheRemoval(database: database).remove([id])

@@ -140,7 +140,7 @@ struct Backup {
     /// entity by now, or gone, it is left out: it begins at zero.
     private func copyPart(_ file: NamedFile) throws {
         let copy = contents.path(of: file.owner.id, .part)
-        for kind in [ContentFolder.Kind.part, .whole] {
+        for kind in [ContentKind.part, .whole] {
             let path = source.contents.path(of: file.owner.id, kind)
             guard try Backup.ifThere({ try FileCopy.copy(path, to: copy) }) else { continue }
             let length = try contents.length(of: file.owner.id, .part) ?? 0

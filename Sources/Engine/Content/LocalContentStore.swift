@@ -1,0 +1,135 @@
+internal import Glibc
+internal import Loop
+internal import Semantics
+
+/// Contents in a folder of this machine, where their spools write them too: what is put into its
+/// place is renamed, and a copy is a second name.
+final class LocalContentStore: ContentStore {
+    private let folder: ContentFolder
+    private let files: FileThreads
+
+    /// Contents in a folder that is there, or will be by the first call.
+    ///
+    /// - Parameters:
+    ///   - folder: that of the spools.
+    ///   - files: do the work on it; those of the spools, whose lanes are named.
+    nonisolated init(in folder: ContentFolder, files: FileThreads) {
+        self.folder = folder
+        self.files = files
+    }
+
+    func put(_ part: FinishedPart) async throws {
+        try await files.run(on: part.lane) { try part.file.finish(length: part.length) }
+    }
+
+    func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
+        let opened = try await files.runOpening { [folder] () -> (ContentFile, Int64)? in
+            do {
+                let file = try ContentFile(reading: owner, in: folder)
+                return (file, try file.measure())
+            } catch let error as FileError where error.code == ENOENT {
+                return nil
+            }
+        }
+        return opened.map { LocalContent($0, length: $1, files: files) }
+    }
+
+    func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+        try await files.run { [folder] in try folder.link(source.id, as: target.id) }
+    }
+
+    func remove(_ owners: [ContentOwner]) async throws {
+        try await files.run { [folder] in
+            var failure: (any Error)?
+            for owner in owners {
+                do {
+                    try folder.remove(owner.id)
+                } catch {
+                    failure = failure ?? error
+                }
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    func discard(
+        _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?
+    ) {
+        guard let completion else {
+            files.submit(on: lane) { [folder] in try? folder.remove(owner.id) }
+            return
+        }
+        files.submit(on: lane) { [folder] in
+            try folder.remove(owner.id)
+        } then: { _ in
+            completion()
+        }
+    }
+
+    func discard(_ entry: ContentEntry) {
+        files.submit { [folder] in try? folder.remove(entry.owner.id, entry.kind) }
+    }
+
+    func list() async throws -> [ContentEntry] {
+        try await files.run { [folder] in try folder.entries() }
+    }
+
+    func keepPart(
+        of task: TaskID, since instant: KeptTime, behind lane: Int?
+    ) async throws -> Bool {
+        try await files.run(on: lane) { [folder] in try folder.keep(task, since: instant) }
+    }
+
+    func takePart(of source: TaskID, as task: TaskID) async throws -> Int64? {
+        try await files.run { [folder] in try folder.take(source, as: task) }
+    }
+
+    func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {
+        try await files.run { [folder] in
+            try staged.filter { file in
+                if try folder.holds(file) { return false }
+                try folder.remove(file.id)
+                return true
+            }
+        }
+    }
+}
+
+/// A file that is read: one of the folder, or of an ephemeral session.
+@LoopActor
+final class LocalContent: OpenContent {
+    let length: Int64
+    private let file: ContentFile
+    private let files: FileThreads
+    /// Where blocks are filled, in order.
+    private lazy var lane = files.makeLane()
+
+    init(_ file: ContentFile, length: Int64, files: FileThreads) {
+        self.file = file
+        self.length = length
+        self.files = files
+    }
+
+    func read(at offset: Int64, count: Int) async throws -> [UInt8] {
+        try await files.runOpening { [file] in try file.read(at: offset, count: count) }
+    }
+
+    func read(
+        into block: FileBlock, at offset: Int64, count: Int,
+        then completion: @escaping @LoopActor (Result<Void, any Error>) -> Void
+    ) {
+        files.submit(
+            on: lane,
+            { [file] in
+                try block.refill { buffer in
+                    let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                    return try file.read(into: part, at: offset)
+                }
+                guard block.count == count else { throw FileError("pread", code: 0) }
+            }, then: completion)
+    }
+
+    func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
+        file.readFromMemory(into: buffer, at: offset)
+    }
+}

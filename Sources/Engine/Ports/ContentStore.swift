@@ -1,0 +1,177 @@
+internal import Glibc
+public import Loop
+public import Semantics
+
+/// What the engine asks of the place where contents are kept: what tasks have fetched, stored
+/// responses and staged files.
+///
+/// A content comes whole and never changes again. While it comes it is on this machine (`Spools`),
+/// and what has come of it is its part. Contents of ephemeral sessions are not kept here.
+/// What a `lane` tells is where a spool has its file work done: a call that is given one comes
+/// behind what that spool has still to write.
+///
+/// Errors are `FileError`s, in which the disk's want of room can be told from its failure (R-5,
+///
+@LoopActor
+public protocol ContentStore: Sendable {
+    /// Puts a whole content into its place, in which it can be opened; there for good when it
+    /// returns.
+    ///
+    /// - Throws: `FileError`; one for want of a descriptor has done nothing, and the call may be
+    ///   made again.
+    func put(_ part: FinishedPart) async throws
+    /// A whole content, to be read; nil where there is none.
+    ///
+    /// - Throws: `FileError`.
+    func open(_ owner: ContentOwner) async throws -> (any OpenContent)?
+    /// Gives a whole content to a second owner; each of the two stays when the other one goes.
+    ///
+    /// - Throws: `FileError`, also where there is none.
+    func copy(_ source: ContentOwner, to target: ContentOwner) async throws
+    /// Removes what there is of contents, whole or as parts; nothing is fine too. A part that was
+    /// kept for another download stays. Who has opened a content can read it to its end.
+    ///
+    /// - Throws: `FileError`, the first one; what could be removed is.
+    func remove(_ owners: [ContentOwner]) async throws
+    /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up.
+    ///
+    /// - Parameters:
+    ///   - owner: whose content goes.
+    ///   - lane: whose writes come first; nil for none.
+    ///   - completion: called when that was done, or could not be; nil where nobody waits.
+    func discard(
+        _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
+    /// As `discard`, for one that `list` has told of, be it a part that was kept.
+    func discard(_ entry: ContentEntry)
+    /// All that is here, in no order: for housekeeping.
+    ///
+    /// - Throws: `FileError`.
+    func list() async throws -> [ContentEntry]
+    /// Keeps the part of a download that has ended for another one that will go on with it (S-34).
+    ///
+    /// - Parameters:
+    ///   - task: whose part it is.
+    ///   - instant: since when it is kept, as `list` will tell.
+    ///   - lane: whose writes come first; nil for none.
+    /// - Returns: false where there is none.
+    /// - Throws: `FileError`.
+    func keepPart(of task: TaskID, since instant: KeptTime, behind lane: Int?) async throws -> Bool
+    /// Makes the part of one download that of another, on this machine, so that a spool can go on
+    /// with it.
+    ///
+    /// - Returns: its length in bytes; nil where there is none, or not any more.
+    /// - Throws: `FileError`.
+    func takePart(of source: TaskID, as task: TaskID) async throws -> Int64?
+    /// Holds the records of staged files against what is here, and removes what is less than its
+    /// record says. A whole file whose record is that of a part is made a part again.
+    ///
+    /// - Returns: the records of those that were removed.
+    /// - Throws: `FileError`.
+    func removeDamaged(among files: [StagedFile]) async throws -> [StagedFile]
+}
+
+extension ContentStore {
+    /// Removes what there is of a content some time; what stays is swept up.
+    func discard(_ owner: ContentOwner, behind lane: Int? = nil) {
+        discard(owner, behind: lane, then: nil)
+    }
+
+    /// A whole content that must be there, to be read.
+    ///
+    /// - Throws: `FileError`, also where there is none.
+    func openKnown(_ owner: ContentOwner) async throws -> any OpenContent {
+        guard let content = try await open(owner) else { throw FileError("open", code: ENOENT) }
+        return content
+    }
+}
+
+/// A whole content that is open: it can be read to its end though it is removed meanwhile.
+@LoopActor
+public protocol OpenContent: AnyObject, Sendable {
+    /// Its length in bytes.
+    var length: Int64 { get }
+    /// At most `count` bytes from `offset`; fewer only at the end.
+    ///
+    /// - Throws: `FileError`.
+    func read(at offset: Int64, count: Int) async throws -> [UInt8]
+    /// Fills a block with `count` bytes from `offset` on: for one who reads ahead. What is asked
+    /// for so comes in the order in which it was asked for.
+    ///
+    /// - Parameters:
+    ///   - block: takes the bytes, and is nobody else's until the completion.
+    ///   - offset: where they begin.
+    ///   - count: how many there must be, at most the block's capacity.
+    ///   - completion: hears that they are there, or why not: fewer are an error too.
+    func read(
+        into block: FileBlock, at offset: Int64, count: Int,
+        then completion: @escaping @LoopActor (Result<Void, any Error>) -> Void)
+    /// Fills the buffer from `offset` on, from memory alone.
+    ///
+    /// - Returns: how many bytes there were; nil where something would have to be waited for.
+    func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int?
+}
+
+/// A content on this machine that has come whole, and is to be kept.
+public struct FinishedPart: Sendable {
+    /// Whose it is.
+    public let owner: ContentOwner
+    /// Its length in bytes. The file may be longer.
+    public let length: Int64
+    /// The file as its spool has written it.
+    let file: ContentFile
+    /// Where the spool's file work is done.
+    let lane: Int
+
+    /// Bytes of it, for a store that sends them elsewhere; blocks, and belongs on a file thread.
+    ///
+    /// - Throws: `FileError`.
+    public func read(at offset: Int64, count: Int) throws -> [UInt8] {
+        try file.read(at: offset, count: count)
+    }
+}
+
+/// Whose content it is.
+public enum ContentOwner: Hashable, Sendable {
+    /// The content of a task.
+    case task(TaskID)
+    /// A staged file.
+    case file(FileID)
+    /// The content of a stored response.
+    case entry(CacheEntryID)
+
+    /// Its name.
+    public var id: any Identifier {
+        switch self {
+        case .task(let id): id
+        case .file(let id): id
+        case .entry(let id): id
+        }
+    }
+}
+
+/// What of a content it is; the raw value ends its name.
+public enum ContentKind: String, CaseIterable, Sendable {
+    /// All of it, which never changes again.
+    case whole = ""
+    /// What has come of it.
+    case part = ".part"
+    /// What had come of a download that ended early (S-34).
+    case kept = ".kept"
+}
+
+/// What a `ContentStore` has of a content.
+public struct ContentEntry: Sendable {
+    /// Whose it is.
+    public let owner: ContentOwner
+    /// What of the content it is.
+    public let kind: ContentKind
+    /// When it was last changed: of one that is `kept`, since when it is.
+    public let modified: KeptTime
+
+    /// What a store tells of.
+    public init(owner: ContentOwner, kind: ContentKind, modified: KeptTime) {
+        self.owner = owner
+        self.kind = kind
+        self.modified = modified
+    }
+}
