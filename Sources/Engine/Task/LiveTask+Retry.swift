@@ -100,6 +100,7 @@ extension LiveTask {
         record.mirrorCount = 0
         record.nextAttemptAt = services.clock.now.advanced(by: delay)
         returnToOriginalRequest()
+        showProgress()  // what this attempt has brought comes before
         publish(
             .willRetry(attempt: record.retryCount + 1, delay: delay.seconds, reason: reason))
     }

@@ -102,8 +102,8 @@ final class TaskDecisions {
             answer: kept, delivers: delivers, mayBeginLater: !delivers && isAboutBegin)
     }
 
-    /// Whether what the delegate was asked, or has answered, is about the next attempt, and not about
-    /// one that was on the wire when the process ended.
+    /// Whether what the delegate was asked, or has answered, is about the next attempt, and not
+    /// about one that was on the wire when the process ended.
     var standBetweenAttempts: Bool {
         if task.record.dialogue.held != nil { return true }
         return switch dialogue.question ?? task.record.dialogue.keptAnswer?.question {
