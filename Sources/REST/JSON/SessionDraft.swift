@@ -65,6 +65,12 @@ struct SessionDraft {
             delegate: delegateOptions, maximumBytesPerSecond: maximumBytesPerSecond)
     }
 
+    /// Whether a background session may have this name: 1 to 255 bytes without control characters.
+    static func isIdentifier(_ text: String) -> Bool {
+        (1...255).contains(text.utf8.count)
+            && !text.unicodeScalars.contains { $0.properties.generalCategory == .control }
+    }
+
     /// S-6.
     private func checkIdentifier(inBackground isBackground: Bool) throws(Problem) {
         guard isBackground else {
@@ -77,10 +83,7 @@ struct SessionDraft {
                 "A background session needs an identifier, by which its client finds it again.",
                 at: "/identifier")
         }
-        let hasControls = identifier.unicodeScalars.contains {
-            $0.properties.generalCategory == .control
-        }
-        guard !identifier.isEmpty, !hasControls else {
+        guard SessionDraft.isIdentifier(identifier) else {
             throw ProblemCode.invalidValue.problem(
                 "The value must be 1 to 255 bytes of text without control characters.",
                 at: "/identifier")

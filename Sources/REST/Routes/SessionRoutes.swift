@@ -83,6 +83,10 @@ extension Service {
     func listSessions(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
         if let identifier = call.request.queryValue("identifier") {
+            guard SessionDraft.isIdentifier(identifier) else {
+                throw Call.invalid(
+                    "identifier", "must be 1 to 255 bytes without control characters")
+            }
             let view = try await gateway.sessions.find(identifier, of: call.tenant)
             return await .lists(
                 JSONList("sessions", [view].compactMap { $0 }[...]) { view, json in

@@ -130,6 +130,10 @@ struct SessionTests {
         #expect(found.json["sessions"][0]["id"] == created.json["id"])
         let none = try await client.get("/v1/sessions?identifier=none")
         #expect(none.json["sessions"].array?.isEmpty == true)
+        for wrong in ["", "a%07", String(repeating: "a", count: 256)] {
+            let refused = try await client.get("/v1/sessions?identifier=\(wrong)")
+            #expect(refused.problem == "invalid-value" && refused.status == 422)
+        }
         // Once it is over, the name is free.
         let id = try #require(created.json["id"].string)
         _ = try await client.post("/v1/sessions/\(id)/invalidate", ["mode": "cancelTasks"])
