@@ -136,6 +136,8 @@ final class FollowUp {
         return true
     }
 
+    // MARK: The cache
+
     /// A redirect is a response as any other, though the client never sees it.
     private func storeRedirect(_ body: [UInt8], _ end: AttemptEnd) {
         guard caching.isRedirected, end.error == nil, end.lengthVerified,

@@ -88,10 +88,9 @@ extension LiveTask {
     /// - Returns: whether it goes on.
     func mayGoOnAfterRestart(asAnotherTry: Bool) -> Bool {
         guard mayBeSentTwice, record.options.delivery == .collect, !isInline else { return false }
-        guard asAnotherTry, !session.record.isBackground else {
-            return session.record.isBackground || record.options.retry != nil
-        }
-        return record.options.retry.map { record.retryCount < $0.attempts } ?? false
+        if session.record.isBackground { return true }
+        guard let policy = record.options.retry else { return false }
+        return !asAnotherTry || record.retryCount < policy.attempts
     }
 
     /// The task is tried once more from its original request on, later.

@@ -10,9 +10,15 @@ enum SessionShape {
     /// - Returns: a pointer to the first member that does; nil where none does. Description and
     ///   limit do not count: they can be changed.
     static func difference(of spec: SessionSpec, from record: SessionRecord) -> String? {
-        difference(
+        guard
+            spec.type != record.type || spec.configuration != record.configuration
+                || spec.delegate != record.delegate
+        else { return nil }
+        // Values of sensitive headers, which are not shown, may be all that differs.
+        return difference(
             of: value(spec.type, spec.configuration, spec.delegate),
             from: value(record.type, record.configuration, record.delegate), at: "")
+            ?? "/configuration/httpAdditionalHeaders"
     }
 
     private static func value(

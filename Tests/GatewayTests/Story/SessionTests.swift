@@ -107,6 +107,25 @@ struct SessionTests {
         #expect(refused.problem == problem && refused.json["pointer"].string == pointer)
     }
 
+    @Test func `a session with another secret is another one (S-6)`() async throws {
+        let name = "secret-\(UInt64.random(in: 0...UInt64.max))"
+        func post(_ token: String) async throws -> TestResponse {
+            try await client.post(
+                "/v1/sessions",
+                [
+                    "type": "background", "identifier": .string(name), "delegate": [:],
+                    "configuration": [
+                        "httpAdditionalHeaders": ["Authorization": .string(token)]
+                    ],
+                ])
+        }
+        #expect(try await post("Bearer one").status == 201)
+        #expect(try await post("Bearer one").status == 200)
+        let refused = try await post("Bearer two")
+        #expect(refused.problem == "identifier-in-use")
+        #expect(refused.json["pointer"].string == "/configuration/httpAdditionalHeaders")
+    }
+
     @Test func `a background session is found again by its identifier (S-6)`() async throws {
         let name = "nightly-\(UInt64.random(in: 0...UInt64.max))"
         let spec: TestJSON = ["type": "background", "identifier": .string(name), "delegate": [:]]
