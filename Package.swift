@@ -63,7 +63,9 @@ let package = Package(
         library("Contract", ["Semantics", "JSON", "Syntax"]),
         library("Loop", ["CEvent"]),
         library("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
-        library("Engine", ["Semantics", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
+        library(
+            "Engine",
+            ["Semantics", "Contract", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
         library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
         library(
             "Curl",

@@ -11,13 +11,36 @@ extension Event {
     /// - Returns: UTF-8 without a line break.
     package func data(sharedSession: Bool, bytes: [UInt8]? = nil) -> [UInt8] {
         var json = JSONWriter(capacity: 1024)
+        json.object { writeMembers(sharedSession: sharedSession, bytes, to: &$0) }
+        return json.finish()
+    }
+
+    /// What a webhook's receiver is told of the event (`WebhookMessage` of openapi.yaml).
+    ///
+    /// - Parameters:
+    ///   - identifier: names the event in its stream.
+    ///   - sharedSession: whether the session is shown as `shared` (S-4).
+    /// - Returns: UTF-8.
+    package func webhookBody(identifier: String, sharedSession: Bool) -> [UInt8] {
+        var json = JSONWriter(capacity: 1024)
         json.object { json in
-            json.member("session", sharedSession ? "shared" : session.description)
-            if let task { json.member("task", task.description) }
-            json.member("at", instant: at.milliseconds)
-            write(body.withoutCookieValues, bytes, to: &json)
+            json.member("type", body.name)
+            json.member("timestamp", instant: at.milliseconds)
+            json.object("data") { json in
+                json.member("id", identifier)
+                writeMembers(sharedSession: sharedSession, nil, to: &json)
+            }
         }
         return json.finish()
+    }
+
+    private func writeMembers(
+        sharedSession: Bool, _ bytes: [UInt8]?, to json: inout JSONWriter
+    ) {
+        json.member("session", sharedSession ? "shared" : session.description)
+        if let task { json.member("task", task.description) }
+        json.member("at", instant: at.milliseconds)
+        write(body.withoutCookieValues, bytes, to: &json)
     }
 
     private func write(_ body: EventBody, _ replayed: [UInt8]?, to json: inout JSONWriter) {
@@ -87,6 +110,9 @@ extension Event {
         case .didFinishCollectingMetrics(let metrics):
             json.name("metrics")
             metrics.write(to: &json)
+        case .didDisableWebhook(let webhook, let reason):
+            json.member("webhook", webhook.description)
+            json.member("reason", reason.rawValue)
         case .didComplete(let error), .didBecomeInvalid(let error):
             json.name("error")
             if let error { error.write(to: &json) } else { json.null() }

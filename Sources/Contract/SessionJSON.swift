@@ -2,8 +2,10 @@ package import JSON
 package import Semantics
 
 extension SessionView {
-    /// The session as it is answered.
-    package func write(to json: inout JSONWriter) {
+    /// The session as it is answered; `writeMore` adds members.
+    package func write(
+        to json: inout JSONWriter, and writeMore: (inout JSONWriter) -> Void = { _ in }
+    ) {
         json.object { json in
             json.member("id", record.shownID)
             json.member("type", record.type.rawValue)
@@ -31,6 +33,7 @@ extension SessionView {
                 json.member("credentials", path + "/credentials")
                 json.member("cache", path + "/cache")
             }
+            writeMore(&json)
         }
     }
 }

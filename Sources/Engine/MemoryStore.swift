@@ -115,6 +115,11 @@ public final class MemoryStore: Store {
         state.withLock { $0.oldest(of: stream) }
     }
 
+    /// Sorts what is known of the webhook's events.
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+        state.withLock { $0.webhooks.deliveries(query) }
+    }
+
     /// Nothing here is kept for speed alone.
     public func releaseMemory() async {}
 
@@ -172,6 +177,7 @@ struct MemoryState {
     var files: [FileID: StagedFile] = [:]
     var creations: [CreationKey: IdempotencyRecord] = [:]
     var memories = SessionMemories()
+    var webhooks = KeptWebhooks()
     var gatewayLimit: Int64?
     var clockMark: ClockMark?
     var lastIdentifier: Int64 = 0
@@ -195,6 +201,7 @@ struct MemoryState {
         contents.files = files.values.sorted { $0.id < $1.id }
         contents.cookies = memories.cookies
         contents.credentials = memories.credentials
+        contents.webhooks = webhooks.all
         contents.gatewayLimit = gatewayLimit
         contents.clockMark = clockMark
         return contents
@@ -248,6 +255,8 @@ extension MemoryState {
         for file in batch.removedFiles { files[file] = nil }
         memories.apply(batch) { sessions[$0]?.record != nil }
         for response in batch.cacheEntries { lastIdentifier.raise(to: response.entry.id.rawValue) }
+        webhooks.apply(batch)
+        for webhook in batch.webhooks { lastIdentifier.raise(to: webhook.id.rawValue) }
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
         clockMark = batch.clockMark ?? clockMark
         for task in batch.removedTasks { remove(task) }
@@ -347,6 +356,7 @@ extension MemoryState {
 
     private mutating func remove(_ session: SessionID) {
         memories.remove(session)
+        webhooks.remove(session)
         guard let kept = sessions.removeValue(forKey: session) else { return }
         byteCount -= MemoryState.sessionCost + kept.events.count * MemoryState.eventCost
         for task in kept.tasks {
@@ -377,8 +387,13 @@ extension MemoryState {
     mutating func purge(_ limits: RetentionLimits) -> Forgotten {
         var forgotten = Forgotten()
         for id in Array(sessions.keys) {
-            dropEvents(of: id, beyond: limits.eventsPerSession)
-            while let arrival = sessions[id]?.arrivals.first, arrival.at < limits.eventsBefore {
+            while let kept = sessions[id], let event = kept.events.first,
+                kept.events.count > limits.eventsPerSession
+                    || kept.arrivals.first.map({ $0.at < limits.eventsBefore }) ?? false,
+                !limits.holdsEvent(
+                    of: id, tenant: event.tenant, sequence: event.sequence,
+                    tenantSequence: event.tenantSequence)
+            {
                 dropOldestEvent(of: id)
             }
         }
@@ -395,6 +410,7 @@ extension MemoryState {
             forgotten.sessions.append(id)
         }
         creations = creations.filter { $0.value.at >= limits.creationsBefore }
+        webhooks.purge(limits)
         forgotten.files = expired.filter { $0.content?.place == .file }.map(\.id).sorted()
         return forgotten
     }

@@ -172,6 +172,16 @@ extension Problem {
             case .wrongBodyLength(let expected):
                 ProblemCode.invalidValue.problem(
                     "The task was created for a body of \(expected) bytes.")
+            case .noSuchWebhook: ProblemCode.notFound.problem("There is no such webhook.")
+            case .noSuchDelivery:
+                ProblemCode.notFound.problem(
+                    "The webhook has not tried this event, or it is not known any more.")
+            case .tooManyWebhooks(let limit):
+                ProblemCode.quotaExceeded.problem("There may be \(limit) webhooks.")
+            case .sessionNotKept:
+                ProblemCode.invalidValue.problem(
+                    "An ephemeral session's events are not kept: no webhook can tell of them.",
+                    at: "/session")
             case .noSuchDecision: ProblemCode.notFound.problem("There is no such decision.")
             case .decisionAnswered:
                 ProblemCode.decisionAnswered.problem("Another answer came first.")

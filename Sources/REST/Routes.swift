@@ -66,6 +66,22 @@ extension Service {
             Endpoint("GET", "/v1/decisions/{decision}", .scope(.decisions), showDecision),
             Endpoint("POST", "/v1/decisions/{decision}", .scope(.decisions), answerDecision),
 
+            Endpoint("POST", "/v1/webhooks", .scope(.webhooks), createWebhook),
+            Endpoint("GET", "/v1/webhooks", .scope(.webhooks), listWebhooks),
+            Endpoint("GET", "/v1/webhooks/{webhook}", .scope(.webhooks), showWebhook),
+            Endpoint("PATCH", "/v1/webhooks/{webhook}", .scope(.webhooks), changeWebhook),
+            Endpoint("DELETE", "/v1/webhooks/{webhook}", .scope(.webhooks), deleteWebhook),
+            Endpoint(
+                "POST", "/v1/webhooks/{webhook}/rotate-secret", .scope(.webhooks),
+                rotateWebhookSecret),
+            Endpoint("POST", "/v1/webhooks/{webhook}/test", .scope(.webhooks), testWebhook),
+            Endpoint("POST", "/v1/webhooks/{webhook}/replay", .scope(.webhooks), replayWebhook),
+            Endpoint(
+                "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks), listDeliveries),
+            Endpoint(
+                "POST", "/v1/webhooks/{webhook}/deliveries/{event}/retry", .scope(.webhooks),
+                retryDelivery),
+
             Endpoint("GET", "/v1/events", .scope(.events), followTenant),
             Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), followSession),
             Endpoint("GET", "/v1/tasks/{task}/events", .scope(.events), followTask),

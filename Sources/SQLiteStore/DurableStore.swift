@@ -179,6 +179,14 @@ public final class DurableStore: Store {
         return try await reading { try StoredEventReader($0, sealer: sealer).oldest(of: stream) }
     }
 
+    /// A range of an index.
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+        let sealer = sealer
+        return try await reading {
+            try WebhookTable(database: $0, sealer: sealer).deliveries(query)
+        }
+    }
+
     /// In steps of 500 tasks, packs, keys or sessions, between which commits go on.
     ///
     /// A removed task leaves a row that nobody sees for as long as stored events are told from it.

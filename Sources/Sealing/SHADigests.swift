@@ -22,6 +22,11 @@ public struct SHADigests: Digests {
         case .sha256: Array(SHA256.hash(data: bytes))
         }
     }
+
+    /// HMAC-SHA256 (RFC 2104).
+    public func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
+    }
 }
 
 private struct SHADigest<Function: HashFunction & Sendable>: RunningDigest {

@@ -75,6 +75,8 @@ public enum EventBody: Equatable, Sendable {
     /// S-54: a background session has no outstanding task any more, and all events of those that it
     /// had are out.
     case didFinishEvents
+    /// A webhook of the session, or of its tenant, gets no events any more.
+    case didDisableWebhook(WebhookID, reason: WebhookDisabledReason)
     /// The session's last (S-9).
     indirect case didBecomeInvalid(TransferError?)
 
@@ -103,6 +105,7 @@ public enum EventBody: Equatable, Sendable {
         case .didComplete: "task.didComplete"
         case .didChangeCredentialStorage: "session.didChangeCredentialStorage"
         case .didFinishEvents: "session.didFinishEvents"
+        case .didDisableWebhook: "webhook.didDisable"
         case .didBecomeInvalid: "session.didBecomeInvalid"
         }
     }

@@ -100,6 +100,16 @@ public struct CacheEntryID: Identifier {
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 
+/// Names a webhook: `whk_…`.
+public struct WebhookID: Identifier {
+    /// `whk_`.
+    public static var prefix: String { "whk_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
+    public let rawValue: Int64
+    /// The webhook of this number, whether it exists or not.
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
 /// Names a tenant. Part of every key; never shown.
 public struct TenantID: RawRepresentable, Hashable, Sendable {
     /// 1 and more; no tenant has the number 0.

@@ -353,6 +353,10 @@ private final class GatedStore: Store {
         try await memory.oldestEvent(of: stream)
     }
 
+    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+        try await memory.deliveries(query)
+    }
+
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         try await memory.purge(limits)
     }

@@ -110,7 +110,7 @@ extension World {
 
 extension WebURL {
     /// A URL with a zone, and with a path of which the text is the end.
-    fileprivate static let odd = WebURL(
+    static let odd = WebURL(
         string: "http://[fe80::1%25eth0]:8080/", scheme: "http", host: "fe80::1", zone: "eth0",
         port: 8080, path: "/")
 }

@@ -23,6 +23,7 @@ struct WholeStore {
         var caches: [[KeptResponse]] = []
         /// Whether the fingerprints are those of the key.
         var areKeyed = true
+        var webhooks: [WebhookRecord] = []
         var lastIdentifier: Int64 = 0
     }
 
@@ -62,6 +63,9 @@ struct WholeStore {
             batch.cookies = [world.jar(session, storing: world.cookies())]
             batch.credentials = [world.shelf(session, storing: world.credentials())]
             batch.cacheEntries = world.responses(in: session).map { $0.keyed(by: sealer) }
+            batch.webhooks = [
+                world.makeWebhook(of: world.session(session).tenant, session: session)
+            ]
             batch.sessions = [world.session(session)]
             batch.tenantSequences = world.tenantSequences
             batches.append(batch)
@@ -122,6 +126,7 @@ struct WholeStore {
         contents.files = loaded.files
         contents.cookies = loaded.cookies.mapValues { $0.sorted { $0.sequence < $1.sequence } }
         contents.credentials = loaded.credentials
+        contents.webhooks = loaded.webhooks
         contents.lastIdentifier = loaded.lastIdentifier
         for task in tasks {
             guard var found = try await store.task(task.id, of: task.tenant) else { continue }
@@ -175,7 +180,8 @@ struct WholeStore {
             for (table, column) in [
                 ("gateway", "keyCheck"), ("session", "secret"),
                 ("task_secret", "secret"), ("task_status", "secret"), ("content", "bytes"),
-                ("creation", "fingerprint"), ("decision", "secret"), ("cookie", "sealed"),
+                ("creation", "fingerprint"), ("webhook", "secret"), ("decision", "secret"),
+                ("cookie", "sealed"),
                 ("credential", "sealed"), ("cache_metadata", "metadata"),
                 ("cache_content", "bytes"),
             ] {

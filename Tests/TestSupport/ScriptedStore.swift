@@ -210,6 +210,11 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+        try await disk.deliveries(query)
+    }
+
+    /// As the disk does it.
     public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
         let more = state.withLock { state in
             defer { state.forgotten = Forgotten() }

@@ -40,6 +40,14 @@ enum Change {
     /// A stored response has been used.
     case use(of: CacheEntryID, at: Timestamp)
 
+    case webhook(WebhookRecord)
+    case removedWebhook(WebhookID)
+    /// A webhook begins again behind its cursor.
+    case replay(WebhookRecord)
+    /// What has become of an event, and how far its webhook has got by that.
+    case delivery(DeliveryRecord)
+    case webhookCursor(Int64, of: WebhookID)
+
     /// The gateway's own limit in bytes a second; nil takes it away.
     case gatewayLimit(Int64?)
 }

@@ -47,10 +47,16 @@ final class CommitQueues {
         await inMemory.caughtUp()
     }
 
+    /// Makes the reserve of the store's disk, before anything is written.
+    func prepare() async { await room.prepare() }
+
+    /// Whether the store's disk has room for new work.
+    var takesWork: Bool { !room.isShort }
+
     /// New work is refused while the disk is full, and for ephemeral sessions when they have
     /// all their memory.
     func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
-        if room.isShort { throw .diskFull }
+        if !takesWork { throw .diskFull }
         if !isPersistent, memoryStore.isFull { throw .memoryFull }
     }
 }

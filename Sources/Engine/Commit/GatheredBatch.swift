@@ -14,6 +14,8 @@ struct GatheredBatch {
     private var decisions: [DecisionID: Int] = [:]
     private var creations: [CreationKey: Int] = [:]
     private var responses: [CacheEntryID: Int] = [:]
+    private var webhooks: [WebhookID: Int] = [:]
+    private var deliveries: [DeliveryKey: Int] = [:]
 
     /// Notes when the batch goes to the store, and the mark of the clock that it brings, if any.
     mutating func stamp(_ instant: KeptTime, _ mark: ClockMark?) {
@@ -35,6 +37,7 @@ struct GatheredBatch {
             creations[CreationKey(creation)] = index
         }
         responses = GatheredBatch.places(of: batch.cacheEntries, by: \.entry.id)
+        webhooks = GatheredBatch.places(of: batch.webhooks, by: \.id)
     }
 
     private static func places<Record, ID: Hashable>(
@@ -105,6 +108,11 @@ struct GatheredBatch {
         case .removedResponse(let id): remove(id)
         case .emptiedCache(let session): emptyCache(of: session)
         case .use(let response, let instant): batch.cacheUses[response] = instant
+        case .webhook(let webhook): merge(webhook)
+        case .removedWebhook(let id): remove(id)
+        case .replay(let webhook): replay(webhook)
+        case .delivery(let delivery): merge(delivery)
+        case .webhookCursor(let cursor, let webhook): batch.webhookCursors[webhook] = cursor
         case .gatewayLimit(let limit): batch.gatewayLimit = .some(limit)
         }
     }
@@ -176,6 +184,43 @@ struct GatheredBatch {
         }
     }
 
+    private mutating func merge(_ webhook: WebhookRecord) {
+        batch.webhookCursors[webhook.id] = nil
+        if let index = webhooks[webhook.id] {
+            batch.webhooks[index] = webhook
+        } else {
+            webhooks[webhook.id] = batch.webhooks.count
+            batch.webhooks.append(webhook)
+        }
+    }
+
+    private mutating func remove(_ webhook: WebhookID) {
+        batch.removedWebhooks.append(webhook)
+        forgetDeliveries(of: webhook, after: .min)
+    }
+
+    private mutating func replay(_ webhook: WebhookRecord) {
+        merge(webhook)
+        batch.replayedWebhooks[webhook.id] = min(
+            webhook.cursor, batch.replayedWebhooks[webhook.id] ?? .max)
+        forgetDeliveries(of: webhook.id, after: webhook.cursor)
+    }
+
+    private mutating func forgetDeliveries(of webhook: WebhookID, after position: Int64) {
+        batch.deliveries.removeAll { $0.webhook == webhook && $0.position > position }
+        deliveries = GatheredBatch.places(of: batch.deliveries, by: DeliveryKey.init)
+    }
+
+    private mutating func merge(_ delivery: DeliveryRecord) {
+        let key = DeliveryKey(delivery)
+        if let index = deliveries[key] {
+            batch.deliveries[index] = delivery
+        } else {
+            deliveries[key] = batch.deliveries.count
+            batch.deliveries.append(delivery)
+        }
+    }
+
     private mutating func remove(_ response: CacheEntryID) {
         batch.cacheUses[response] = nil
         batch.removedCacheEntries.append(response)
@@ -190,6 +235,17 @@ struct GatheredBatch {
     private mutating func removeResponses(where isUnwanted: (KeptResponse) -> Bool) {
         batch.cacheEntries.removeAll(where: isUnwanted)
         responses = GatheredBatch.places(of: batch.cacheEntries, by: \.entry.id)
+    }
+}
+
+/// What tells one delivery from another.
+private struct DeliveryKey: Hashable {
+    let webhook: WebhookID
+    let position: Int64
+
+    init(_ delivery: DeliveryRecord) {
+        webhook = delivery.webhook
+        position = delivery.position
     }
 }
 

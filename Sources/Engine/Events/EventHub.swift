@@ -28,6 +28,8 @@ public final class EventHub {
     /// How many tenant sequences are reserved at a time for events that no store keeps.
     private static let reservation: Int64 = 10_000
 
+    /// Called behind new numbered events, of whatever stream.
+    var onShown: (@LoopActor () -> Void)?
     private let clock: any Clock
     private let durable: CommitQueue
     private var pending = Deque<Pending>()
@@ -120,15 +122,18 @@ public final class EventHub {
 
     /// Shows what has become durable. Called after each commit.
     func release() {
+        var isNew = false
         while let next = pending.first, isReady(next) {
             pending.removeFirst()
             let event = next.event
             if !event.body.isProgress {
                 shownOfSession[event.session] = event.sequence
                 shownOfTenant[event.tenant] = event.tenantSequence
+                isNew = true
             }
             deliver(event)
         }
+        if isNew { onShown?() }
     }
 
     private func isReady(_ next: Pending) -> Bool {

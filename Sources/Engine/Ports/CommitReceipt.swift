@@ -83,6 +83,10 @@ struct RefusedNumbers {
 
     func contains(_ file: FileID) -> Bool { numbers.contains(file.rawValue) }
 
+    func contains(_ webhook: WebhookRecord) -> Bool {
+        numbers.contains(webhook.id.rawValue) || webhook.session.map { contains($0) } ?? false
+    }
+
     func contains(_ event: Event) -> Bool {
         contains(event.session) || event.task.map { contains($0) } ?? false
     }
@@ -119,6 +123,7 @@ extension StoreBatch {
         batch.credentials.removeAll { refused.contains($0.session) }
         batch.emptiedCaches.removeAll { refused.contains($0) }
         batch.cacheEntries.removeAll { refused.contains($0.entry.session) }
+        batch.webhooks.removeAll { refused.contains($0) }
         return batch
     }
 }

@@ -6,6 +6,8 @@ public protocol Digests: Sendable {
     func start(_ algorithm: DigestAlgorithm) -> any RunningDigest
     /// What the Digest scheme hashes with (RFC 7616 §3.3): 16 bytes of MD5, 32 of SHA-256.
     func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8]
+    /// HMAC-SHA256 of the bytes (RFC 2104): 32 bytes.
+    func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8]
 }
 
 /// A digest that grows with its input; used by one thread at a time.

@@ -50,6 +50,8 @@ public protocol Store: Sendable {
     /// several stores that share a stream the greatest answer counts. Nil when the stream is not
     /// known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
+    /// What has become of a webhook's events, the newest first.
+    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord]
     /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and
     /// so that a crash between two of them leaves nothing that the next call would not remove.
     func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
@@ -124,6 +126,17 @@ public struct StoreBatch: Sendable {
     public var cacheEntries: [KeptResponse] = []
     /// When stored responses were used last, of those that the store still has.
     public var cacheUses: [CacheEntryID: Timestamp] = [:]
+    /// Webhooks, new or changed.
+    public var webhooks: [WebhookRecord] = []
+    /// Webhooks to forget, with their deliveries.
+    public var removedWebhooks: [WebhookID] = []
+    /// Webhooks that begin again behind a position: what is known of later events is forgotten,
+    /// before `deliveries` come.
+    public var replayedWebhooks: [WebhookID: Int64] = [:]
+    /// How far webhooks have got that the store has: `WebhookRecord.cursor`.
+    public var webhookCursors: [WebhookID: Int64] = [:]
+    /// What has become of events, new or changed, of webhooks that the store has.
+    public var deliveries: [DeliveryRecord] = []
     /// When the batch was given to the store: from here on its events are kept.
     public var keptAt = KeptTime(milliseconds: 0)
     /// What the clock that stamps all this goes on from at the next start; nil leaves what the
@@ -144,7 +157,8 @@ public struct StoreBatch: Sendable {
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
             && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
             && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
-            && clockMark == nil
+            && clockMark == nil && webhooks.isEmpty && removedWebhooks.isEmpty
+            && replayedWebhooks.isEmpty && webhookCursors.isEmpty && deliveries.isEmpty
     }
 }
 
@@ -225,6 +239,8 @@ public struct StoreContents: Sendable {
     public var cookies: [SessionID: [Cookie]] = [:]
     /// The credentials that each session keeps for good, by their numbers.
     public var credentials: [SessionID: [Int64: StoredCredential]] = [:]
+    /// Every webhook, in the order of creation.
+    public var webhooks: [WebhookRecord] = []
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
     /// Sessions that cannot be read, and whose they are. What belongs to them stays as it is.
@@ -310,6 +326,28 @@ public struct EventQuery: Sendable {
     }
 }
 
+/// A page of what has become of a webhook's events.
+public struct DeliveryQuery: Sendable {
+    /// The webhook, whosever it is.
+    public var webhook: WebhookID
+    /// Only those that stand so; nil for all.
+    public var state: DeliveryState?
+    /// Only positions less than this.
+    public var before: Int64
+    /// At most this many.
+    public var limit: Int
+
+    /// The newest of a webhook, where nothing else is said.
+    public init(
+        webhook: WebhookID, state: DeliveryState? = nil, before: Int64 = .max, limit: Int = 100
+    ) {
+        self.webhook = webhook
+        self.state = state
+        self.before = before
+        self.limit = limit
+    }
+}
+
 /// What a store has forgotten because its time was over.
 public struct Forgotten: Sendable {
     /// Tasks whose contents lie in files, which are to go now.
@@ -334,16 +372,40 @@ public struct RetentionLimits: Sendable {
     public var sessionsInvalidBefore: KeptTime
     /// Idempotency keys that are older than this instant are forgotten.
     public var creationsBefore: KeptTime
+    /// Events behind these positions are kept: a webhook has not done with them.
+    public var heldEvents: [EventStreamKey: Int64] = [:]
+    /// Deliveries that were over before this instant are forgotten.
+    public var deliveriesBefore: KeptTime
+    /// Beyond this many deliveries of one webhook the oldest that are over are forgotten.
+    public var deliveriesPerWebhook = 10_000
 
     /// Limits from their parts.
     public init(
         tasksCompletedBefore: KeptTime, eventsBefore: KeptTime, eventsPerSession: Int,
-        sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime
+        sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime,
+        deliveriesBefore: KeptTime = KeptTime(milliseconds: 0)
     ) {
         self.tasksCompletedBefore = tasksCompletedBefore
         self.eventsBefore = eventsBefore
         self.eventsPerSession = eventsPerSession
         self.sessionsInvalidBefore = sessionsInvalidBefore
         self.creationsBefore = creationsBefore
+        self.deliveriesBefore = deliveriesBefore
+    }
+
+    /// Whether an event is kept for a webhook.
+    ///
+    /// - Parameters:
+    ///   - session: whose event it is.
+    ///   - tenant: whose session that is.
+    ///   - sequence: its position in the session's stream.
+    ///   - tenantSequence: its position in the tenant's.
+    /// - Returns: whether somebody waits for it.
+    public func holdsEvent(
+        of session: SessionID, tenant: TenantID, sequence: Int64, tenantSequence: Int64
+    ) -> Bool {
+        guard !heldEvents.isEmpty else { return false }
+        return heldEvents[.session(session)].map { sequence > $0 } ?? false
+            || heldEvents[.tenant(tenant)].map { tenantSequence > $0 } ?? false
     }
 }

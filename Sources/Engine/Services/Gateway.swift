@@ -38,6 +38,8 @@ public final class Gateway {
     public let events: EventService
     /// Creating once, however often it is asked for.
     public let creations: CreationLedger
+    /// Where events are posted to.
+    public let webhooks: WebhookService
     /// Where events are heard.
     public let hub: EventHub
     /// Called when the store has failed for good: the process must end, and recover from the store
@@ -46,8 +48,6 @@ public final class Gateway {
 
     let queues: CommitQueues
     let housekeeper: Housekeeper
-    /// Of the disk that the store and the contents are on.
-    private let room: DiskRoom
     private let recovery: Recovery
     /// The limit of the whole gateway; those of sessions and tasks are within it.
     private let bandwidth: Bandwidth
@@ -87,13 +87,20 @@ public final class Gateway {
         let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
-        self.room = room
+        let webhookServices = WebhookServices(
+            commits: queues.onDisk, hub: hub, sessions: known, keptClock: clock, parts: parts)
+        let registered = WebhookDirectory(
+            contents.webhooks, services: webhookServices, sessions: known)
         self.queues = queues
         self.hub = hub
         self.bandwidth = bandwidth
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
-            ending: ending, parts: parts, bandwidth: bandwidth, budget: budget)
+            ending: ending, parts: parts, bandwidth: bandwidth, budget: budget,
+            webhooks: registered)
+        webhooks = WebhookService(
+            registered, sessions: known, queues: queues, identifiers: identifiers,
+            services: webhookServices)
         tasks = TaskService(
             directory, sessions: known, queues: queues, identifiers: identifiers,
             services: services, ending: ending)
@@ -113,25 +120,27 @@ public final class Gateway {
             sweep: FolderSweep(
                 sessions: known, tasks: directory, staged: staged, durable: queues.onDisk,
                 clock: clock, parts: parts, partRetention: limits.partRetention),
-            room: room, clock: clock, parts: parts, limits: limits)
+            webhooks: registered, room: room, clock: clock, parts: parts, limits: limits)
         directory.connect(to: tasks)
         services.connect(to: self.contents)
         sessions.recall(contents)
         recovery = Recovery(
             contents, sessions: known, tasks: directory, decisions: decisions, services: services)
         for commits in queues.each { commits.owner = self }
+        registered.onDisabled = { [weak self] in self?.tell(of: $0, disabledFor: $1) }
     }
 
     // MARK: A start and a stop
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
-        await room.prepare()
+        await queues.prepare()
         await recovery.run()
         await files.staged.recover()
         // A full disk does not hold the start up: what must wait for room does.
         await queues.onDisk.caughtUp()
         sessions.checkEnds()
+        webhooks.directory.start()
         housekeeper.start()
     }
 
@@ -143,6 +152,7 @@ public final class Gateway {
     /// S-56).
     public func stop() async {
         housekeeper.stop()
+        webhooks.directory.stop()
         let live = Array(tasks.directory.runners.values)
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
         for task in settling { await task.value }
@@ -152,6 +162,24 @@ public final class Gateway {
         sessions.closeConnections()
         queues.onDisk.noteClock()
         await queues.onDisk.caughtUp()
+    }
+
+    /// Says that a webhook was disabled, in the stream of its session, or, where it has none, of
+    /// the tenant's shared one.
+    private func tell(of webhook: WebhookRecord, disabledFor reason: WebhookDisabledReason) {
+        let event = EventBody.didDisableWebhook(webhook.id, reason: reason)
+        if let id = webhook.session, let session = sessions.directory[id],
+            session.record.state != .invalid
+        {
+            return hub.publish(event, of: nil, in: session)
+        }
+        LoopActor.start { [hub, sessions] in
+            // Without room for a shared session the record alone tells it.
+            guard let id = try? await sessions.shared(of: webhook.tenant),
+                let session = sessions.directory[id]
+            else { return }
+            hub.publish(event, of: nil, in: session)
+        }
     }
 
     // MARK: The whole gateway
@@ -177,7 +205,7 @@ public final class Gateway {
     }
 
     /// Whether new work is taken: not while the disk is full.
-    public var takesWork: Bool { !room.isShort }
+    public var takesWork: Bool { queues.takesWork }
 
     /// Figures for who watches the gateway; the counters begin at the start.
     public var figures: Figures {
@@ -199,6 +227,7 @@ extension Gateway: CommitOwner {
         tasks.directory.discard(refused)
         files.staged.discard(refused)
         sessions.directory.discard(refused)
+        webhooks.directory.discard(refused)
         hub.discard(refused)
         sessions.checkEnds()
     }

@@ -45,6 +45,14 @@ public enum GatewayError: Error, Equatable, Sendable {
     case wrongBodyLength(expected: Int64)
     /// Also for another tenant's decision, and one whose task has been forgotten.
     case noSuchDecision
+    /// Also for another tenant's webhook.
+    case noSuchWebhook
+    /// The webhook has not tried that event, or it is not known any more.
+    case noSuchDelivery
+    /// A tenant has at most `limit` webhooks.
+    case tooManyWebhooks(limit: Int)
+    /// An ephemeral session's events are not kept, so they cannot be delivered for certain.
+    case sessionNotKept
     /// Somebody was faster (S-74).
     case decisionAnswered
     /// The deadline has passed, or the task has ended: `expired` or `withdrawn`.

@@ -11,6 +11,7 @@ final class Housekeeper {
     private let queues: CommitQueues
     private let hub: EventHub
     private let sweep: FolderSweep
+    private let webhooks: WebhookDirectory
     private let room: DiskRoom
     let clock: KeptClock
     private let parts: GatewayParts
@@ -22,8 +23,8 @@ final class Housekeeper {
 
     init(
         sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, queues: CommitQueues,
-        hub: EventHub, sweep: FolderSweep, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
-        limits: GatewayLimits
+        hub: EventHub, sweep: FolderSweep, webhooks: WebhookDirectory, room: DiskRoom,
+        clock: KeptClock, parts: GatewayParts, limits: GatewayLimits
     ) {
         self.sessions = sessions
         self.tasks = tasks
@@ -31,6 +32,7 @@ final class Housekeeper {
         self.queues = queues
         self.hub = hub
         self.sweep = sweep
+        self.webhooks = webhooks
         self.room = room
         self.clock = clock
         self.parts = parts
@@ -64,8 +66,10 @@ final class Housekeeper {
             for session in slice { session.tidy(at: parts.clock.now) }
         }
         queues.onDisk.noteClock()
+        await webhooks.makeRound()
         do {
-            let limits = limits.retention(at: clock.now)
+            var limits = limits.retention(at: clock.now)
+            limits.heldEvents = webhooks.heldEvents
             for commits in queues.each {
                 await leave(try await commits.purge(limits))
             }
@@ -129,6 +133,7 @@ extension GatewayLimits {
             tasksCompletedBefore: oldestTask,
             eventsBefore: now.advanced(by: .zero - eventRetention),
             eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestTask,
-            creationsBefore: now.advanced(by: .zero - creationRetention))
+            creationsBefore: now.advanced(by: .zero - creationRetention),
+            deliveriesBefore: now.advanced(by: .zero - DeliverySchedule.backlog.age))
     }
 }

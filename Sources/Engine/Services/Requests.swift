@@ -14,6 +14,8 @@ public struct SessionSpec: Sendable {
     public var delegate: DelegateOptions?
     /// Bytes of bodies a second, of all tasks together; nil for no limit. Can be changed.
     public var maximumBytesPerSecond: Int64?
+    /// Webhooks that are bound to it.
+    public var webhooks: [WebhookSpec] = []
 
     /// A session from its parts; they are not checked again.
     public init(

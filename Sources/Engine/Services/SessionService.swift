@@ -13,6 +13,7 @@ public final class SessionService {
     private let parts: GatewayParts
     private let bandwidth: Bandwidth
     private let budget: AttemptBudget
+    private let webhooks: WebhookDirectory
 
     /// - Parameters:
     ///   - directory: where the sessions are kept.
@@ -24,10 +25,11 @@ public final class SessionService {
     ///   - parts: what they are made of.
     ///   - bandwidth: the limit that theirs are within.
     ///   - budget: the attempts that they have together.
+    ///   - webhooks: those that are bound to them.
     init(
         _ directory: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, hub: EventHub,
         identifiers: IdentifierSource, ending: SessionCloser, parts: GatewayParts,
-        bandwidth: Bandwidth, budget: AttemptBudget
+        bandwidth: Bandwidth, budget: AttemptBudget, webhooks: WebhookDirectory
     ) {
         self.directory = directory
         self.tasks = tasks
@@ -38,19 +40,25 @@ public final class SessionService {
         self.parts = parts
         self.bandwidth = bandwidth
         self.budget = budget
+        self.webhooks = webhooks
     }
 
     // MARK: Creating
 
     /// Creates a session; the ticket keeps the key of the request that asks for it.
     ///
-    /// - Throws: `identifierInUse`, `diskFull`, `memoryFull`.
+    /// - Throws: `identifierInUse`, `sessionNotKept` where an ephemeral one is to have webhooks,
+    ///   `tooManyWebhooks`, `diskFull`, `memoryFull`.
     public func create(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
         try queues.refuseWhenFull(isPersistent: spec.type != .ephemeral)
         if let identifier = spec.identifier, let id = directory.named(identifier, of: tenant) {
             throw .identifierInUse(id)
+        }
+        if !spec.webhooks.isEmpty {
+            guard spec.type != .ephemeral else { throw .sessionNotKept }
+            try webhooks.requireRoom(for: spec.webhooks.count, of: tenant)
         }
         let session = makeSession(spec, tenant)
         try await session.commits.acknowledged([session.record.id.rawValue], under: ticket)
@@ -82,6 +90,9 @@ public final class SessionService {
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
         session.commits.record(.session(record))
+        for webhook in spec.webhooks {
+            _ = webhooks.admit(webhook, identifiers.next(), of: tenant, session: record.id)
+        }
         return session
     }
 

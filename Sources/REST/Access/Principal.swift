@@ -3,7 +3,7 @@ public import Semantics
 
 /// What a token may do: one scope for each group of routes, `admin` for the gateway as a whole.
 public enum Scope: String, CaseIterable, Sendable {
-    case sessions, tasks, events, decisions, admin
+    case sessions, tasks, events, decisions, webhooks, admin
 }
 
 /// Who calls: a tenant, and what its token may do.

@@ -11,6 +11,10 @@ struct SessionDraft {
     var configuration = ConfigurationDraft()
     var delegate: DelegateDraft?
     var maximumBytesPerSecond: Int64?
+    var webhooks: [WebhookDraft] = []
+
+    /// How many webhooks are made with a session.
+    private static let webhookLimit = 8
 
     init(parsing bytes: [UInt8]) throws(Problem) {
         do throws(JSONError) {
@@ -34,6 +38,10 @@ struct SessionDraft {
             case "delegate":
                 delegate = try reader.optional { r throws(JSONError) in
                     try DelegateDraft(&r)
+                }
+            case "webhooks":
+                try reader.array(limit: SessionDraft.webhookLimit) { r throws(JSONError) in
+                    webhooks.append(try WebhookDraft(new: &r, withSession: false))
                 }
             default: throw reader.unknownMember(name)
             }
@@ -59,10 +67,19 @@ struct SessionDraft {
         }
         var delegateOptions: DelegateOptions?
         if let delegate { delegateOptions = try delegate.options(inBackground: isBackground) }
-        return SessionSpec(
+        var spec = SessionSpec(
             type: sessionType, identifier: identifier, description: description,
             configuration: try configuration.checked(inBackground: isBackground, parse: parse),
             delegate: delegateOptions, maximumBytesPerSecond: maximumBytesPerSecond)
+        for (index, webhook) in webhooks.enumerated() {
+            spec.webhooks.append(try webhook.spec(at: "/webhooks/\(index)", parse: parse))
+        }
+        if sessionType == .ephemeral, !webhooks.isEmpty {
+            throw ProblemCode.invalidValue.problem(
+                "An ephemeral session's events are not kept: no webhook can tell of them.",
+                at: "/webhooks")
+        }
+        return spec
     }
 
     /// Whether a background session may have this name: 1 to 255 bytes without control characters.

@@ -46,7 +46,16 @@ extension Service {
             headers = IdempotencyKey.replayed
         }
         headers.add("Location", "/v1/sessions/\(view.record.shownID)")
-        return .json(201, headers: headers) { view.write(to: &$0) }
+        // The secrets of webhooks that are made with it are shown here only.
+        let webhooks = gateway.webhooks.list(of: call.tenant, session: view.record.id)
+        return .json(201, headers: headers, capacity: 2048) { json in
+            view.write(to: &json) { json in
+                guard !webhooks.isEmpty else { return }
+                json.array("webhooks") { json in
+                    for webhook in webhooks { write(webhook, to: &json, showsSecret: true) }
+                }
+            }
+        }
     }
 
     /// S-6: who asks for a session that is there gets it, if it is what was asked for.

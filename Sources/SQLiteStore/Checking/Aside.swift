@@ -45,6 +45,16 @@ struct StoredThing {
             identifier: id.rawValue)
     }
 
+    static func webhook(_ id: WebhookID) -> StoredThing {
+        StoredThing(
+            name: "webhook \(id)",
+            rows: [
+                Rows(table: "webhook", condition: "id = \(id.rawValue)"),
+                Rows(table: "delivery", condition: "webhook = \(id.rawValue)"),
+            ],
+            identifier: id.rawValue)
+    }
+
     static func file(_ id: FileID) -> StoredThing {
         StoredThing(
             name: "staged file \(id)",

@@ -35,6 +35,7 @@ final class Checking {
         try checkDecisions()
         try checkCreations()
         try checkStagedFiles()
+        try checkWebhooks()
         try checkItems(Cookie.self)
         try checkItems(StoredCredential.self)
         try checkResponses()
@@ -159,6 +160,13 @@ final class Checking {
                 throw StoreError.damaged("It should have \(file.length) bytes, and has \(length).")
             }
         }
+    }
+
+    private func checkWebhooks() throws {
+        let table = WebhookTable(database: database, sealer: sealer)
+        try look(
+            at: WebhookTable.columns, as: { .webhook(WebhookID(rawValue: $0.int64(0))) }
+        ) { row in _ = try table.record(row) }
     }
 
     private func checkItems<Item: RememberedItem>(_: Item.Type) throws {

@@ -51,6 +51,9 @@ enum Schema {
         migrator.registerMigration("7 background sessions") { database in
             try database.execute(sql: seventh)
         }
+        migrator.registerMigration("9 webhooks") { database in
+            try database.execute(sql: ninth)
+        }
         return migrator
     }
 
@@ -289,5 +292,31 @@ enum Schema {
     private static let seventh = """
         -- Whether session.didFinishEvents is owed.
         ALTER TABLE session ADD COLUMN owesFinish INTEGER NOT NULL DEFAULT 0;
+        """
+
+    private static let ninth = """
+        -- secret is sealed: the URL, which may have a token in it, and what signs.
+        CREATE TABLE webhook (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            session INTEGER,
+            state TEXT NOT NULL,
+            cursor INTEGER NOT NULL,
+            createdAt INTEGER NOT NULL,
+            properties BLOB NOT NULL,
+            secret BLOB NOT NULL
+        );
+        CREATE INDEX webhook_by_session ON webhook (session) WHERE session IS NOT NULL;
+        -- Events that webhooks have tried. position: that of the event in the webhook's stream.
+        -- state: 0 pending, 1 delivered, 2 failed. keptAt: when the row was written.
+        CREATE TABLE delivery (
+            webhook INTEGER NOT NULL,
+            position INTEGER NOT NULL,
+            state INTEGER NOT NULL,
+            keptAt INTEGER NOT NULL,
+            delivery BLOB NOT NULL,
+            PRIMARY KEY (webhook, position)
+        ) WITHOUT ROWID;
+        CREATE INDEX delivery_by_state ON delivery (webhook, state, position);
         """
 }

@@ -17,6 +17,7 @@ enum EventCoding {
         static let delay: UInt8 = 2
         static let reason: UInt8 = 3
         static let downloadTask: UInt8 = 1
+        static let webhook: UInt8 = 1
     }
 
     /// Whether the body is told by the task that has completed: nothing of it changes any more
@@ -62,6 +63,9 @@ enum EventCoding {
             parts.clear.put(Field.attempt, attempt)
             parts.clear.put(Field.delay, delay)
             parts.clear.put(Field.reason, reason)
+        case .didDisableWebhook(let webhook, let reason):
+            parts.clear.put(Field.webhook, webhook.rawValue)
+            parts.clear.put(Field.reason, reason.rawValue)
         case .didReceiveData(let offset, let length, _, _):
             parts.clear.put(Field.offset, offset)
             parts.clear.put(Field.length, length)
@@ -91,6 +95,7 @@ enum EventCoding {
             try QuestionCoding(reader).body(kind)
         case .didReceiveResponse: try didReceiveResponse(reader)
         case .didBecomeDownloadTask: try didBecomeDownloadTask(reader)
+        case .didDisableWebhook: try didDisableWebhook(reader)
         case .didReceiveData: try data(reader)
         case .didFinishCollectingMetrics:
             .didFinishCollectingMetrics(try TaskMetrics(reader, base: ""))
@@ -170,6 +175,21 @@ enum EventCoding {
         }
         guard let task else { throw .damagedRecord }
         return .didBecomeDownloadTask(task)
+    }
+
+    private static func didDisableWebhook(_ reader: RecordReader) throws(StoreError) -> EventBody {
+        var reader = reader
+        var webhook: WebhookID?
+        var reason: WebhookDisabledReason?
+        while let field = try reader.next() {
+            switch field {
+            case Field.webhook: webhook = WebhookID(rawValue: try reader.int64())
+            case Field.reason: reason = try reader.raw()
+            default: try reader.skip()
+            }
+        }
+        guard let webhook, let reason else { throw .damagedRecord }
+        return .didDisableWebhook(webhook, reason: reason)
     }
 
     private static func didResumeAtOffset(_ reader: RecordReader) throws(StoreError) -> EventBody {

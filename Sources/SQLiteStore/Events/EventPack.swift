@@ -124,6 +124,7 @@ enum EventKind: UInt8 {
     case isWaitingForConnectivity = 17
     case didChangeCredentialStorage = 18
     case didFinishEvents = 19
+    case didDisableWebhook = 22
 
     init(_ body: EventBody) {
         self =
@@ -147,6 +148,7 @@ enum EventKind: UInt8 {
             case .isWaitingForConnectivity: .isWaitingForConnectivity
             case .didChangeCredentialStorage: .didChangeCredentialStorage
             case .didFinishEvents: .didFinishEvents
+            case .didDisableWebhook: .didDisableWebhook
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")
             }

@@ -32,6 +32,7 @@ struct Purge {
         try await purgeEvents(limits)
         forgotten.sessions = try await purgeSessions(limits)
         try await purgeCreations(limits)
+        try await purgeDeliveries(limits)
         try await purgeCacheRemains()
         try await giveRoomBack()
         return forgotten
@@ -89,6 +90,17 @@ struct Purge {
             let count = try await connections.writing { database in
                 try CreationTable(database: database, sealer: sealer).remove(
                     before: limits.creationsBefore, limit: Self.stepSize)
+            }
+            guard count == Self.stepSize else { return }
+        }
+    }
+
+    private func purgeDeliveries(_ limits: RetentionLimits) async throws(StoreError) {
+        let sealer = sealer
+        while true {
+            let count = try await connections.writing { database in
+                try WebhookTable(database: database, sealer: sealer).purgeDeliveries(
+                    limits, limit: Self.stepSize)
             }
             guard count == Self.stepSize else { return }
         }

@@ -47,7 +47,11 @@ struct Retention {
         try statement.forEachRow { row in
             let isOld = row.int64(3) < limits.eventsBefore.milliseconds
             let isBeyondCount = row.int64(4) <= row.int64(5) - Int64(limits.eventsPerSession)
-            guard isOld || isBeyondCount else { return false }
+            guard isOld || isBeyondCount,
+                !limits.holdsEvent(
+                    of: session, tenant: TenantID(rawValue: row.int64(1)),
+                    sequence: row.int64(4), tenantSequence: row.int64(2))
+            else { return false }
             packs.append(
                 Pack(id: row.int64(0), tenant: row.int64(1), tenantThrough: row.int64(2)))
             return true

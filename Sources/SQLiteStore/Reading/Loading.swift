@@ -23,6 +23,7 @@ struct Loading {
             database: database, sealer: sealer
         ).all()
         contents.credentials = credentials.items
+        contents.webhooks = try WebhookTable(database: database, sealer: sealer).all()
         let gateway = GatewayRow(database: database)
         contents.gatewayLimit = try gateway.limit()
         contents.clockMark = try gateway.mark()
@@ -101,6 +102,7 @@ struct Loading {
             SELECT max(coalesce((SELECT max(id) FROM session), 0),
                 coalesce((SELECT max(id) FROM task), 0),
                 coalesce((SELECT max(id) FROM file), 0),
+                coalesce((SELECT max(id) FROM webhook), 0),
                 coalesce((SELECT lastForgottenIdentifier FROM gateway), 0))
             """)
         return try statement.first { $0.int64(0) } ?? 0

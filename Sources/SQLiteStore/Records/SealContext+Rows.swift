@@ -55,6 +55,11 @@ extension SealContext {
             tenant: tenant, owner: session.rawValue, field: "cache content \(entry.rawValue)")
     }
 
+    /// A webhook's address and secrets.
+    static func webhook(_ webhook: WebhookID, tenant: TenantID) -> SealContext {
+        SealContext(tenant: tenant, owner: webhook.rawValue, field: "webhook")
+    }
+
     /// The fingerprint of a request with an idempotency key.
     static func creation(_ key: String, of tenant: TenantID) -> SealContext {
         SealContext(tenant: tenant, owner: 0, field: "creation \(key)")

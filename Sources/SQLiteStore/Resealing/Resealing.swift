@@ -191,6 +191,9 @@ private struct SealedColumn {
                 table: "content", key: "task", name: "bytes",
                 tenant: "LEFT JOIN task ON task.id = content.task"
             ) { .content(of: TaskID(rawValue: $0), tenant: $1) },
+            SealedColumn(table: "webhook", key: "id", name: "secret") {
+                .webhook(WebhookID(rawValue: $0), tenant: $1)
+            },
             SealedColumn(table: "decision", key: "id", name: "secret") {
                 .question(of: DecisionID(rawValue: $0), tenant: $1)
             },

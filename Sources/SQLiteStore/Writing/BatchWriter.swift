@@ -61,6 +61,7 @@ struct BatchWriter {
         try files.remove(batch.removedFiles)
         try RememberedTable(database: database, sealer: sealer).apply(batch.cookies)
         try RememberedTable(database: database, sealer: sealer).apply(batch.credentials)
+        try WebhookTable(database: database, sealer: sealer).apply(batch)
         try CacheRemoval(database: database).remove(damaged)
         try cache.apply(batch)
         let gateway = GatewayRow(database: database)

@@ -86,6 +86,7 @@ struct Removal {
             WHERE id = (SELECT tenant FROM session WHERE id = ?1)
             """, session.rawValue)
         try CacheRemoval(database: database).abandon(session)
+        try WebhookTable(database: database, sealer: sealer).removeAll(of: session)
         for sql in [
             "DELETE FROM task WHERE session = ?1", "DELETE FROM task_count WHERE session = ?1",
             "DELETE FROM event_pack WHERE session = ?1",

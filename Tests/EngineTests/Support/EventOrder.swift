@@ -103,7 +103,7 @@ struct EventOrder {
             Step(places: Stage.anyAttempt.union([.caching, .downloaded]), next: .collected)
         case .didComplete: Step(places: [.collected], next: .over)
         case .didBecomeDownloadTask: Step(places: [.responded, .recovered], next: .over)
-        case .didBecomeInvalid, .didChangeCredentialStorage, .didFinishEvents:
+        case .didBecomeInvalid, .didChangeCredentialStorage, .didFinishEvents, .didDisableWebhook:
             Step(places: [], next: .over)
         }
     }

@@ -13,6 +13,10 @@ struct SumDigests: Digests {
         return running.value()
     }
 
+    func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        hash(key + bytes, by: .sha256)
+    }
+
     /// The digest of some bytes.
     static func digest(_ bytes: [UInt8], _ algorithm: DigestAlgorithm = .sha256) -> ContentDigest? {
         var running = SumDigests().start(algorithm)

@@ -1,9 +1,8 @@
-internal import Engine
 internal import Semantics
 
 extension EventStreamKey {
     /// The id of a position of this stream; opaque to clients.
-    func identifier(of position: Int64) -> String {
+    public func identifier(of position: Int64) -> String {
         switch self {
         case .session(let session), .task(_, let session): "\(session.rawValue).\(position)"
         case .tenant: "t.\(position)"
@@ -11,7 +10,7 @@ extension EventStreamKey {
     }
 
     /// The position that an id names, or nil if it is no id of this stream.
-    func position(of identifier: String) -> Int64? {
+    public func position(of identifier: String) -> Int64? {
         let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let position = Int64(parts[1]),
             self.identifier(of: position) == identifier

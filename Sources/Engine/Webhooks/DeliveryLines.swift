@@ -1,0 +1,121 @@
+internal import DequeModule
+internal import Semantics
+
+/// The events that wait for a receiver, by position alone, and in which order they go out: those of
+/// a task one behind the other, different tasks side by side. That a session has no more to tell
+/// goes out when everything before it in the session is settled.
+struct DeliveryLines {
+    /// An event whose turn it is.
+    struct Turn: Hashable {
+        let position: Int64
+        let session: SessionID
+        fileprivate let line: Line
+    }
+
+    fileprivate enum Line: Hashable {
+        case task(TaskID)
+        case session(SessionID)
+        /// An event that was settled, and is sent once more.
+        case again(Int64)
+    }
+
+    /// The event that tells the end of a session, and how many before it are not settled.
+    private struct End {
+        let position: Int64
+        var unsettledBefore: Int
+    }
+
+    private var lines: [Line: Deque<Int64>] = [:]
+    private var ready = Deque<Turn>()
+    private var ends: [SessionID: [End]] = [:]
+    private var unsettledCounts: [SessionID: Int] = [:]
+    /// Ascending. Those that are settled out of turn stay until they are at the front.
+    private var order = Deque<Int64>()
+    private var settledOutOfTurn: Set<Int64> = []
+    /// How many events are not settled.
+    private(set) var count = 0
+
+    /// How many events could be sent now.
+    var readyCount: Int { ready.count }
+
+    /// The oldest position that is not settled, sent once more or not counted; nil where there is
+    /// none.
+    var oldest: Int64? { order.first }
+
+    // MARK: Coming
+
+    /// Takes an event in, behind all that came before it.
+    mutating func add(_ event: Event, at position: Int64) {
+        let line = event.task.map(Line.task) ?? .session(event.session)
+        order.append(position)
+        let unsettled = unsettledCounts[event.session, default: 0]
+        unsettledCounts[event.session] = unsettled + 1
+        if event.body.endsSession, event.task == nil {
+            ends[event.session, default: []].append(
+                End(position: position, unsettledBefore: unsettled))
+        }
+        append(position, to: line, of: event.session)
+    }
+
+    /// Takes in an event that was settled before: it is sent at once.
+    mutating func addAgain(_ position: Int64, of session: SessionID) {
+        append(position, to: .again(position), of: session)
+    }
+
+    private mutating func append(_ position: Int64, to line: Line, of session: SessionID) {
+        count += 1
+        lines[line, default: []].append(position)
+        if lines[line]?.count == 1 { release(line, of: session) }
+    }
+
+    /// The first event of a line may go out, unless it has to wait for others.
+    private mutating func release(_ line: Line, of session: SessionID) {
+        guard let position = lines[line]?.first else { return }
+        if case .session = line,
+            let end = ends[session]?.first(where: { $0.position == position }),
+            end.unsettledBefore > 0
+        {
+            return
+        }
+        ready.append(Turn(position: position, session: session, line: line))
+    }
+
+    // MARK: Going
+
+    /// The next event to be sent, which is under way from now on.
+    mutating func next() -> Turn? { ready.popFirst() }
+
+    /// An event that was under way is to be sent, before the others.
+    mutating func putBack(_ turn: Turn) { ready.prepend(turn) }
+
+    /// An event was taken, or given up: the next of its line may go out.
+    mutating func settle(_ turn: Turn) {
+        count -= 1
+        lines[turn.line]?.removeFirst()
+        if lines[turn.line]?.isEmpty ?? true { lines[turn.line] = nil }
+        if case .again = turn.line { return }
+        settledOutOfTurn.insert(turn.position)
+        while let first = order.first, settledOutOfTurn.remove(first) != nil { order.removeFirst() }
+        let freed = countSettled(turn)
+        release(turn.line, of: turn.session)
+        let line = Line.session(turn.session)
+        if let freed, turn.line != line, lines[line]?.first == freed {
+            release(line, of: turn.session)
+        }
+    }
+
+    /// Counts an event that is settled; returns the end that waits for nothing else any more.
+    private mutating func countSettled(_ turn: Turn) -> Int64? {
+        let left = unsettledCounts[turn.session, default: 1] - 1
+        unsettledCounts[turn.session] = left == 0 ? nil : left
+        guard var waiting = ends[turn.session] else { return nil }
+        waiting.removeAll { $0.position == turn.position }
+        var freed: Int64?
+        for index in waiting.indices where turn.position < waiting[index].position {
+            waiting[index].unsettledBefore -= 1
+            if waiting[index].unsettledBefore == 0 { freed = waiting[index].position }
+        }
+        ends[turn.session] = waiting.isEmpty ? nil : waiting
+        return freed
+    }
+}

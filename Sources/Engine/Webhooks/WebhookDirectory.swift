@@ -1,0 +1,137 @@
+internal import Loop
+internal import Semantics
+
+/// The webhooks of all tenants, each at its work.
+@LoopActor
+final class WebhookDirectory {
+    /// How many webhooks a tenant may have.
+    static let limit = 1000
+
+    private var runners: [WebhookID: WebhookRunner] = [:]
+    private var isStarted = false
+    private let services: WebhookServices
+    private let sessions: SessionDirectory
+    /// Tells a tenant that one of its webhooks was disabled.
+    var onDisabled: (@LoopActor (WebhookRecord, WebhookDisabledReason) -> Void)?
+
+    init(_ records: [WebhookRecord], services: WebhookServices, sessions: SessionDirectory) {
+        self.services = services
+        self.sessions = sessions
+        for record in records {
+            runners[record.id] = WebhookRunner(
+                record, isNew: false, services: services, owner: self)
+        }
+        services.hub.onShown = { [weak self] in self?.goOn() }
+    }
+
+    // MARK: Looking up
+
+    /// A tenant's webhook. Another's does not exist for it.
+    func live(_ id: WebhookID, _ tenant: TenantID) throws(GatewayError) -> WebhookRunner {
+        guard let runner = runners[id], runner.record.tenant == tenant else {
+            throw .noSuchWebhook
+        }
+        return runner
+    }
+
+    /// A tenant's webhooks, in the order of creation.
+    func all(of tenant: TenantID) -> [WebhookRunner] {
+        runners.values.filter { $0.record.tenant == tenant }
+            .sorted { $0.record.id < $1.record.id }
+    }
+
+    // MARK: Coming and going
+
+    /// Refuses more webhooks than a tenant may have.
+    func requireRoom(for count: Int, of tenant: TenantID) throws(GatewayError) {
+        guard all(of: tenant).count + count <= WebhookDirectory.limit else {
+            throw .tooManyWebhooks(limit: WebhookDirectory.limit)
+        }
+    }
+
+    /// Takes in a new webhook, which begins with the events from now on.
+    func admit(_ spec: WebhookSpec, _ id: WebhookID, of tenant: TenantID, session: SessionID?)
+        -> WebhookRunner
+    {
+        var generator = SystemRandomNumberGenerator()
+        let stream = session.map(EventStreamKey.session) ?? .tenant(tenant)
+        let record = WebhookRecord(
+            id: id, tenant: tenant, session: session, url: spec.url, events: spec.events,
+            description: spec.description, createdAt: services.clock.now,
+            secret: spec.secret ?? WebhookSecret(using: &generator),
+            cursor: services.hub.newestPosition(of: stream))
+        let runner = WebhookRunner(record, isNew: true, services: services, owner: self)
+        runners[id] = runner
+        services.commits.record(.webhook(record))
+        return runner
+    }
+
+    /// Ends a webhook, and forgets it.
+    func remove(_ id: WebhookID) {
+        guard let runner = runners.removeValue(forKey: id) else { return }
+        runner.end()
+        services.commits.record(.removedWebhook(id))
+    }
+
+    /// Forgets new webhooks that the store has refused.
+    func discard(_ refused: RefusedNumbers) {
+        for (id, runner) in runners where refused.contains(runner.record) {
+            runners[id] = nil
+            runner.end()
+        }
+    }
+
+    // MARK: At work
+
+    /// Begins to post.
+    func start() {
+        isStarted = true
+        goOn()
+    }
+
+    /// Ends what is under way; the next start sends it once more.
+    func stop() {
+        isStarted = false
+        for runner in runners.values {
+            runner.noteCursor()
+            runner.end()
+        }
+    }
+
+    private func goOn() {
+        guard isStarted else { return }
+        for runner in runners.values { runner.goOn() }
+    }
+
+    /// What the store has to keep for webhooks, by stream.
+    var heldEvents: [EventStreamKey: Int64] {
+        var held: [EventStreamKey: Int64] = [:]
+        for runner in runners.values where runner.record.state != .disabled {
+            let record = runner.record
+            held[record.stream] = min(held[record.stream] ?? .max, record.cursor)
+        }
+        return held
+    }
+
+    /// Disables webhooks for which too much waits, and removes those whose sessions are gone.
+    func makeRound() async {
+        for runner in Array(runners.values) {
+            await runner.checkBacklog()
+            if runner.record.state == .disabled { removeIfSessionIsOver(runner) }
+        }
+    }
+
+    private func removeIfSessionIsOver(_ runner: WebhookRunner) {
+        guard let session = runner.record.session else { return }
+        let isOver = sessions[session].map { $0.record.state == .invalid } ?? true
+        if isOver { remove(runner.record.id) }
+    }
+}
+
+extension WebhookDirectory: WebhookOwner {
+    func webhookWasDisabled(_ webhook: WebhookRecord, reason: WebhookDisabledReason) {
+        onDisabled?(webhook, reason)
+    }
+
+    func webhookIsIdle(_ webhook: WebhookRunner) { removeIfSessionIsOver(webhook) }
+}

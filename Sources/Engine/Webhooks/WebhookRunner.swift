@@ -1,0 +1,434 @@
+internal import Diagnostics
+internal import Loop
+internal import Semantics
+
+/// Hears from webhooks what concerns others.
+@LoopActor
+protocol WebhookOwner: AnyObject {
+    /// The gateway has disabled a webhook.
+    func webhookWasDisabled(_ webhook: WebhookRecord, reason: WebhookDisabledReason)
+    /// Everything that there was to tell has been told.
+    func webhookIsIdle(_ webhook: WebhookRunner)
+}
+
+/// Posts the events of one webhook: reads them behind its cursor, and sends those of a task one
+/// after the other, different ones side by side.
+///
+/// Of events that wait only the positions are in memory, and of so many at most; the rest, and
+/// what they tell, is in the store. What the store has of a delivery may be behind what the
+/// receiver has: then an event is sent twice, never not at all.
+@LoopActor
+final class WebhookRunner {
+    /// How many requests go to one receiver at a time.
+    private static let width = 8
+    /// So many failures in a row, and one request at a time is enough until one succeeds.
+    private static let failureLimit = 8
+    /// How many positions are in memory.
+    private static let window = 100_000
+    private static let pageSize = 256
+
+    private var state: Acknowledged<WebhookRecord>
+    private let services: WebhookServices
+    private weak var owner: (any WebhookOwner)?
+    private var reader: WebhookReader
+    private var lines = DeliveryLines()
+    private var tries: [Int64: WebhookTry?] = [:]
+    private var waits = DeliveryWaits()
+    private lazy var timer = LoopTimer { [weak self] in
+        self?.armTimer()
+        self?.goOn()
+    }
+    private var failuresInARow = 0
+    private var pool: (any ConnectionPool)?
+    private var isOver = false
+    private let log = Log("engine.webhooks")
+
+    /// A webhook as the store has it, or one that is recorded in the same turn of the loop.
+    init(
+        _ record: WebhookRecord, isNew: Bool, services: WebhookServices, owner: any WebhookOwner
+    ) {
+        self.services = services
+        self.owner = owner
+        state =
+            isNew
+            ? Acknowledged(new: record, in: services.commits)
+            : Acknowledged(record, in: services.commits)
+        reader = WebhookReader(record)
+        if isNew { reader.hasOutcomes = true }
+    }
+
+    /// The webhook in its newest form.
+    var record: WebhookRecord { state.newest }
+
+    /// The webhook as the store has it; nil where it has not heard of it.
+    var shown: WebhookRecord? { state.shown }
+
+    /// How many events are known to wait.
+    var waitingCount: Int { lines.count }
+
+    /// Whether every event of the stream has been told, or is not asked for.
+    var isIdle: Bool {
+        lines.count == 0 && reader.hasOutcomes
+            && reader.position >= services.hub.newestPosition(of: record.stream)
+    }
+
+    // MARK: Changes
+
+    /// Changes the webhook; what it goes on with is up to it.
+    func change(_ change: (inout WebhookRecord) -> Void) {
+        let before = record
+        state.change(change)
+        services.commits.record(.webhook(record))
+        if record.url != before.url { closeConnections() }
+        // What is in memory may be old, or leave out what has another name.
+        if before.state == .disabled || record.events != before.events { begin() }
+        if before.state != .active || record.url != before.url {
+            failuresInARow = 0
+            endWaits()
+        }
+        goOn()
+    }
+
+    /// Begins again behind a position: what was delivered after it is delivered once more.
+    func replay(after position: Int64) {
+        state.change { $0.cursor = position }
+        services.commits.record(.replay(record))
+        begin()
+        goOn()
+    }
+
+    /// Tries an event now that waits, or sends one once more that was settled.
+    func retry(_ delivery: DeliveryRecord) {
+        if let turn = waits.end(delivery.position) {
+            putBack(turn)
+        } else if delivery.state != .pending {
+            var delivery = delivery
+            delivery.state = .pending
+            reader.outcomes[delivery.position] = delivery
+            services.commits.record(.delivery(delivery))
+            lines.addAgain(delivery.position, of: delivery.session)
+        }
+        goOn()
+    }
+
+    /// Stops for good: what is under way ends.
+    func end() {
+        isOver = true
+        endTries()
+        timer.cancel()
+        closeConnections()
+    }
+
+    private func endTries() {
+        for attempt in tries.values where attempt != nil {
+            attempt?.cancel()
+            services.slots.giveBack()
+        }
+        tries = tries.filter { $0.value == nil }
+    }
+
+    private func closeConnections() {
+        pool?.close()
+        pool = nil
+    }
+
+    /// Forgets what is in memory: everything behind the cursor is read again.
+    private func begin() {
+        endTries()
+        reader.begin(record)
+        lines = DeliveryLines()
+        waits = DeliveryWaits()
+    }
+
+    // MARK: Going on
+
+    /// Reads, and sends, as much as there is and may be.
+    func goOn() {
+        guard !isOver, record.state == .active else { return }
+        if let due = waits.next, due <= services.clock.uptime { endDueWaits() }
+        readOn()
+        while tries.count < limit, let turn = nextTurn() {
+            guard services.slots.take(for: self) else {
+                lines.putBack(turn)
+                return
+            }
+            start(turn)
+        }
+        if isIdle { owner?.webhookIsIdle(self) }
+    }
+
+    private var isFailing: Bool { failuresInARow >= WebhookRunner.failureLimit }
+
+    private var limit: Int { isFailing ? 1 : WebhookRunner.width }
+
+    /// The next event to be sent; those that have to wait are put where they do.
+    private func nextTurn() -> DeliveryLines.Turn? {
+        while let turn = lines.next() {
+            let known = reader.outcomes[turn.position]
+            // Of a receiver that fails all the time, one event after the other is enough to see
+            // that it is back.
+            if isFailing, known == nil, !waits.isEmpty {
+                lines.putBack(turn)
+                return nil
+            }
+            guard let due = known?.nextAttemptAt, due > services.clock.now else { return turn }
+            wait(turn, until: due)
+        }
+        return nil
+    }
+
+    private func wait(_ turn: DeliveryLines.Turn, until due: Timestamp) {
+        let delay = Duration.milliseconds(
+            max(0, due.milliseconds - services.clock.now.milliseconds))
+        // A wall clock that was set may have left any number.
+        waits.add(turn, until: services.clock.uptime + min(delay, .seconds(86_400)))
+        armTimer()
+    }
+
+    private func armTimer() {
+        if let next = waits.next { timer.arm(after: next - services.clock.uptime) }
+    }
+
+    private func endDueWaits() {
+        for turn in waits.endDue(at: services.clock.uptime) { putBack(turn) }
+    }
+
+    /// Nothing has to wait for its time any more.
+    private func endWaits() {
+        for turn in waits.endAll() { putBack(turn) }
+    }
+
+    private func putBack(_ turn: DeliveryLines.Turn) {
+        reader.outcomes[turn.position]?.nextAttemptAt = nil
+        lines.putBack(turn)
+    }
+
+    // MARK: Reading
+
+    private func readOn() {
+        guard !reader.isReading, lines.readyCount < WebhookRunner.width * 2,
+            lines.count < WebhookRunner.window,
+            reader.position < services.hub.newestPosition(of: record.stream)
+                || !reader.hasOutcomes
+        else { return }
+        let round = reader.beginReading()
+        let (webhook, position) = (record, reader.position)
+        let newest = services.hub.newestPosition(of: webhook.stream)
+        LoopActor.start { [self] in
+            do throws(StoreError) {
+                var outcomes: [DeliveryRecord] = []
+                if !reader.hasOutcomes {
+                    // What was forgotten just now is not to be found again.
+                    await services.commits.caughtUp()
+                    outcomes = try await WebhookReader.outcomes(of: webhook, in: services.store)
+                }
+                let events = try await services.events(
+                    of: webhook.stream, after: position, limit: WebhookRunner.pageSize)
+                guard reader.endReading(round), !isOver else { return }
+                take(outcomes)
+                take(
+                    events, through: events.count < WebhookRunner.pageSize ? newest : nil)
+                goOn()
+            } catch {
+                log.write(
+                    .error, "a webhook's events cannot be read",
+                    ["webhook": .name(webhook.id.description), "error": .words("\(error)")])
+                // The next event, or housekeeping, comes to it again.
+                _ = reader.endReading(round)
+            }
+        }
+    }
+
+    private func take(_ outcomes: [DeliveryRecord]) {
+        reader.hasOutcomes = true
+        for delivery in outcomes {
+            reader.outcomes[delivery.position] = delivery
+            if delivery.state == .pending, delivery.position <= record.cursor {
+                lines.addAgain(delivery.position, of: delivery.session)
+            }
+        }
+    }
+
+    private func take(_ events: [Event], through newest: Int64?) {
+        for event in events {
+            let position = record.stream.position(of: event)
+            reader.position = position
+            guard record.events.contains(event.body.name) else { continue }
+            if let known = reader.outcomes[position], known.state != .pending {
+                reader.outcomes[position] = nil
+                continue
+            }
+            reader.keep(event, at: position)
+            lines.add(event, at: position)
+        }
+        if let newest { reader.position = max(reader.position, newest) }
+    }
+
+    // MARK: Sending
+
+    private func start(_ turn: DeliveryLines.Turn) {
+        tries.updateValue(nil, forKey: turn.position)
+        if let event = reader.takeEvent(at: turn.position) {
+            send(event, turn)
+            return
+        }
+        let round = reader.round
+        LoopActor.start { [self] in
+            do throws(StoreError) {
+                let event = try await services.events(
+                    of: record.stream, after: turn.position - 1, limit: 1
+                ).first
+                guard round == reader.round, !isOver else { return leave(turn) }
+                if let event, record.stream.position(of: event) == turn.position {
+                    send(event, turn)
+                } else {
+                    // What is not kept any more is not told.
+                    settle(turn, nil)
+                }
+            } catch {
+                log.write(
+                    .error, "an event for a webhook cannot be read",
+                    ["webhook": .name(record.id.description), "error": .words("\(error)")])
+                leave(turn)
+                if round == reader.round, !isOver {
+                    wait(turn, until: services.clock.now.advanced(by: .seconds(1)))
+                }
+            }
+        }
+    }
+
+    private func send(_ event: Event, _ turn: DeliveryLines.Turn) {
+        let pool = pool ?? services.makePool()
+        self.pool = pool
+        let request = services.request(for: event, at: turn.position, of: record)
+        tries[turn.position] = WebhookTry(request, in: pool, clock: services.clock) {
+            [weak self] outcome in self?.ended(event, turn, outcome)
+        }
+    }
+
+    private func ended(
+        _ event: Event, _ turn: DeliveryLines.Turn, _ outcome: WebhookTry.Outcome
+    ) {
+        var delivery =
+            reader.outcomes[turn.position]
+            ?? DeliveryRecord(
+                webhook: record.id, position: turn.position, event: event.body.name,
+                session: event.session, task: event.task)
+        delivery.add(outcome.attempt)
+        let verdict = DeliverySchedule.verdict(
+            status: outcome.attempt.status, retryAfter: outcome.retryAfter,
+            tries: delivery.attemptCount, jitter: .random(in: 0..<1))
+        switch verdict {
+        case .taken:
+            delivery.state = .delivered
+            delivery.nextAttemptAt = nil
+            noteSuccess()
+            settle(turn, delivery)
+        case .givenUp:
+            delivery.state = .failed
+            delivery.nextAttemptAt = nil
+            noteFailure()
+            settle(turn, delivery)
+        case .again(let delay): postpone(turn, delivery, delay)
+        case .unwanted:
+            services.commits.record(.delivery(delivery))
+            leave(turn)
+            disable(.gone)
+        }
+    }
+
+    private func leave(_ turn: DeliveryLines.Turn) {
+        tries[turn.position] = nil
+        services.slots.giveBack()
+    }
+
+    private func settle(_ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord?) {
+        leave(turn)
+        reader.outcomes[turn.position] = nil
+        lines.settle(turn)
+        if let delivery { services.commits.record(.delivery(delivery)) }
+        noteCursor()
+        goOn()
+    }
+
+    /// Tells the store how far it has got.
+    func noteCursor() {
+        guard reader.hasOutcomes else { return }
+        let cursor = lines.oldest.map { $0 - 1 } ?? reader.position
+        guard cursor > record.cursor else { return }
+        state.newest.cursor = cursor
+        services.commits.record(.webhookCursor(cursor, of: record.id))
+    }
+
+    private func noteSuccess() {
+        let wasFailing = isFailing
+        failuresInARow = 0
+        if record.failingSince != nil {
+            state.change { $0.failingSince = nil }
+            services.commits.record(.webhook(record))
+        }
+        // The receiver is back.
+        if wasFailing { endWaits() }
+    }
+
+    private func postpone(
+        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord, _ delay: Duration
+    ) {
+        var delivery = delivery
+        let due = services.clock.now.advanced(by: delay)
+        delivery.nextAttemptAt = due
+        reader.outcomes[turn.position] = delivery
+        services.commits.record(.delivery(delivery))
+        leave(turn)
+        wait(turn, until: due)
+        noteFailure()
+        goOn()
+    }
+
+    private func noteFailure() {
+        failuresInARow += 1
+        let now = services.keptClock.now
+        guard let since = record.failingSince else {
+            state.change { $0.failingSince = now }
+            services.commits.record(.webhook(record))
+            return
+        }
+        if now.since(since) >= DeliverySchedule.patience { disable(.failing) }
+    }
+
+    // MARK: The end of patience
+
+    /// Posts nothing any more, until its client says so.
+    func disable(_ reason: WebhookDisabledReason) {
+        guard record.state != .disabled else { return }
+        noteCursor()
+        state.change { record in
+            record.state = .disabled
+            record.disabledReason = reason
+        }
+        services.commits.record(.webhook(record))
+        begin()
+        timer.cancel()
+        closeConnections()
+        log.write(
+            .warning, "a webhook was disabled",
+            ["webhook": .name(record.id.description), "reason": .name(reason.rawValue)])
+        owner?.webhookWasDisabled(record, reason: reason)
+    }
+
+    /// Disables it where too much waits for the receiver.
+    func checkBacklog() async {
+        noteCursor()
+        let webhook = record
+        let newest = services.hub.newestPosition(of: webhook.stream)
+        guard !isOver, webhook.state != .disabled, newest > webhook.cursor else { return }
+        if newest - webhook.cursor > DeliverySchedule.backlog.events { return disable(.backlog) }
+        guard webhook.state == .paused || lines.count > 0,
+            let oldest = try? await services.events(
+                of: webhook.stream, after: webhook.cursor, limit: 1
+            ).first
+        else { return goOn() }
+        let age = services.keptClock.now.since(services.keptClock.kept(at: oldest.at))
+        if !isOver, age > DeliverySchedule.backlog.age { disable(.backlog) } else { goOn() }
+    }
+}

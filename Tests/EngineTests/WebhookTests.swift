@@ -1,0 +1,514 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Webhooks: at least once, in order for each task, over restarts.
+@Suite(.onLoop)
+struct WebhookTests {
+    /// A gateway whose tasks are answered at once, and whose receiver the test plays.
+    @LoopActor
+    private final class Stage {
+        private(set) var harness: TestGateway
+        /// What the receiver was sent and has not answered.
+        private(set) var posts: [FakeAttempt] = []
+        /// Every message id, in the order of coming.
+        private(set) var ids: [String] = []
+        /// Answers on its own; nil where the test does.
+        var status: Int?
+
+        init() async throws {
+            harness = try await TestGateway.open()
+            listen()
+        }
+
+        private func listen() {
+            harness.network.onStart = { [unowned self] attempt in
+                guard attempt.request.url.host == "receiver.test" else {
+                    return attempt.answer(200, [:], Array("done".utf8))
+                }
+                ids.append(attempt.request.headers.first("webhook-id") ?? "")
+                if let status { attempt.answer(status) } else { posts.append(attempt) }
+            }
+        }
+
+        func crash() async throws {
+            posts = []
+            harness = try await harness.crash()
+            listen()
+            await harness.gateway.start()
+            harness.gateway.housekeeper.stop()
+        }
+
+        func webhook(
+            _ events: WebhookEvents = .all, session: SessionID? = nil
+        ) async throws -> WebhookID {
+            try await harness.gateway.webhooks.create(
+                WebhookSpec(
+                    url: try harness.network.parse("http://receiver.test/hook"), events: events),
+                of: harness.tenant, session: session
+            ).record.id
+        }
+
+        func record(_ id: WebhookID) throws -> WebhookRecord {
+            try harness.gateway.webhooks.read(id, of: harness.tenant).record
+        }
+
+        func deliveries(
+            _ id: WebhookID, _ state: DeliveryState? = nil
+        ) async throws -> [DeliveryRecord] {
+            try await harness.gateway.webhooks.deliveries(
+                id, of: harness.tenant, state: state, before: .max, limit: 500)
+        }
+
+        /// The next post that is not answered.
+        func post() async throws -> FakeAttempt {
+            try await eventually("a post") { !posts.isEmpty }
+            return posts.removeFirst()
+        }
+
+        /// Waits until so many messages have come.
+        func messages(_ count: Int) async throws {
+            try await eventually("\(count) messages, \(ids.count) have come") {
+                ids.count >= count
+            }
+        }
+
+        /// The names of all events of the tenant that a webhook may be told of.
+        var told: [String] {
+            harness.recorder.events.map(\.body.name).filter(WebhookEvents.all.contains)
+        }
+    }
+
+    @LoopActor
+    private func name(_ post: FakeAttempt) throws -> String {
+        let json = try TestJSON(parsing: post.sentBytes ?? [])
+        return try #require(json["type"].string)
+    }
+
+    // MARK: What is sent
+
+    @Test @LoopActor
+    func `a message is signed, and tells what the event's stream tells`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+        let post = try await stage.post()
+        let position = stage.harness.recorder.events.last { $0.body.isTerminal }?.tenantSequence
+        let message = "evt_\(id)_\(try #require(position))"
+        let request = post.request
+        #expect(request.method == "POST" && request.url.string == "http://receiver.test/hook")
+        #expect(request.headers.first("Content-Type") == "application/json")
+        #expect(request.headers.first("webhook-id") == message)
+        let timestamp = try #require(request.headers.first("webhook-timestamp"))
+        #expect(Int64(timestamp) == stage.harness.clock.now.milliseconds / 1000)
+        let body = post.sentBytes ?? []
+        let secret = try stage.record(id).secret
+        let code = SumDigests().authenticationCode(
+            of: Array("\(message).\(timestamp).".utf8) + body, key: secret.bytes)
+        #expect(
+            request.headers.first("webhook-signature") == "v1," + secret.signature(by: code))
+        let json = try TestJSON(parsing: body)
+        #expect(json["type"].string == "task.didComplete")
+        #expect(json["data"]["task"].string == task.description)
+        #expect(json["data"]["id"].string == "t.\(try #require(position))")
+    }
+
+    @Test @LoopActor
+    func `a rotated secret signs along with the new one for a day`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didCreate"]))
+        let old = try stage.record(id).secret
+        _ = try await stage.harness.gateway.webhooks.rotateSecret(id, of: stage.harness.tenant)
+        #expect(try stage.record(id).secret != old)
+        let session = try await stage.harness.session()
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        let both = try await stage.post()
+        #expect(
+            both.request.headers.first("webhook-signature")?.split(separator: " ").count == 2)
+        both.answer(204)
+        stage.harness.clock.advance(by: DeliverySchedule.rotation)
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        let one = try await stage.post()
+        #expect(one.request.headers.first("webhook-signature")?.split(separator: " ").count == 1)
+    }
+
+    @Test @LoopActor
+    func `every event is told once, and of ephemeral sessions none`() async throws {
+        let stage = try await Stage()
+        stage.status = 200
+        let id = try await stage.webhook()
+        let session = try await stage.harness.session()
+        for _ in 0..<20 {
+            let task = try await stage.harness.create(
+                try stage.harness.spec(.download), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        let count = stage.told.count
+        let ephemeral = try await stage.harness.session(.ephemeral)
+        let task = try await stage.harness.create(try stage.harness.spec(), in: ephemeral)
+        _ = try await stage.harness.finished(task)
+        try await eventually("the cursor") {
+            try await stage.deliveries(id, .delivered).count == count
+        }
+        await stage.harness.quiet()
+        #expect(stage.ids.count == count && Set(stage.ids).count == count)
+        let names = try await stage.deliveries(id).reversed().map(\.event)
+        #expect(names.count { $0 == "task.didComplete" } == 20)
+    }
+
+    // MARK: Order
+
+    @Test @LoopActor
+    func `the next event of a task waits until the one before is taken`() async throws {
+        let stage = try await Stage()
+        _ = try await stage.webhook()
+        let session = try await stage.harness.session()
+        let tasks = [
+            try await stage.harness.create(try stage.harness.spec(), in: session),
+            try await stage.harness.create(try stage.harness.spec(), in: session),
+        ]
+        for task in tasks { _ = try await stage.harness.finished(task) }
+        let first = try await stage.post()
+        let second = try await stage.post()
+        #expect(try name(first) == "task.didCreate" && name(second) == "task.didCreate")
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty)
+        second.answer(200)
+        let third = try await stage.post()
+        #expect(try name(third) == "task.didReceiveResponse")
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty)
+    }
+
+    @Test @LoopActor
+    func `no more than eight go to a receiver at a time`() async throws {
+        let stage = try await Stage()
+        _ = try await stage.webhook()
+        let session = try await stage.harness.session()
+        for _ in 0..<12 {
+            let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        try await stage.messages(8)
+        await stage.harness.quiet()
+        #expect(stage.posts.count == 8)
+        try await stage.post().answer(200)
+        try await stage.messages(9)
+        await stage.harness.quiet()
+        #expect(stage.posts.count == 8)
+    }
+
+    // MARK: Failures
+
+    @Test @LoopActor
+    func `what is not taken is sent again with the same id, when its time has come`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        try await stage.post().answer(500)
+        try await eventually("the try is kept") {
+            try await stage.deliveries(id, .pending).first?.attemptCount == 1
+        }
+        let pending = try #require(try await stage.deliveries(id).first)
+        #expect(pending.attempts.first?.status == 500 && pending.nextAttemptAt != nil)
+        await stage.harness.quiet()
+        #expect(stage.ids.count == 1)
+        stage.harness.clock.advance(by: .seconds(6))
+        // Whatever happens next wakes it: its timer follows the loop's clock.
+        _ = try await stage.harness.create(try stage.harness.spec(resume: false), in: session)
+        try await stage.post().end(.url(.networkConnectionLost))
+        try await eventually("the second try is kept") {
+            try await stage.deliveries(id).first?.attemptCount == 2
+        }
+        #expect(Set(stage.ids).count == 1)
+        let error = try await stage.deliveries(id).first?.attempts.last?.error
+        #expect(error?.contains("ConnectionLost") == true)
+        try await stage.harness.gateway.webhooks.retry(
+            pending.position, by: id, of: stage.harness.tenant)
+        try await stage.post().answer(204)
+        try await eventually("it is delivered") {
+            try await stage.deliveries(id, .delivered).first?.attemptCount == 3
+        }
+        #expect(try stage.record(id).failingSince == nil)
+        #expect(Set(stage.ids).count == 1)
+    }
+
+    @Test @LoopActor
+    func `an event that is given up does not stop the next one of its task`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook(
+            .some(["task.didFinishCollectingMetrics", "task.didComplete"]))
+        let session = try await stage.harness.session()
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        for tries in 1...12 {
+            try await stage.post().answer(500)
+            try await eventually("try \(tries)") {
+                try await stage.deliveries(id).last?.attemptCount == tries
+            }
+            if tries < 12 {
+                let first = try #require(try await stage.deliveries(id).last)
+                try await stage.harness.gateway.webhooks.retry(
+                    first.position, by: id, of: stage.harness.tenant)
+            }
+        }
+        try await stage.post().answer(200)
+        try await eventually("both are over") {
+            try await stage.deliveries(id).map(\.state) == [.delivered, .failed]
+        }
+    }
+
+    @Test @LoopActor
+    func
+        `a receiver that fails all the time is tried one at a time, and is told all when it is back`()
+        async throws
+    {
+        let stage = try await Stage()
+        stage.status = 500
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        for _ in 0..<30 {
+            let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        await stage.harness.quiet()
+        #expect(stage.ids.count < 20)
+        let view = try stage.harness.gateway.webhooks.read(id, of: stage.harness.tenant)
+        #expect(view.waitingCount >= 16)
+        stage.status = 200
+        stage.harness.clock.advance(by: .seconds(6))
+        _ = try await stage.harness.create(try stage.harness.spec(resume: false), in: session)
+        try await eventually("all are delivered") {
+            try await stage.deliveries(id, .delivered).count == 30
+        }
+    }
+
+    @Test @LoopActor
+    func `410 disables a webhook, and the tenant is told`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        try await stage.post().answer(410)
+        try await eventually("the event") {
+            stage.harness.recorder.events.contains {
+                $0.body == .didDisableWebhook(id, reason: .gone)
+            }
+        }
+        #expect(try stage.record(id).state == .disabled)
+        let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+        _ = try await stage.harness.finished(task)
+        await stage.harness.quiet()
+        #expect(stage.ids.count == 1)
+        // Its client says that it is back: nothing that is kept is lost.
+        var change = WebhookChange()
+        change.state = .active
+        stage.status = 200
+        _ = try await stage.harness.gateway.webhooks.change(id, of: stage.harness.tenant, change)
+        try await eventually("both are delivered") {
+            try await stage.deliveries(id, .delivered).count == 2
+        }
+    }
+
+    @Test @LoopActor
+    func `a receiver that takes nothing for five days is disabled`() async throws {
+        let stage = try await Stage()
+        stage.status = 503
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+        _ = try await stage.harness.finished(task)
+        try await eventually("the first failure") {
+            try stage.record(id).failingSince != nil
+        }
+        stage.harness.clock.advance(by: DeliverySchedule.patience)
+        _ = try await stage.harness.create(try stage.harness.spec(resume: false), in: session)
+        try await eventually("it is disabled") {
+            try stage.record(id).disabledReason == .failing
+        }
+    }
+
+    @Test @LoopActor
+    func `a webhook for which events of seven days wait is disabled`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook()
+        var change = WebhookChange()
+        change.state = .paused
+        _ = try await stage.harness.gateway.webhooks.change(id, of: stage.harness.tenant, change)
+        let session = try await stage.harness.session()
+        let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+        _ = try await stage.harness.finished(task)
+        stage.harness.clock.advance(by: .seconds(6 * 86_400))
+        await stage.harness.gateway.housekeeper.makeRound()
+        #expect(try stage.record(id).state == .paused)
+        // Six days are more than events are kept where nobody waits for them.
+        let stream = EventStreamKey.session(session)
+        #expect(try await stage.harness.gateway.events.firstPosition(of: stream) == 0)
+        stage.harness.clock.advance(by: .seconds(86_401))
+        await stage.harness.gateway.housekeeper.makeRound()
+        try await eventually("it is disabled") {
+            try stage.record(id).disabledReason == .backlog
+        }
+        await stage.harness.gateway.housekeeper.makeRound()
+        #expect(try await stage.harness.gateway.events.firstPosition(of: stream) > 0)
+    }
+
+    // MARK: Over a crash
+
+    @Test @LoopActor
+    func `behind a crash everything comes that was not taken, and what was does not`() async throws
+    {
+        let stage = try await Stage()
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        for _ in 0..<10 {
+            let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        // Out of turn: the first one is in nobody's hands.
+        _ = try await stage.post()
+        let second = try await stage.post()
+        let taken = second.request.headers.first("webhook-id")
+        second.answer(200)
+        try await stage.post().answer(500)
+        try await eventually("one is delivered, one has failed") {
+            try await stage.deliveries(id).count == 2
+        }
+        let before = Set(stage.ids)
+        stage.status = 200
+        try await stage.crash()
+        stage.harness.clock.advance(by: .seconds(6))
+        stage.harness.gateway.hub.onShown?()
+        try await eventually("all are delivered") {
+            try await stage.deliveries(id, .delivered).count == 10
+        }
+        #expect(Set(stage.ids).count == 10 && before.isSubset(of: stage.ids))
+        #expect(stage.ids.count { $0 == taken } == 1)
+        try await eventually("the cursor has caught up") {
+            try stage.record(id).cursor >= 10
+        }
+        // With nothing left to be told, a further start tells nothing.
+        let count = stage.ids.count
+        try await stage.crash()
+        await stage.harness.quiet()
+        #expect(stage.ids.count == count)
+    }
+
+    // MARK: Bound to a session
+
+    @Test @LoopActor
+    func `a session's webhook gets its events only, its last one too, and ends with it`()
+        async throws
+    {
+        let stage = try await Stage()
+        stage.status = 200
+        let session = try await stage.harness.session()
+        let id = try await stage.webhook(.all, session: session)
+        let other = try await stage.harness.session()
+        for session in [session, other] {
+            let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        let gateway = stage.harness.gateway
+        try await gateway.sessions.invalidate(session, of: stage.harness.tenant, .finishTasks)
+        try await eventually("it is gone") {
+            gateway.webhooks.list(of: stage.harness.tenant).isEmpty
+        }
+        let own = stage.harness.recorder.events.filter {
+            $0.session == session && WebhookEvents.all.contains($0.body.name)
+        }
+        #expect(own.last?.body == .didBecomeInvalid(nil))
+        #expect(stage.ids == own.map { "evt_\(id)_\($0.sequence)" })
+        await #expect(throws: GatewayError.noSuchWebhook) {
+            try await gateway.webhooks.test(id, of: stage.harness.tenant)
+        }
+        try await stage.crash()
+        #expect(stage.harness.gateway.webhooks.list(of: stage.harness.tenant).isEmpty)
+    }
+
+    @Test @LoopActor
+    func `an ephemeral session has no webhooks, and another tenant's do not exist`() async throws {
+        let stage = try await Stage()
+        let ephemeral = try await stage.harness.session(.ephemeral)
+        await #expect(throws: GatewayError.sessionNotKept) {
+            try await stage.webhook(session: ephemeral)
+        }
+        let id = try await stage.webhook()
+        let gateway = stage.harness.gateway
+        let stranger = TenantID(rawValue: 9)
+        #expect(gateway.webhooks.list(of: stranger).isEmpty)
+        await #expect(throws: GatewayError.noSuchWebhook) {
+            try await gateway.webhooks.delete(id, of: stranger)
+        }
+        await #expect(throws: GatewayError.noSuchWebhook) {
+            try await gateway.webhooks.retry(1, by: id, of: stranger)
+        }
+    }
+
+    // MARK: Again
+
+    @Test @LoopActor
+    func `a replay sends again what is kept, and a retry what was delivered`() async throws {
+        let stage = try await Stage()
+        stage.status = 200
+        let id = try await stage.webhook(.some(["task.didComplete"]))
+        let session = try await stage.harness.session()
+        for _ in 0..<5 {
+            let task = try await stage.harness.create(try stage.harness.spec(), in: session)
+            _ = try await stage.harness.finished(task)
+        }
+        try await eventually("all are delivered") {
+            try await stage.deliveries(id, .delivered).count == 5
+        }
+        let webhooks = stage.harness.gateway.webhooks
+        let third = try await stage.deliveries(id)[2]
+        _ = try await webhooks.replay(id, of: stage.harness.tenant, after: third.position)
+        try await stage.messages(7)
+        try await webhooks.retry(third.position, by: id, of: stage.harness.tenant)
+        try await stage.messages(8)
+        try await eventually("the retry is kept") {
+            try await stage.deliveries(id).last { $0.position == third.position }?.attemptCount
+                == 2
+        }
+        await #expect(throws: GatewayError.noSuchDelivery) {
+            try await webhooks.retry(third.position + 1, by: id, of: stage.harness.tenant)
+        }
+        await stage.harness.quiet()
+        #expect(stage.ids.count == 8 && Set(stage.ids).count == 5)
+    }
+
+    @Test @LoopActor
+    func `a test is answered with what the receiver says, whatever the state`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook()
+        var change = WebhookChange()
+        change.state = .paused
+        let webhooks = stage.harness.gateway.webhooks
+        _ = try await webhooks.change(id, of: stage.harness.tenant, change)
+        let test = LoopActor.start { try await webhooks.test(id, of: stage.harness.tenant) }
+        let post = try await stage.post()
+        #expect(try name(post) == "webhook.test")
+        post.answer(418, [:], Array(repeating: UInt8(ascii: "x"), count: 5000))
+        let result = try await test.value
+        #expect(result.attempt.status == 418 && result.excerpt.count == 1024)
+        #expect(try await stage.deliveries(id).isEmpty)
+    }
+
+    @Test @LoopActor
+    func `a deleted webhook's request ends, and nothing of it is left`() async throws {
+        let stage = try await Stage()
+        let id = try await stage.webhook()
+        let session = try await stage.harness.session()
+        _ = try await stage.harness.create(try stage.harness.spec(), in: session)
+        let post = try await stage.post()
+        try await stage.harness.gateway.webhooks.delete(id, of: stage.harness.tenant)
+        #expect(post.isCancelled)
+        try await stage.crash()
+        await stage.harness.quiet()
+        #expect(stage.posts.isEmpty && stage.ids.count == 1)
+    }
+}
