@@ -11,7 +11,7 @@ struct Ferry: AsyncParsableCommand {
         version: version,
         subcommands: [
             Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self,
-            Decisions.self, Answer.self, Sessions.self, Cookies.self, Health.self, Key.self,
-            Check.self, BackUp.self,
+            Decisions.self, Answer.self, Sessions.self, Webhooks.self, Cookies.self, Health.self,
+            Key.self, Check.self, BackUp.self,
         ])
 }

@@ -88,7 +88,8 @@ public final class Gateway {
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
         let webhookServices = WebhookServices(
-            commits: queues.onDisk, hub: hub, sessions: known, keptClock: clock, parts: parts)
+            commits: queues.onDisk, hub: hub, sessions: known, keptClock: clock, parts: parts,
+            answerTime: limits.webhookAnswerTime)
         let registered = WebhookDirectory(
             contents.webhooks, services: webhookServices, sessions: known)
         self.queues = queues

@@ -32,6 +32,8 @@ public struct GatewayLimits: Sendable {
     /// How long a complete staged file is kept after it was used last; a task that sends it uses
     /// it.
     public var stagedRetention = Duration.seconds(7 * 86_400)
+    /// How long the receiver of a webhook has for its answer.
+    public var webhookAnswerTime = Duration.seconds(15)
     /// How long a staged file whose upload rests is kept.
     public var partialRetention = Duration.seconds(86_400)
 

@@ -182,7 +182,8 @@ public final class WebhookService {
         let outcome = await withCheckedContinuation { continuation in
             // Held by its attempt.
             _ = WebhookTry(
-                services.testRequest(of: record), in: pool, clock: services.clock
+                services.testRequest(of: record), in: pool, within: services.answerTime,
+                clock: services.clock
             ) { continuation.resume(returning: $0) }
         }
         return WebhookTestResult(attempt: outcome.attempt, excerpt: outcome.excerpt)

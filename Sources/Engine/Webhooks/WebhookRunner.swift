@@ -301,9 +301,9 @@ final class WebhookRunner {
         let pool = pool ?? services.makePool()
         self.pool = pool
         let request = services.request(for: event, at: turn.position, of: record)
-        tries[turn.position] = WebhookTry(request, in: pool, clock: services.clock) {
-            [weak self] outcome in self?.ended(event, turn, outcome)
-        }
+        tries[turn.position] = WebhookTry(
+            request, in: pool, within: services.answerTime, clock: services.clock
+        ) { [weak self] outcome in self?.ended(event, turn, outcome) }
     }
 
     private func ended(

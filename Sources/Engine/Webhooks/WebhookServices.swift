@@ -11,6 +11,8 @@ final class WebhookServices {
     let commits: CommitQueue
     let clock: any Clock
     let keptClock: KeptClock
+    /// How long a receiver has for its answer.
+    let answerTime: Duration
     let slots = WebhookSlots(count: WebhookServices.slotCount)
     let hub: EventHub
     private let sessions: SessionDirectory
@@ -19,8 +21,9 @@ final class WebhookServices {
 
     init(
         commits: CommitQueue, hub: EventHub, sessions: SessionDirectory, keptClock: KeptClock,
-        parts: GatewayParts
+        parts: GatewayParts, answerTime: Duration
     ) {
+        self.answerTime = answerTime
         self.commits = commits
         self.hub = hub
         self.sessions = sessions

@@ -28,15 +28,17 @@ final class WebhookTry: AttemptObserver {
     private var byteCount = 0
     private lazy var timer = LoopTimer { [weak self] in self?.timeOut() }
 
-    /// Begins a request; it has `DeliverySchedule.answerTime` for all of it.
+    /// Begins a request.
     ///
     /// - Parameters:
     ///   - request: what is posted.
     ///   - pool: the receiver's connections.
+    ///   - limit: how long all of it may take.
     ///   - clock: says when it was, and how long it took.
     ///   - onEnd: called once, on a later turn of the loop, unless it is cancelled.
     init(
-        _ request: AttemptRequest, in pool: any ConnectionPool, clock: any Clock,
+        _ request: AttemptRequest, in pool: any ConnectionPool, within limit: Duration,
+        clock: any Clock,
         onEnd: @escaping @LoopActor (Outcome) -> Void
     ) {
         self.clock = clock
@@ -44,7 +46,7 @@ final class WebhookTry: AttemptObserver {
         startedAt = clock.now
         beginning = clock.uptime
         attempt = pool.start(request, observer: self)
-        timer.arm(after: DeliverySchedule.answerTime)
+        timer.arm(after: limit)
     }
 
     /// Ends it; nobody hears of it.

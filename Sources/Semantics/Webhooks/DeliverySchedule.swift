@@ -1,8 +1,6 @@
 /// When an event is posted to a webhook again, and when it is given up: the waits of Standard
 /// Webhooks ("Deliverability and reliability"), over three days.
 public enum DeliverySchedule {
-    /// How long a receiver has for its answer.
-    public static let answerTime = Duration.seconds(15)
     /// A receiver that has taken nothing for so long is given up.
     public static let patience = Duration.seconds(5 * 86_400)
     /// How long a secret signs along after it was replaced.

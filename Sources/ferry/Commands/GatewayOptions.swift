@@ -66,9 +66,22 @@ enum CommandLineIO {
         do throws(ClientError) {
             try work()
         } catch {
-            if json { print(error.json) }
-            Screen.standardError(environment: [:]).print("ferry: \(error)")
-            throw ExitCode(error.exitStatus.rawValue)
+            throw tell(error, json: json)
         }
+    }
+
+    /// As the other one, of work that waits for something else than the gateway.
+    static func run(_ work: () async throws(ClientError) -> Void) async throws {
+        do throws(ClientError) {
+            try await work()
+        } catch {
+            throw tell(error, json: false)
+        }
+    }
+
+    private static func tell(_ error: ClientError, json: Bool) -> ExitCode {
+        if json { print(error.json) }
+        Screen.standardError(environment: [:]).print("ferry: \(error)")
+        return ExitCode(error.exitStatus.rawValue)
     }
 }
