@@ -173,6 +173,7 @@ struct MemoryState {
     var creations: [CreationKey: IdempotencyRecord] = [:]
     var memories = SessionMemories()
     var gatewayLimit: Int64?
+    var backgroundUpdates = true
     var clockMark: ClockMark?
     var lastIdentifier: Int64 = 0
     /// Bytes that sessions, tasks, events and contents take, about.
@@ -196,6 +197,7 @@ struct MemoryState {
         contents.cookies = memories.cookies
         contents.credentials = memories.credentials
         contents.gatewayLimit = gatewayLimit
+        contents.backgroundUpdates = backgroundUpdates
         contents.clockMark = clockMark
         return contents
     }
@@ -249,6 +251,7 @@ extension MemoryState {
         memories.apply(batch) { sessions[$0]?.record != nil }
         for response in batch.cacheEntries { lastIdentifier.raise(to: response.entry.id.rawValue) }
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
+        backgroundUpdates = batch.backgroundUpdates ?? backgroundUpdates
         clockMark = batch.clockMark ?? clockMark
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }

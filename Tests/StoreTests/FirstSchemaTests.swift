@@ -176,6 +176,8 @@ import Testing
     /// Takes away what the later schemas have added to the third, and no row with it.
     private static let withoutLater = """
         DROP INDEX task_status_kept;
+        ALTER TABLE gateway DROP COLUMN backgroundUpdates;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '8 %';
         ALTER TABLE task_status DROP COLUMN keptSince;
         CREATE INDEX task_status_completed ON task_status (completedAt)
             WHERE completedAt IS NOT NULL;

@@ -106,6 +106,7 @@ struct GatheredBatch {
         case .emptiedCache(let session): emptyCache(of: session)
         case .use(let response, let instant): batch.cacheUses[response] = instant
         case .gatewayLimit(let limit): batch.gatewayLimit = .some(limit)
+        case .backgroundUpdates(let isOn): batch.backgroundUpdates = isOn
         }
     }
 

@@ -132,6 +132,8 @@ public struct StoreBatch: Sendable {
     /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it
     /// is.
     public var gatewayLimit: Int64??
+    /// Whether work begins that may be put off (S-27); nil leaves it as it is.
+    public var backgroundUpdates: Bool?
 
     /// A batch without changes.
     public init() {}
@@ -144,7 +146,7 @@ public struct StoreBatch: Sendable {
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
             && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
             && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
-            && clockMark == nil
+            && backgroundUpdates == nil && clockMark == nil
     }
 }
 
@@ -227,6 +229,8 @@ public struct StoreContents: Sendable {
     public var credentials: [SessionID: [Int64: StoredCredential]] = [:]
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
+    /// Whether work begins that may be put off (S-27).
+    public var backgroundUpdates = true
     /// Sessions that cannot be read, and whose they are. What belongs to them stays as it is.
     public var damagedSessions: [SessionID: TenantID] = [:]
     /// Staged files whose rows cannot be read, and whose they are.

@@ -1,9 +1,15 @@
+public import Semantics
+
 /// What bounds a gateway.
 public struct GatewayLimits: Sendable {
     /// Attempts at a time, of all sessions.
     public var attempts = 4096
     /// How many of `attempts` a session's first one stands for.
     public var firstAttemptCost = 1
+    /// When work is done that may be put off (S-27).
+    public var quietHours = QuietHours.always
+    /// Attempts of tasks that may be put off, at a time, of all sessions (S-27).
+    public var discretionaryAttempts = 64
     /// How long completed tasks and their contents are kept; an acknowledged one goes at once
     /// (S-60).
     public var taskRetention = Duration.seconds(7 * 86_400)

@@ -51,6 +51,9 @@ enum Schema {
         migrator.registerMigration("7 background sessions") { database in
             try database.execute(sql: seventh)
         }
+        migrator.registerMigration("8 quiet time") { database in
+            try database.execute(sql: eighth)
+        }
         return migrator
     }
 
@@ -289,5 +292,10 @@ enum Schema {
     private static let seventh = """
         -- Whether session.didFinishEvents is owed.
         ALTER TABLE session ADD COLUMN owesFinish INTEGER NOT NULL DEFAULT 0;
+        """
+
+    private static let eighth = """
+        -- Whether work begins that may be put off.
+        ALTER TABLE gateway ADD COLUMN backgroundUpdates INTEGER NOT NULL DEFAULT 1;
         """
 }

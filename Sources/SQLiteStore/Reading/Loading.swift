@@ -25,6 +25,7 @@ struct Loading {
         contents.credentials = credentials.items
         let gateway = GatewayRow(database: database)
         contents.gatewayLimit = try gateway.limit()
+        contents.backgroundUpdates = try gateway.backgroundUpdates()
         contents.clockMark = try gateway.mark()
         let damaged = cookies.damaged + credentials.damaged
         for (item, words) in damaged { item.note(words) }
