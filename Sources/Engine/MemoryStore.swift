@@ -377,16 +377,24 @@ extension MemoryState {
     private static let sessionCost = 4096
     private static let eventCost = 1024
 
+    private func isBackground(_ session: SessionID) -> Bool {
+        sessions[session]?.record?.isBackground == true
+    }
+
     mutating func purge(_ limits: RetentionLimits) -> Forgotten {
         var forgotten = Forgotten()
         for id in Array(sessions.keys) {
             dropEvents(of: id, beyond: limits.eventsPerSession)
-            while let arrival = sessions[id]?.arrivals.first, arrival.at < limits.eventsBefore {
+            let oldest =
+                isBackground(id) ? limits.backgroundEventsBefore : limits.eventsBefore
+            while let arrival = sessions[id]?.arrivals.first, arrival.at < oldest {
                 dropOldestEvent(of: id)
             }
         }
         let expired = tasks.values.filter { task in
-            task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
+            task.keptSince.map {
+                $0 < limits.tasksCompletedBefore(inBackground: isBackground(task.session))
+            } ?? false
         }
         for task in expired { remove(task.id) }
         for (id, kept) in sessions {

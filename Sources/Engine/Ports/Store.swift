@@ -330,8 +330,12 @@ public struct Forgotten: Sendable {
 public struct RetentionLimits: Sendable {
     /// Tasks completed before this instant are forgotten.
     public var tasksCompletedBefore: KeptTime
+    /// The same for tasks of background sessions.
+    public var backgroundTasksCompletedBefore: KeptTime
     /// Events that came to the store before this instant are forgotten.
     public var eventsBefore: KeptTime
+    /// The same for events of background sessions.
+    public var backgroundEventsBefore: KeptTime
     /// Beyond this many events of one session the oldest are forgotten.
     public var eventsPerSession: Int
     /// Invalid sessions without tasks and events that ended before this instant are forgotten.
@@ -341,13 +345,21 @@ public struct RetentionLimits: Sendable {
 
     /// Limits from their parts.
     public init(
-        tasksCompletedBefore: KeptTime, eventsBefore: KeptTime, eventsPerSession: Int,
+        tasksCompletedBefore: KeptTime, backgroundTasksCompletedBefore: KeptTime,
+        eventsBefore: KeptTime, backgroundEventsBefore: KeptTime, eventsPerSession: Int,
         sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime
     ) {
         self.tasksCompletedBefore = tasksCompletedBefore
+        self.backgroundTasksCompletedBefore = backgroundTasksCompletedBefore
         self.eventsBefore = eventsBefore
+        self.backgroundEventsBefore = backgroundEventsBefore
         self.eventsPerSession = eventsPerSession
         self.sessionsInvalidBefore = sessionsInvalidBefore
         self.creationsBefore = creationsBefore
+    }
+
+    /// Which of a session's tasks are forgotten: those completed before this instant.
+    public func tasksCompletedBefore(inBackground isBackground: Bool) -> KeptTime {
+        isBackground ? backgroundTasksCompletedBefore : tasksCompletedBefore
     }
 }

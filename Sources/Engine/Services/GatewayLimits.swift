@@ -13,8 +13,12 @@ public struct GatewayLimits: Sendable {
     /// How long completed tasks and their contents are kept; an acknowledged one goes at once
     /// (S-60).
     public var taskRetention = Duration.seconds(7 * 86_400)
+    /// The same for tasks of background sessions.
+    public var backgroundTaskRetention = Duration.seconds(30 * 86_400)
     /// How long events can be replayed.
     public var eventRetention = Duration.seconds(86_400)
+    /// The same for events of background sessions.
+    public var backgroundEventRetention = Duration.seconds(7 * 86_400)
     /// How many events of one session can be replayed: beyond it the oldest are forgotten.
     public var eventsPerSession = 100_000
     /// How long a request with an `Idempotency-Key` is remembered.

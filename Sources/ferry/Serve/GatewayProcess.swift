@@ -203,6 +203,7 @@ struct GatewayProcess {
         var limits = GatewayLimits()
         limits.quietHours = settings.quietHours
         limits.discretionaryAttempts = settings.discretionaryAttempts
+        limits.backgroundTaskRetention = .seconds(settings.backgroundRetention * 86_400)
         let shares = DescriptorShares(of: descriptorCount())
         limits.attempts = shares.attempts
         limits.firstAttemptCost = shares.firstAttemptCost

@@ -66,6 +66,11 @@ struct Serve: ParsableCommand {
     var discretionaryAttempts: Int?
 
     @Option(
+        help:
+            "How many days results of background sessions are kept (default: 30).")
+    var backgroundRetention: Int?
+
+    @Option(
         help: "A file of PEM certificates to trust in place of the system's.")
     var trustedCertificates: String?
 

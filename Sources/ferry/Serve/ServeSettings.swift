@@ -20,6 +20,8 @@ struct ServeSettings {
     let quietHours: QuietHours
     /// How much of it at a time.
     let discretionaryAttempts: Int
+    /// How long results of background sessions are kept, in days.
+    let backgroundRetention: Int
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
 
@@ -59,6 +61,8 @@ struct ServeSettings {
             options.quietHours.isEmpty ? source.list("quietHours") : options.quietHours)
         discretionaryAttempts = try source.number(
             "discretionaryAttempts", options.discretionaryAttempts, in: 1...100_000, default: 64)
+        backgroundRetention = try source.number(
+            "backgroundRetention", options.backgroundRetention, in: 1...3650, default: 30)
         let behind = source.text("behindTlsProxy")
         guard behind.map({ ["true", "false"].contains($0) }) ?? true else {
             throw Refusal(description: "behind-tls-proxy must be true or false.", code: 64)
