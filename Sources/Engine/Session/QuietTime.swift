@@ -86,9 +86,9 @@ final class QuietTime {
     private func wakeSoon() {
         guard !isWakeDue, !waiting.isEmpty else { return }
         isWakeDue = true
-        LoopActor.later { [self] in
-            isWakeDue = false
-            wake()
+        LoopActor.later { [weak self] in
+            self?.isWakeDue = false
+            self?.wake()
         }
     }
 

@@ -300,6 +300,7 @@ final class TaskRunner {
 
     /// Nothing moves any more.
     private func standStill() {
+        turn.stop()
         transfer.stop()
         timers.stop()
         decisions.stopClock()
@@ -307,6 +308,7 @@ final class TaskRunner {
 
     /// The next process tells what became of the task.
     private func letGo() {
+        turn.stop()
         timers.stop()
         followUp.route.stopWaiting()
         decisions.letGo()

@@ -40,6 +40,9 @@ final class TaskTurn {
         free()
     }
 
+    /// The process is about to end: nothing of the task changes any more.
+    func stop() { patience.cancel() }
+
     /// Gives the slot to the next task.
     func free() {
         caching.attemptEnded()
