@@ -24,6 +24,7 @@ extension TaskView {
             json.member("suspendCount", record.suspendCount)
             json.member("waitingFor", waitingFor?.rawValue)
             json.member("nextAttemptAt", instant: record.nextAttemptAt?.milliseconds)
+            json.member("isDiscretionary", record.isDiscretionary)
             json.member("priority", record.options.priority)
             json.member("description", record.options.description)
             json.member("createdAt", instant: record.createdAt.milliseconds)

@@ -179,6 +179,7 @@ struct MemoryState {
     var memories = SessionMemories()
     var webhooks = KeptWebhooks()
     var gatewayLimit: Int64?
+    var backgroundUpdates = true
     var clockMark: ClockMark?
     var lastIdentifier: Int64 = 0
     /// Bytes that sessions, tasks, events and contents take, about.
@@ -203,6 +204,7 @@ struct MemoryState {
         contents.credentials = memories.credentials
         contents.webhooks = webhooks.all
         contents.gatewayLimit = gatewayLimit
+        contents.backgroundUpdates = backgroundUpdates
         contents.clockMark = clockMark
         return contents
     }
@@ -258,6 +260,7 @@ extension MemoryState {
         webhooks.apply(batch)
         for webhook in batch.webhooks { lastIdentifier.raise(to: webhook.id.rawValue) }
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
+        backgroundUpdates = batch.backgroundUpdates ?? backgroundUpdates
         clockMark = batch.clockMark ?? clockMark
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }
@@ -384,12 +387,18 @@ extension MemoryState {
     private static let sessionCost = 4096
     private static let eventCost = 1024
 
+    private func isBackground(_ session: SessionID) -> Bool {
+        sessions[session]?.record?.isBackground == true
+    }
+
     mutating func purge(_ limits: RetentionLimits) -> Forgotten {
         var forgotten = Forgotten()
         for id in Array(sessions.keys) {
+            let oldest =
+                isBackground(id) ? limits.backgroundEventsBefore : limits.eventsBefore
             while let kept = sessions[id], let event = kept.events.first,
                 kept.events.count > limits.eventsPerSession
-                    || kept.arrivals.first.map({ $0.at < limits.eventsBefore }) ?? false,
+                    || kept.arrivals.first.map({ $0.at < oldest }) ?? false,
                 !limits.holdsEvent(
                     of: id, tenant: event.tenant, sequence: event.sequence,
                     tenantSequence: event.tenantSequence)
@@ -398,7 +407,9 @@ extension MemoryState {
             }
         }
         let expired = tasks.values.filter { task in
-            task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
+            task.keptSince.map {
+                $0 < limits.tasksCompletedBefore(inBackground: isBackground(task.session))
+            } ?? false
         }
         for task in expired { remove(task.id) }
         for (id, kept) in sessions {

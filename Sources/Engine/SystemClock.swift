@@ -14,6 +14,15 @@ public struct SystemClock: Clock {
         return Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
     }
 
+    /// By the process's zone (tzset(3)), whose rules are read again where its file has changed.
+    public var secondOfDay: Int {
+        var (instant, local) = (time(nil), tm())
+        tzset()
+        localtime_r(&instant, &local)
+        // There may be a leap second.
+        return min(Int(local.tm_hour) * 3600 + Int(local.tm_min) * 60 + Int(local.tm_sec), 86_399)
+    }
+
     /// CLOCK_MONOTONIC, but for the time in which the process stood still: see `LoopClock`.
     public var uptime: Duration { .nanoseconds(LoopActor.loop.clock.now) }
 

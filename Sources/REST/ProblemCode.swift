@@ -18,7 +18,6 @@ enum ProblemCode: String, CaseIterable {
     case invalidURL = "invalid-url"
     case unsupportedURL = "unsupported-url"
     case invalidHeader = "invalid-header"
-    case notYetSupported = "not-yet-supported"
     case delegateRequired = "delegate-required"
     case notInBackground = "not-in-background"
     case invalidResumeData = "invalid-resume-data"
@@ -71,7 +70,6 @@ enum ProblemCode: String, CaseIterable {
         case .invalidURL: (422, "The URL is malformed")
         case .unsupportedURL: (422, "The URL's scheme is not supported")
         case .invalidHeader: (422, "A header field is not allowed")
-        case .notYetSupported: (422, "This is not supported yet")
         case .delegateRequired: (422, "The session's delegate does not handle this")
         case .notInBackground: (422, "A background session does not do this")
         case .invalidResumeData: (422, "The resume data cannot be used")

@@ -34,10 +34,7 @@ public struct SessionConfiguration: Equatable, Sendable {
     public var hasCredentialStorage = true
     /// S-26: whether a task without a route waits for one instead of failing.
     public var waitsForConnectivity = false
-
-    // Not in force yet: accepted at the default only (`SessionConfiguration.notYetInForce`).
-
-    /// S-27: whether a task may be put off to a quiet time.
+    /// S-27: whether tasks may be put off to a quiet time.
     public var isDiscretionary = false
 
     // S-28: kept and shown, without an effect on a server's network.
@@ -58,16 +55,11 @@ public struct SessionConfiguration: Equatable, Sendable {
     /// The defaults.
     public init() {}
 
-    /// The properties that are shown as `noEffect`: by nature (S-28), then those whose time has not
-    /// come.
-    public static let noEffect =
-        [
-            "httpShouldUsePipelining", "allowsCellularAccess", "allowsExpensiveNetworkAccess",
-            "allowsConstrainedNetworkAccess", "multipathServiceType", "networkServiceType",
-        ] + notYetInForce
-
-    /// The properties that are accepted at their default only.
-    public static let notYetInForce = ["isDiscretionary"]
+    /// The properties that are shown as `noEffect` (S-28).
+    public static let noEffect = [
+        "httpShouldUsePipelining", "allowsCellularAccess", "allowsExpensiveNetworkAccess",
+        "allowsConstrainedNetworkAccess", "multipathServiceType", "networkServiceType",
+    ]
 }
 
 /// A version of TLS that a session may ask for; the raw value is the wire's.

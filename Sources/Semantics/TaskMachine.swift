@@ -150,7 +150,7 @@ public struct TaskMachine: Equatable, Sendable {
     public var state: TaskState {
         switch phase {
         case .completed: .completed
-        case .ending(.cancelled): .canceling
+        case .ending(let error) where error.isCancellation: .canceling
         default: isSuspended ? .suspended : .running
         }
     }
@@ -255,7 +255,7 @@ public struct TaskMachine: Equatable, Sendable {
             let orders = ordersToStop()
             phase = .ending(error)
             // One who cancels waits for the end, over a restart too.
-            return orders + (error == .cancelled ? [.save] : []) + [.keepPart(error)]
+            return orders + (error.isCancellation ? [.save] : []) + [.keepPart(error)]
         case (.finishing, .settle): return []  // it may come to its end by itself
         case (_, .settle): return go(to: .settled, .standStill)
         case (_, .abandon): return go(to: .abandoned, .letGo)

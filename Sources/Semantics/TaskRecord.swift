@@ -15,6 +15,8 @@ public enum WaitReason: String, Sendable {
     case beginDate
     /// As many transfers to the host as allowed are on their way (S-19).
     case slot
+    /// The gateway is not quiet, and the task may be put off (S-27).
+    case quietTime
     case bodyStream
     /// An attempt has failed, and the next one comes at `nextAttemptAt`.
     case retry
@@ -244,6 +246,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var content: ContentRecord?
     /// S-31: calls of `suspend` that wait for their `resume`, which is one at the creation (S-30).
     public var suspendCount: Int
+    /// S-27: whether the task is put off to a quiet time; no more once that has been so for long.
+    public var isDiscretionary: Bool
     /// How often an attempt was made again by `TaskOptions.retry`.
     public var retryCount: Int
     /// When the next attempt follows one that has failed, by the wall clock; nil where none is
@@ -285,6 +289,7 @@ public struct TaskRecord: Equatable, Sendable {
         self.countOfBytesSent = 0
         self.countOfBytesExpectedToSend = request.wrappedValue.body?.length ?? 0
         self.suspendCount = 1
+        self.isDiscretionary = false
         self.retryCount = 0
         self.mirrorCount = 0
         self.bodyGeneration = 0

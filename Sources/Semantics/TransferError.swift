@@ -168,6 +168,17 @@ extension TransferError {
     /// S-33.
     public static let cancelled = TransferError(.url(.cancelled))
 
+    /// S-33, with why the operator has ended the task, if it was the operator (S-55).
+    public static func cancelled(because reason: BackgroundCancellation?) -> TransferError {
+        guard let reason else { return cancelled }
+        return cancelled.adding(.integer(reason.rawValue), for: cancellationReasonKey)
+    }
+
+    private static let cancellationReasonKey = "NSURLErrorBackgroundTaskCancelledReasonKey"
+
+    /// Whether somebody has ended the task: -999.
+    public var isCancellation: Bool { kind == .url(.cancelled) }
+
     /// S-16, S-17: names the timer that ran out.
     public static func timedOut(_ timer: TimeoutClock.Timer) -> TransferError {
         let message =

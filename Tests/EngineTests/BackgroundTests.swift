@@ -41,6 +41,37 @@ struct BackgroundTests {
         #expect(try await next.session(.background, identifier: "nightly") != session)
     }
 
+    @Test @LoopActor
+    func `results are kept for 30 days, events for 7 (S-60)`() async throws {
+        let (harness, session) = try await open()
+        let other = try await harness.session()
+        let day = Duration.seconds(86_400)
+        var tasks: [TaskID] = []
+        for session in [session, other] {
+            let task = try await harness.create(
+                try harness.spec(.download, "http://origin.test/\(tasks.count)"), in: session)
+            try await harness.network.attempt(tasks.count).answer()
+            #expect(try await harness.finished(task).error == nil)
+            tasks.append(task)
+        }
+        await harness.quiet()
+        func isKept(_ task: TaskID) async -> Bool { (try? await harness.task(task)) != nil }
+        func hasEvents() async throws -> Bool {
+            let stream = EventStreamKey.session(session)
+            return try await !harness.gateway.events.page(of: stream, after: 0, limit: 1).isEmpty
+        }
+        for (days, background, isDefaultKept, areEventsKept) in [
+            (6, true, true, true), (2, true, false, false), (21, true, false, false),
+            (2, false, false, false),
+        ] {
+            harness.clock.advance(by: day * days)
+            await harness.gateway.housekeeper.makeRound()
+            #expect(await isKept(tasks[0]) == background)
+            #expect(await isKept(tasks[1]) == isDefaultKept)
+            #expect(try await hasEvents() == areEventsKept)
+        }
+    }
+
     // MARK: What goes on (S-52)
 
     @Test(arguments: [

@@ -409,12 +409,12 @@ struct BodyTests {
         _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
         await harness.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount < 11_000)
-        try await harness.gateway.setLimit(2)
+        try await harness.setLimit(2)
         _ = try await harness.gateway.sessions.change(
             session, of: harness.tenant, description: nil, limit: .some(nil))
         await harness.quiet()
-        #expect(attempt.isPaused && harness.gateway.limit == 2)
-        try await harness.gateway.setLimit(nil)
+        #expect(attempt.isPaused && harness.gateway.settings.limit == 2)
+        try await harness.setLimit(nil)
         #expect(try await harness.finished(task).error == nil)
         #expect(try await harness.read(task) == Pattern.bytes(count: 1_000_000))
     }

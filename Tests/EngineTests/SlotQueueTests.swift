@@ -86,7 +86,7 @@ struct SlotQueueTests {
             holders[2].priority = priority
             line.queue.reorder(holders[2])
         }
-        for holder in holders { line.queue.free(holder.destination) }
+        for _ in holders { line.free() }
         #expect(line.granted == [0, 1, 2])
     }
 
@@ -109,31 +109,31 @@ struct SlotQueueTests {
             last.priority = Double(number % 2)
             line.queue.reorder(last)
         }
-        line.queue.free(first.destination)
+        line.free()
         #expect(line.granted == [0, 1001])
-        line.queue.free(last.destination)
+        line.free()
         #expect(line.granted == [0, 1001])
     }
 
     @Test @LoopActor
     func `a slot of the gateway goes to a line that can use it`() {
-        let budget = AttemptBudget(limit: 1)
+        let budget = Line.budget(limit: 1)
         let lines = (0..<3).map { Line(limit: 1, host: "h\($0).test", budget: budget) }
         let holders = lines.enumerated().map { $1.holder($0) }
         for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
         #expect(lines.map(\.granted) == [[0], [], []])
         // The next in turn does not want it any more; the one behind it must not sleep on.
         lines[1].queue.leave(holders[1])
-        lines[0].queue.free(holders[0].destination)
+        lines[0].free()
         #expect(lines.map(\.granted) == [[0], [], [2]])
-        lines[2].queue.free(holders[2].destination)
+        lines[2].free()
         lines[1].queue.enter(holders[1])
         #expect(lines.map(\.granted) == [[0], [1], [2]])
     }
 
     @Test @LoopActor
     func `a session's first attempt takes more, and its last gives it back`() {
-        let budget = AttemptBudget(limit: 5, firstCost: 2)
+        let budget = Line.budget(limit: 5, firstCost: 2)
         let lines = (0..<3).map { Line(limit: 2, host: "h\($0).test", budget: budget) }
         let holders = lines.enumerated().map { $1.holder($0) }
         for (line, holder) in zip(lines, holders) { line.queue.enter(holder) }
@@ -141,9 +141,9 @@ struct SlotQueueTests {
         let second = lines[0].holder(3)
         lines[0].queue.enter(second)
         #expect(lines.map(\.granted) == [[0], [1], []])
-        lines[1].queue.free(holders[1].destination)
+        lines[1].free()
         #expect(lines.map(\.granted) == [[0], [1], [2]])
-        lines[2].queue.free(holders[2].destination)
+        lines[2].free()
         #expect(lines.map(\.granted) == [[0, 3], [1], [2]])
     }
 
@@ -170,17 +170,41 @@ struct SlotQueueTests {
     }
 
     @Test @LoopActor
+    func `what may be put off comes last, however urgent (S-27, S-43)`() {
+        let line = Line(limit: 1)
+        line.queue.enter(line.holder(0))
+        let late = line.holder(1)
+        (late.isDiscretionary, late.priority) = (true, 1)
+        line.queue.enter(late)
+        let others = [line.holder(2), line.holder(3)]
+        for other in others { line.queue.enter(other) }
+        for _ in 0..<3 { line.free() }
+        #expect(line.granted == [0, 2, 3, 1])
+    }
+
+    @Test @LoopActor
+    func `one line gets the gateway's attempts one by one, and no more turns than others`() {
+        let budget = Line.budget(limit: 1)
+        let lines = (0..<2).map { Line(limit: 10, host: "h\($0).test", budget: budget) }
+        for line in lines {
+            for number in 0..<6 { line.queue.enter(line.holder(number)) }
+        }
+        for _ in 0..<10 { lines.first { $0.isTaken }?.free() }
+        #expect(lines.map(\.granted) == [Array(0..<6), Array(0..<5)])
+    }
+
+    @Test @LoopActor
     func `sessions that wait for an attempt of the gateway have their turns`() {
-        let budget = AttemptBudget(limit: 3)
+        let budget = Line.budget(limit: 3)
         let lines = (0..<3).map { Line(limit: 10, host: "h\($0).test", budget: budget) }
         for line in lines.reversed() {
             for number in 0..<4 { line.queue.enter(line.holder(number)) }
         }
         // The last one entered first.
         #expect(lines.map(\.granted) == [[], [0], [0, 1]])
-        lines[2].queue.free(lines[2].holder(0).destination)
+        lines[2].free()
         #expect(lines.map(\.granted) == [[0], [0], [0, 1]])
-        lines[1].queue.free(lines[1].holder(0).destination)
+        lines[1].free()
         #expect(lines.map(\.granted) == [[0], [0, 1], [0, 1]])
     }
 
@@ -215,24 +239,29 @@ private final class Line {
         let destination: WebURL.Origin
         var priority = 0.5
         let age: TaskID
-        private let grant: @LoopActor () -> Void
+        var isDiscretionary = false
+        var breaksQuiet: Bool { !isDiscretionary }
+        private let grant: @LoopActor (Slot) -> Void
 
         init(
-            _ destination: WebURL.Origin, age: Int, grant: @escaping @LoopActor () -> Void
+            _ destination: WebURL.Origin, age: Int, grant: @escaping @LoopActor (Slot) -> Void
         ) {
             self.age = TaskID(rawValue: Int64(age))
             self.destination = destination
             self.grant = grant
         }
 
-        func slotGranted() { grant() }
+        func slotGranted(_ slot: Slot) { grant(slot) }
     }
 
     let queue: SlotQueue
     private(set) var granted: [Int] = []
+    private var slots: [Slot] = []
     private let origin: WebURL.Origin
 
-    init(limit: Int, host: String = "a.test", budget: AttemptBudget = AttemptBudget(limit: 10)) {
+    init(
+        limit: Int, host: String = "a.test", budget: AttemptBudget = Line.budget(limit: 10)
+    ) {
         queue = SlotQueue(limitPerHost: limit, budget: budget)
         origin =
             WebURL(string: "http://\(host)/", scheme: "http", host: host, port: 80, path: "/")
@@ -240,7 +269,26 @@ private final class Line {
     }
 
     func holder(_ number: Int) -> Holder {
-        Holder(origin, age: number) { [unowned self] in granted.append(number) }
+        Holder(origin, age: number) { [unowned self] slot in
+            granted.append(number)
+            slots.append(slot)
+        }
+    }
+
+    /// Whether one of its slots is taken.
+    var isTaken: Bool { !slots.isEmpty }
+
+    /// The one that was granted its slot first of those that have one gives it back.
+    func free() { queue.free(slots.removeFirst()) }
+
+    /// For attempts at all hours.
+    static func budget(
+        limit: Int, firstCost: Int = 1, discretionary: Int = 64
+    ) -> AttemptBudget {
+        AttemptBudget(
+            limit: limit, firstCost: firstCost,
+            quiet: QuietTime(
+                hours: .always, limit: discretionary, clock: ManualClock(), isHeld: false))
     }
 }
 

@@ -130,7 +130,7 @@ struct StoreTroubleTests {
             { _ = try await harness.gateway.tasks.cancel(running, of: harness.tenant) },
             { _ = try await harness.gateway.tasks.suspend(running, of: harness.tenant) },
             { _ = try await harness.gateway.tasks.resume(running, of: harness.tenant) },
-            { try await harness.gateway.setLimit(1000) },
+            { try await harness.setLimit(1000) },
             { try await harness.gateway.sessions.reset(session, of: harness.tenant) },
             { try await harness.gateway.sessions.flush(session, of: harness.tenant) },
             { try await harness.gateway.memory.emptyCache(in: session, of: harness.tenant) },
@@ -161,7 +161,7 @@ struct StoreTroubleTests {
         harness.store.refuse(with: nil)
         try await eventually("room") { harness.gateway.takesWork }
         #expect(try await harness.recorder.end(of: running) == nil)
-        #expect(try await harness.jar(session) == [] && harness.gateway.limit == nil)
+        #expect(try await harness.jar(session) == [] && harness.gateway.settings.limit == nil)
         try await harness.gateway.tasks.delete(finished, of: harness.tenant)
         await #expect(throws: GatewayError.noSuchTask) { try await harness.task(finished) }
         try await eventually("the file to go") { try harness.files().count == 1 }

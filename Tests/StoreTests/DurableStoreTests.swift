@@ -313,7 +313,8 @@ import Testing
                     "SELECT state, count FROM task_count WHERE session = 1 AND count > 0",
                     """
                     SELECT task FROM task_status
-                    WHERE completedAt IS NOT NULL AND coalesce(keptSince, completedAt) < 1
+                    WHERE completedAt IS NOT NULL AND isBackground = 1
+                        AND coalesce(keptSince, completedAt) < 1
                     ORDER BY coalesce(keptSince, completedAt)
                     """,
                     "SELECT tenant, key FROM creation WHERE at < 1 ORDER BY at",
@@ -325,7 +326,7 @@ import Testing
             }
             #expect(plans[0].contains("task_outstanding"))
             #expect(plans[1].contains("PRIMARY KEY"))
-            #expect(plans[2].contains("task_status_kept"))
+            #expect(plans[2].contains("task_status_kept (isBackground=? AND <expr><?)"))
             #expect(plans[3].contains("COVERING INDEX creation_by_age"))
             #expect(plans[4].contains("PRIMARY KEY"))
         }

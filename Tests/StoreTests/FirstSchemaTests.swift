@@ -173,9 +173,48 @@ import Testing
         }
     }
 
+    @Test func `background results of an earlier schema have their own time (S-60)`() async throws {
+        try await withFolder { folder, sealer in
+            var store = try DurableStore(folder: folder, sealer: sealer)
+            var world = World()
+            let sessions = [world.makeSession(), world.makeSession(type: .background)]
+            var batch = world.batch(sessions[0], sessions[1])
+            batch.createdTasks = sessions.map {
+                world.makeTask(in: $0).completed(at: world.instant)
+            }
+            batch.sessions = sessions.map { world.session($0) }
+            try await store.commit(batch)
+            try await store.pool.write { try $0.execute(sql: Self.withoutQuietTime) }
+            try store.close()
+            store = try DurableStore(folder: folder, sealer: sealer)
+            var limits = RetentionLimits.none
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
+            _ = try await store.purge(limits)
+            let all = TaskQuery(tenant: World.alice, states: [.completed])
+            #expect(try await store.tasks(all).tasks.map(\.session) == [sessions[1]])
+            try store.close()
+        }
+    }
+
+    /// Takes away what the eighth schema has added.
+    private static let withoutQuietTime = """
+        DROP INDEX task_status_kept;
+        ALTER TABLE task_status DROP COLUMN isBackground;
+        ALTER TABLE gateway DROP COLUMN backgroundUpdates;
+        CREATE INDEX task_status_kept ON task_status (coalesce(keptSince, completedAt))
+            WHERE completedAt IS NOT NULL;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '8 %';
+        """
+
     /// Takes away what the later schemas have added to the third, and no row with it.
     private static let withoutLater = """
+        DROP TABLE delivery;
+        DROP TABLE webhook;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '9 %';
         DROP INDEX task_status_kept;
+        ALTER TABLE task_status DROP COLUMN isBackground;
+        ALTER TABLE gateway DROP COLUMN backgroundUpdates;
+        DELETE FROM grdb_migrations WHERE identifier LIKE '8 %';
         ALTER TABLE task_status DROP COLUMN keptSince;
         CREATE INDEX task_status_completed ON task_status (completedAt)
             WHERE completedAt IS NOT NULL;

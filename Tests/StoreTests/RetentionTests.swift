@@ -156,6 +156,53 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `background sessions have times of their own for results and events (S-60)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let sessions = [world.makeSession(), world.makeSession(type: .background)]
+            for _ in 0..<2 {
+                var batch = world.batch(sessions[0], sessions[1])
+                for session in sessions {
+                    let task = world.makeTask(in: session)
+                        .completed(at: world.instant)
+                    batch.createdTasks.append(task)
+                    batch.events.append(world.event(.didFinishDownloading, of: task))
+                }
+                batch.sessions = sessions.map { world.session($0) }
+                try await store.commit(batch)
+                world.tick(milliseconds: 1000)
+            }
+            func counts() async throws -> [[Int]] {
+                var counts: [[Int]] = []
+                for session in sessions {
+                    let tasks = TaskQuery(
+                        tenant: World.alice, session: session, states: [.completed])
+                    let events = EventQuery(stream: .session(session), after: 0, limit: 100)
+                    counts.append([
+                        try await store.tasks(tasks).tasks.count,
+                        try await store.events(events).count,
+                    ])
+                }
+                return counts
+            }
+            let (all, half) = (world.keptInstant, KeptTime(milliseconds: World.start + 500))
+            var limits = RetentionLimits.none
+            (limits.tasksCompletedBefore, limits.eventsBefore) = (half, half)
+            _ = try await store.purge(limits)
+            #expect(try await counts() == [[1, 1], [2, 2]])
+            (limits.backgroundTasksCompletedBefore, limits.backgroundEventsBefore) = (half, all)
+            _ = try await store.purge(limits)
+            #expect(try await counts() == [[1, 1], [1, 0]])
+            (limits.tasksCompletedBefore, limits.eventsBefore) = (all, all)
+            limits.backgroundTasksCompletedBefore = all
+            _ = try await store.purge(limits)
+            #expect(try await counts() == [[0, 0], [0, 0]])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `a session goes when its last task and event are gone, and is named (S-11)`(
         kind: StoreKind
     ) async throws {
@@ -193,7 +240,9 @@ import Testing
 extension RetentionLimits {
     /// Forgets nothing.
     static let none = RetentionLimits(
-        tasksCompletedBefore: KeptTime(milliseconds: 0), eventsBefore: KeptTime(milliseconds: 0),
+        tasksCompletedBefore: KeptTime(milliseconds: 0),
+        backgroundTasksCompletedBefore: KeptTime(milliseconds: 0),
+        eventsBefore: KeptTime(milliseconds: 0), backgroundEventsBefore: KeptTime(milliseconds: 0),
         eventsPerSession: .max, sessionsInvalidBefore: KeptTime(milliseconds: 0),
-        creationsBefore: KeptTime(milliseconds: 0))
+        creationsBefore: KeptTime(milliseconds: 0), deliveriesBefore: KeptTime(milliseconds: 0))
 }

@@ -85,6 +85,22 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `whether work begins that may be put off stays until it is changed (S-27)`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            #expect(try await store.load().backgroundUpdates)
+            for (change, isOn) in [(false, false), (nil, false), (true, true), (nil, true)] {
+                var batch = StoreBatch()
+                batch.backgroundUpdates = change
+                batch.gatewayLimit = .some(1)
+                try await store.commit(batch)
+                #expect(try await store.load().backgroundUpdates == isOn)
+            }
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `the gateway's limit stays until it is changed or taken away`(
         kind: StoreKind
     ) async throws {

@@ -58,12 +58,13 @@ struct World {
     var keptInstant: KeptTime { KeptTime(milliseconds: now) }
 
     mutating func makeSession(
-        of tenant: TenantID = alice, configuration: SessionConfiguration = SessionConfiguration(),
+        of tenant: TenantID = alice, type: SessionType = .default,
+        configuration: SessionConfiguration = SessionConfiguration(),
         delegate: DelegateOptions? = nil
     ) -> SessionID {
         let id = SessionID(rawValue: nextIdentifier())
         sessions[id] = SessionRecord(
-            id: id, tenant: tenant, type: .default, description: nil, configuration: configuration,
+            id: id, tenant: tenant, type: type, description: nil, configuration: configuration,
             delegate: delegate, createdAt: instant)
         return id
     }

@@ -162,6 +162,7 @@ public struct TaskProgress: Equatable, Sendable {
         case ("running", "connectivity"?): "waiting for connectivity"
         case ("running", "beginDate"?): "waiting for its begin date"
         case ("running", "slot"?): "waiting for its turn"
+        case ("running", "quietTime"?): "waiting for a quiet time"
         case ("running", "bodyStream"?): "waiting for its body"
         case ("running", "retry"?): "waiting to try again"
         case ("running", let other?): "waiting for \(other)"

@@ -7,7 +7,8 @@ internal import Loop
 /// tasks (more exactly, between the limits that meters hang on): all get the same, except that what
 /// a task cannot use, for its own limit, its session's or its origin's slowness, is left to the
 /// others. So a session gets of the gateway's limit in proportion to its tasks that wait, and a
-/// task with many connections gets no more than one with one; its connections take turns.
+/// task with many connections gets no more than one with one; its connections take turns. What may
+/// be put off gets a tenth of what others get (S-27).
 @LoopActor
 final class Bandwidth {
     /// The limit around this one.
@@ -18,6 +19,8 @@ final class Bandwidth {
     let line: WaitingLine
     /// Nil for no limit.
     var bucket: TokenBucket?
+    /// Whether what hangs here may be put off, and gives way to others.
+    var isDiscretionary = false
 
     // What the line notes here while somebody waits under this limit.
 
@@ -90,6 +93,10 @@ final class Bandwidth {
         }
         return nil
     }
+
+    /// Whether what hangs here and is held back is so by others, too: a limit of its own leaves to
+    /// them what there is.
+    var sharesLimit: Bool { parent?.nearestLimit != nil }
 
     /// Whether somebody stands in the line for what this chain would take from.
     var isContended: Bool {

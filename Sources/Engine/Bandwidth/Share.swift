@@ -1,4 +1,5 @@
 internal import Loop
+internal import Semantics
 
 /// A place in the line: the meters that hang on one limit, together.
 @LoopActor
@@ -15,8 +16,10 @@ struct Share {
         leads = Array(repeating: 0, count: holder.depth + 1)
     }
 
-    /// Counts bytes that were given to one of the meters, whether it will move them or not.
-    mutating func charge(_ count: Int64) {
+    /// Counts bytes that were given to one of the meters, whether it will move them or not: of what
+    /// may be put off, each as many.
+    mutating func charge(_ bytes: Int64) {
+        let count = holder.isDiscretionary ? bytes * Discretion.shareOfOthers : bytes
         for node in holder.chain where node.bucket != nil { leads[node.depth] += count }
     }
 

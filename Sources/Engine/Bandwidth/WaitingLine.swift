@@ -17,6 +17,12 @@ final class WaitingLine {
     let clock: any Clock
     /// Whether a round is to come.
     private(set) var isRunning = false
+    /// Whether any but those that may be put off are held back by a limit that they share (S-27).
+    private(set) var isPressed = false {
+        didSet { if isPressed != oldValue { onPressure?(isPressed) } }
+    }
+    /// Called when `isPressed` has changed; it must not ask for an allowance.
+    var onPressure: (@LoopActor (Bool) -> Void)?
     private var shares: [Share] = []
     /// The limits that have shares under them.
     private var nodes: [Bandwidth] = []
@@ -36,7 +42,12 @@ final class WaitingLine {
                 node.shareCount += 1
             }
         }
+        if WaitingLine.isPressing(holder) { isPressed = true }
         if !isRunning { schedule(after: WaitingLine.pause) }
+    }
+
+    private static func isPressing(_ holder: Bandwidth) -> Bool {
+        !holder.isDiscretionary && !holder.meters.isEmpty && holder.sharesLimit
     }
 
     /// A limit has changed: the next round is in the next turn of the loop.
@@ -90,6 +101,7 @@ final class WaitingLine {
             return true
         }
         nodes.removeAll { $0.shareCount == 0 }
+        isPressed = shares.contains { WaitingLine.isPressing($0.holder) }
     }
 
     /// Gives out what is there.

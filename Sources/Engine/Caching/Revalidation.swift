@@ -21,6 +21,7 @@ final class Revalidation: CacheFetch {
     private let services: TaskServices
     private let fetch: Int64
     private var attempt: (any Attempt)?
+    private var slot: Slot?
     private var requestTime = Timestamp(milliseconds: 0)
     private var answer: Answer?
     private var isOver = false
@@ -70,7 +71,8 @@ final class Revalidation: CacheFetch {
     private func leaveHost() {
         timer.cancel()
         attempt = nil
-        session.queue.free(destination)
+        if let slot { session.queue.free(slot) }
+        slot = nil
     }
 
     private func finish() {
@@ -86,7 +88,12 @@ extension Revalidation: SlotHolder {
     var priority: Double { 0 }
     var age: TaskID { TaskID(rawValue: .max) }
 
-    func slotGranted() {
+    var isDiscretionary: Bool { task.isDiscretionary }
+    /// Nobody waits for it.
+    var breaksQuiet: Bool { false }
+
+    func slotGranted(_ slot: Slot) {
+        self.slot = slot
         requestTime = services.clock.now
         timer.arm(
             after: .seconds(session.record.configuration.timeoutIntervalForRequest))

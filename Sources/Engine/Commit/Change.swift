@@ -50,4 +50,6 @@ enum Change {
 
     /// The gateway's own limit in bytes a second; nil takes it away.
     case gatewayLimit(Int64?)
+    /// Whether work begins that may be put off (S-27).
+    case backgroundUpdates(Bool)
 }

@@ -114,6 +114,7 @@ struct GatheredBatch {
         case .delivery(let delivery): merge(delivery)
         case .webhookCursor(let cursor, let webhook): batch.webhookCursors[webhook] = cursor
         case .gatewayLimit(let limit): batch.gatewayLimit = .some(limit)
+        case .backgroundUpdates(let isOn): batch.backgroundUpdates = isOn
         }
     }
 

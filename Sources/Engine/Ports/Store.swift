@@ -145,6 +145,8 @@ public struct StoreBatch: Sendable {
     /// The gateway's own limit in bytes a second: `.some(nil)` takes it away, nil leaves it as it
     /// is.
     public var gatewayLimit: Int64??
+    /// Whether work begins that may be put off (S-27); nil leaves it as it is.
+    public var backgroundUpdates: Bool?
 
     /// A batch without changes.
     public init() {}
@@ -157,8 +159,9 @@ public struct StoreBatch: Sendable {
             && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
             && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
             && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
-            && clockMark == nil && webhooks.isEmpty && removedWebhooks.isEmpty
-            && replayedWebhooks.isEmpty && webhookCursors.isEmpty && deliveries.isEmpty
+            && backgroundUpdates == nil && clockMark == nil && webhooks.isEmpty
+            && removedWebhooks.isEmpty && replayedWebhooks.isEmpty && webhookCursors.isEmpty
+            && deliveries.isEmpty
     }
 }
 
@@ -243,6 +246,8 @@ public struct StoreContents: Sendable {
     public var webhooks: [WebhookRecord] = []
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
+    /// Whether work begins that may be put off (S-27).
+    public var backgroundUpdates = true
     /// Sessions that cannot be read, and whose they are. What belongs to them stays as it is.
     public var damagedSessions: [SessionID: TenantID] = [:]
     /// Staged files whose rows cannot be read, and whose they are.
@@ -364,8 +369,12 @@ public struct Forgotten: Sendable {
 public struct RetentionLimits: Sendable {
     /// Tasks completed before this instant are forgotten.
     public var tasksCompletedBefore: KeptTime
+    /// The same for tasks of background sessions.
+    public var backgroundTasksCompletedBefore: KeptTime
     /// Events that came to the store before this instant are forgotten.
     public var eventsBefore: KeptTime
+    /// The same for events of background sessions.
+    public var backgroundEventsBefore: KeptTime
     /// Beyond this many events of one session the oldest are forgotten.
     public var eventsPerSession: Int
     /// Invalid sessions without tasks and events that ended before this instant are forgotten.
@@ -381,12 +390,14 @@ public struct RetentionLimits: Sendable {
 
     /// Limits from their parts.
     public init(
-        tasksCompletedBefore: KeptTime, eventsBefore: KeptTime, eventsPerSession: Int,
-        sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime,
-        deliveriesBefore: KeptTime = KeptTime(milliseconds: 0)
+        tasksCompletedBefore: KeptTime, backgroundTasksCompletedBefore: KeptTime,
+        eventsBefore: KeptTime, backgroundEventsBefore: KeptTime, eventsPerSession: Int,
+        sessionsInvalidBefore: KeptTime, creationsBefore: KeptTime, deliveriesBefore: KeptTime
     ) {
         self.tasksCompletedBefore = tasksCompletedBefore
+        self.backgroundTasksCompletedBefore = backgroundTasksCompletedBefore
         self.eventsBefore = eventsBefore
+        self.backgroundEventsBefore = backgroundEventsBefore
         self.eventsPerSession = eventsPerSession
         self.sessionsInvalidBefore = sessionsInvalidBefore
         self.creationsBefore = creationsBefore
@@ -407,5 +418,10 @@ public struct RetentionLimits: Sendable {
         guard !heldEvents.isEmpty else { return false }
         return heldEvents[.session(session)].map { sequence > $0 } ?? false
             || heldEvents[.tenant(tenant)].map { tenantSequence > $0 } ?? false
+    }
+
+    /// Which of a session's tasks are forgotten: those completed before this instant.
+    public func tasksCompletedBefore(inBackground isBackground: Bool) -> KeptTime {
+        isBackground ? backgroundTasksCompletedBefore : tasksCompletedBefore
     }
 }

@@ -34,6 +34,8 @@ public final class Gateway {
     public let decisions: DecisionService
     /// What sessions remember.
     public let memory: MemoryService
+    /// What the operator sets.
+    public let settings: SettingService
     /// Replay of events.
     public let events: EventService
     /// Creating once, however often it is asked for.
@@ -49,8 +51,6 @@ public final class Gateway {
     let queues: CommitQueues
     let housekeeper: Housekeeper
     private let recovery: Recovery
-    /// The limit of the whole gateway; those of sessions and tasks are within it.
-    private let bandwidth: Bandwidth
 
     /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
     public init(
@@ -74,7 +74,12 @@ public final class Gateway {
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
         let bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
-        let budget = AttemptBudget(limit: limits.attempts, firstCost: limits.firstAttemptCost)
+        let quiet = QuietTime(
+            hours: limits.quietHours, limit: limits.discretionaryAttempts, clock: parts.clock,
+            isHeld: !contents.backgroundUpdates)
+        bandwidth.line.onPressure = { quiet.othersAreHeldBack = $0 }
+        let budget = AttemptBudget(
+            limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet)
         // What ends while the disk is full takes room of the reserve, or stays in memory: nothing
         // is added to it.
         room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
@@ -94,7 +99,6 @@ public final class Gateway {
             contents.webhooks, services: webhookServices, sessions: known)
         self.queues = queues
         self.hub = hub
-        self.bandwidth = bandwidth
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
             ending: ending, parts: parts, bandwidth: bandwidth, budget: budget,
@@ -113,6 +117,8 @@ public final class Gateway {
         decisions = DecisionService(
             sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)
+        settings = SettingService(
+            bandwidth: bandwidth, quiet: quiet, tasks: directory, durable: queues.onDisk)
         memory = MemoryService(sessions: known, transport: parts.transport, clock: parts.clock)
         events = EventService(hub: hub, sessions: known, tasks: directory, queues: queues)
         creations = CreationLedger(queues: queues, digests: parts.digests, clock: clock)
@@ -185,26 +191,6 @@ public final class Gateway {
 
     // MARK: The whole gateway
 
-    /// The limit of the whole gateway, in bytes of bodies a second; nil for none.
-    public var limit: Int64? { bandwidth.limit }
-
-    /// Sets the limit of the whole gateway, from when that is durable; it stays over restarts.
-    ///
-    /// - Throws: `diskFull`.
-    public func setLimit(_ limit: Int64?) async throws(GatewayError) {
-        let durable = queues.onDisk
-        if durable.isStalled { throw .diskFull }
-        durable.record(.gatewayLimit(limit))
-        guard await durable.caughtUp() else {
-            LoopActor.start { [bandwidth] in
-                await durable.durable()
-                bandwidth.limit = limit
-            }
-            throw .diskFull
-        }
-        bandwidth.limit = limit
-    }
-
     /// Whether new work is taken: not while the disk is full.
     public var takesWork: Bool { queues.takesWork }
 
@@ -233,7 +219,10 @@ extension Gateway: CommitOwner {
         sessions.checkEnds()
     }
 
-    func clockJumped() { tasks.directory.noteClockJump() }
+    func clockJumped() {
+        tasks.directory.noteClockJump()
+        settings.quiet.look()
+    }
 
     func failed(_ error: StoreError) { onStoreFailure?(error) }
 }

@@ -1,14 +1,24 @@
+public import Semantics
+
 /// What bounds a gateway.
 public struct GatewayLimits: Sendable {
     /// Attempts at a time, of all sessions.
     public var attempts = 4096
     /// How many of `attempts` a session's first one stands for.
     public var firstAttemptCost = 1
+    /// When work is done that may be put off (S-27).
+    public var quietHours = QuietHours.always
+    /// Attempts of tasks that may be put off, at a time, of all sessions (S-27).
+    public var discretionaryAttempts = 64
     /// How long completed tasks and their contents are kept; an acknowledged one goes at once
     /// (S-60).
     public var taskRetention = Duration.seconds(7 * 86_400)
+    /// The same for tasks of background sessions.
+    public var backgroundTaskRetention = Duration.seconds(30 * 86_400)
     /// How long events can be replayed.
     public var eventRetention = Duration.seconds(86_400)
+    /// The same for events of background sessions.
+    public var backgroundEventRetention = Duration.seconds(7 * 86_400)
     /// How many events of one session can be replayed: beyond it the oldest are forgotten.
     public var eventsPerSession = 100_000
     /// How long a request with an `Idempotency-Key` is remembered.

@@ -74,8 +74,9 @@ final class Housekeeper {
                 await leave(try await commits.purge(limits))
             }
             tasks.dropRecords { task in
-                sessions[task.session] == nil
-                    || task.keptSince.map { $0 < limits.tasksCompletedBefore } ?? false
+                guard let session = sessions[task.session]?.record else { return true }
+                let oldest = limits.tasksCompletedBefore(inBackground: session.isBackground)
+                return task.keptSince.map { $0 < oldest } ?? false
             }
             await files.purge()
             try await sweep.run()
@@ -131,7 +132,9 @@ extension GatewayLimits {
         let oldestTask = now.advanced(by: .zero - taskRetention)
         return RetentionLimits(
             tasksCompletedBefore: oldestTask,
+            backgroundTasksCompletedBefore: now.advanced(by: .zero - backgroundTaskRetention),
             eventsBefore: now.advanced(by: .zero - eventRetention),
+            backgroundEventsBefore: now.advanced(by: .zero - backgroundEventRetention),
             eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestTask,
             creationsBefore: now.advanced(by: .zero - creationRetention),
             deliveriesBefore: now.advanced(by: .zero - DeliverySchedule.backlog.age))

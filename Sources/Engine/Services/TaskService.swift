@@ -50,6 +50,9 @@ public final class TaskService {
             number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
             request: spec.request, createdAt: services.clock.now)
         record.checkpoint = spec.checkpoint
+        record.isDiscretionary = session.record.putsOffTasks(
+            whileHeard: services.hub.isHeard(
+                record.id, in: record.session, of: record.tenant))
         directory.enter(record, in: session)
         if spec.resume {
             directory.runner(for: record, in: session).resume()
@@ -122,18 +125,34 @@ public final class TaskService {
     }
 
     /// Ends a task with -999 (S-33). Returns once it has completed.
-    public func cancel(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) -> TaskView {
-        try await end(id, tenant) { $0.cancel() }
+    ///
+    /// - Parameters:
+    ///   - id: the task.
+    ///   - tenant: whose it is.
+    ///   - reason: why the operator ends it (S-55); nil for the task's owner.
+    /// - Returns: the task as it has ended.
+    /// - Throws: `noSuchTask`; `diskFull` where there is no room to note it.
+    public func cancel(
+        _ id: TaskID, of tenant: TenantID, because reason: BackgroundCancellation? = nil
+    ) async throws(GatewayError) -> TaskView {
+        try await end(id, tenant) { $0.cancel(.cancelled(because: reason)) }
     }
 
     /// Ends a download with -999 as `cancel` does, and brings what has come to safety (S-34).
     ///
     /// Returns once the task has completed. What another task can go on from is in its error, under
     /// `TransferError.resumeDataKey`; nothing is there where the download cannot be resumed.
+    ///
+    /// - Parameters:
+    ///   - id: the task.
+    ///   - tenant: whose it is.
+    ///   - reason: why the operator ends it (S-55); nil for the task's owner.
+    /// - Returns: the task as it has ended.
+    /// - Throws: `noSuchTask`; `diskFull` where there is no room to note it.
     public func cancelProducingResumeData(
-        _ id: TaskID, of tenant: TenantID
+        _ id: TaskID, of tenant: TenantID, because reason: BackgroundCancellation? = nil
     ) async throws(GatewayError) -> TaskView {
-        try await end(id, tenant) { $0.interrupt(.cancelled) }
+        try await end(id, tenant) { $0.interrupt(.cancelled(because: reason)) }
     }
 
     private func end(
@@ -307,6 +326,7 @@ extension TaskRecord {
         suspendCount = old.suspendCount
         hasLiveAttempt = old.hasLiveAttempt
         startedAt = old.startedAt
+        isDiscretionary = old.isDiscretionary
         response = old.response
         countOfBytesExpectedToReceive = old.countOfBytesExpectedToReceive
         countOfBytesSent = old.countOfBytesSent

@@ -12,37 +12,88 @@ protocol SlotHolder: AnyObject {
     var priority: Double { get }
     /// The task that it is for: among equals the one that was created first goes first (S-43).
     var age: TaskID { get }
-    func slotGranted()
+    /// Whether it waits until the gateway is quiet (S-27).
+    var isDiscretionary: Bool { get }
+    /// Whether the gateway is not quiet while it waits.
+    var breaksQuiet: Bool { get }
+    /// The slot is to be given back.
+    func slotGranted(_ slot: Slot)
+}
+
+/// One of the attempts that a host gets at a time.
+struct Slot {
+    fileprivate let host: HostName
+    /// Whether it was given in the quiet (S-27).
+    fileprivate let isDiscretionary: Bool
+}
+
+/// What `httpMaximumConnectionsPerHost` counts by.
+private struct HostName: Hashable {
+    let host: String
+    let zone: String?
+
+    init(_ origin: WebURL.Origin) {
+        host = origin.host
+        zone = origin.zone
+    }
+}
+
+/// Hosts that could start an attempt if the gateway let them, in turn.
+private struct StalledHosts {
+    private var hosts = Deque<HostName>()
+    private var members: Set<HostName> = []
+    /// Whether the session waits in the gateway's own line.
+    var isAnnounced = false
+
+    var count: Int { hosts.count }
+
+    mutating func insert(_ host: HostName) {
+        if members.insert(host).inserted { hosts.append(host) }
+    }
+
+    mutating func popFirst() -> HostName? {
+        let host = hosts.popFirst()
+        if let host { members.remove(host) }
+        return host
+    }
 }
 
 /// A session's queue: at most so many attempts to one host at a time, whatever its ports and
-/// schemes, the most urgent first, and among equals the oldest (S-19, S-43). libcurl's own queue
-/// knows no order, so nothing is ever left to it.
+/// schemes, the most urgent first, and among equals the oldest (S-19, S-43); last of all, and when
+/// the gateway is quiet, what may be put off (S-27). libcurl's own queue knows no order, so nothing
+/// is ever left to it.
 @LoopActor
 final class SlotQueue {
     private struct Entry: Comparable {
+        let isDiscretionary: Bool
         let priority: Double
         let age: TaskID
         let holder: any SlotHolder
         /// Of no other entry: one that is not its holder's newest is stale.
         let stamp: UInt64
 
+        @LoopActor
+        init(_ holder: any SlotHolder, stamp: UInt64) {
+            isDiscretionary = holder.isDiscretionary
+            priority = holder.priority
+            age = holder.age
+            self.holder = holder
+            self.stamp = stamp
+        }
+
         static func < (left: Entry, right: Entry) -> Bool {
+            if left.isDiscretionary != right.isDiscretionary { return left.isDiscretionary }
             if left.priority != right.priority { return left.priority < right.priority }
             return left.age != right.age ? left.age > right.age : left.stamp > right.stamp
         }
         static func == (left: Entry, right: Entry) -> Bool { left.stamp == right.stamp }
     }
 
-    /// What `httpMaximumConnectionsPerHost` counts by.
-    private struct HostName: Hashable {
-        let host: String
-        let zone: String?
-
-        init(_ origin: WebURL.Origin) {
-            host = origin.host
-            zone = origin.zone
-        }
+    /// What is known of one that waits.
+    private struct Standing {
+        /// Of its newest entry.
+        let stamp: UInt64
+        let breaksQuiet: Bool
     }
 
     private struct Line {
@@ -50,19 +101,20 @@ final class SlotQueue {
         var waiting = Heap<Entry>()
         /// How many of `waiting` are stale: their tasks have left, or have moved.
         var staleCount = 0
-        var waitsForBudget = false
     }
 
     private let limitPerHost: Int
     private let budget: AttemptBudget
     private var lines: [HostName: Line] = [:]
-    /// The newest entry of everything that waits.
-    private var stamps: [ObjectIdentifier: UInt64] = [:]
+    /// Everything that waits.
+    private var standings: [ObjectIdentifier: Standing] = [:]
     private var lastStamp: UInt64 = 0
     /// Attempts of all hosts.
     fileprivate private(set) var takenCount = 0
-    /// Hosts that could start an attempt if the gateway had one left, in turn.
-    private var starved = Deque<HostName>()
+    /// Hosts that wait until the gateway has an attempt left.
+    private var starved = StalledHosts()
+    /// Hosts that wait until the gateway is quiet.
+    private var putOff = StalledHosts()
 
     init(limitPerHost: Int, budget: AttemptBudget) {
         self.limitPerHost = limitPerHost
@@ -76,36 +128,53 @@ final class SlotQueue {
     }
 
     func leave(_ holder: any SlotHolder) {
-        guard stamps.removeValue(forKey: ObjectIdentifier(holder)) != nil else { return }
+        guard note(nil, of: holder) else { return }
         noteStale(HostName(holder.destination))
     }
 
-    /// Moves a waiting task to where its new priority belongs, behind its equals that are older.
+    /// Moves a waiting task to where its new priority belongs, behind its equals that are older;
+    /// one that is not put off any more may be granted its slot at once.
     func reorder(_ holder: any SlotHolder) {
-        guard stamps[ObjectIdentifier(holder)] != nil else { return }
+        guard standings[ObjectIdentifier(holder)] != nil else { return }
+        let host = HostName(holder.destination)
         insert(holder)
-        noteStale(HostName(holder.destination))
-    }
-
-    /// Gives a slot back.
-    func free(_ origin: WebURL.Origin) {
-        let host = HostName(origin)
-        lines[host]?.taken -= 1
-        takenCount -= 1
-        budget.giveBack(of: self)
+        noteStale(host)
         pump(host)
     }
 
+    /// Gives a slot back.
+    func free(_ slot: Slot) {
+        lines[slot.host]?.taken -= 1
+        takenCount -= 1
+        budget.giveBack(of: self)
+        if slot.isDiscretionary { budget.quiet.giveBack() }
+        pump(slot.host)
+    }
+
+    /// Whether what may be put off has to wait.
+    var putsOff: Bool { !budget.quiet.isNow }
+
     private func insert(_ holder: any SlotHolder) {
         lastStamp += 1
-        stamps[ObjectIdentifier(holder)] = lastStamp
+        note(Standing(stamp: lastStamp, breaksQuiet: holder.breaksQuiet), of: holder)
         lines[HostName(holder.destination), default: Line()].waiting.insert(
-            Entry(
-                priority: holder.priority, age: holder.age, holder: holder, stamp: lastStamp))
+            Entry(holder, stamp: lastStamp))
+    }
+
+    /// Takes down that one waits; nil for one that waits no more.
+    /// - Returns: whether it has waited before.
+    @discardableResult
+    private func note(_ standing: Standing?, of holder: any SlotHolder) -> Bool {
+        let id = ObjectIdentifier(holder)
+        let old = standings[id]
+        standings[id] = standing
+        let (had, has) = (old?.breaksQuiet == true, standing?.breaksQuiet == true)
+        if had != has { budget.quiet.noteOthersInLine(has ? 1 : -1) }
+        return old != nil
     }
 
     private func isStale(_ entry: Entry) -> Bool {
-        stamps[ObjectIdentifier(entry.holder)] != entry.stamp
+        standings[ObjectIdentifier(entry.holder)]?.stamp != entry.stamp
     }
 
     /// Drops stale entries once they are the most of a line, so that one that does not move cannot
@@ -131,42 +200,64 @@ final class SlotQueue {
         guard let taken = lines[host]?.taken, taken < limitPerHost,
             let next = popWaiting(host)
         else { return false }
-        guard budget.take(for: self) else {
+        if next.isDiscretionary, putsOff {
             lines[host]?.waiting.insert(next)
-            waitForBudget(host)
+            putOff.insert(host)
+            announce()
             return false
         }
-        stamps[ObjectIdentifier(next.holder)] = nil
+        guard budget.take(for: self) else {
+            lines[host]?.waiting.insert(next)
+            starved.insert(host)
+            announce()
+            return false
+        }
+        if next.isDiscretionary { budget.quiet.take() }
+        note(nil, of: next.holder)
         lines[host]?.taken += 1
         takenCount += 1
-        next.holder.slotGranted()
+        next.holder.slotGranted(Slot(host: host, isDiscretionary: next.isDiscretionary))
         return true
     }
 
     private func tidy(_ host: HostName) {
-        if let line = lines[host], line.taken == 0, line.waiting.isEmpty, !line.waitsForBudget {
-            lines[host] = nil
-        }
+        if let line = lines[host], line.taken == 0, line.waiting.isEmpty { lines[host] = nil }
     }
 
-    private func waitForBudget(_ host: HostName) {
-        guard lines[host]?.waitsForBudget == false else { return }
-        lines[host]?.waitsForBudget = true
-        starved.append(host)
-        if starved.count == 1 { budget.wait(self) }
+    /// Sees to it that the session has its turns while hosts wait for them.
+    private func announce() {
+        if starved.count > 0, !starved.isAnnounced {
+            starved.isAnnounced = true
+            budget.wait(self)
+        }
+        if putOff.count > 0, !putOff.isAnnounced {
+            putOff.isAnnounced = true
+            budget.quiet.wait(self)
+        }
     }
 
     /// The budget has something for this session: one attempt starts, if any host still wants it.
     fileprivate func takeTurn() {
-        while let host = starved.popFirst() {
-            lines[host]?.waitsForBudget = false
+        starved.isAnnounced = false
+        startOne(of: \.starved)
+    }
+
+    /// The gateway is quiet: one attempt starts, if any host still wants it.
+    func takeQuietTurn() {
+        putOff.isAnnounced = false
+        startOne(of: \.putOff)
+    }
+
+    private func startOne(of stalled: ReferenceWritableKeyPath<SlotQueue, StalledHosts>) {
+        for _ in 0..<self[keyPath: stalled].count {
+            guard let host = self[keyPath: stalled].popFirst() else { break }
             guard grant(host) else { continue }
             if let line = lines[host], !line.waiting.isEmpty, line.taken < limitPerHost {
-                waitForBudget(host)
+                self[keyPath: stalled].insert(host)
             }
             break
         }
-        if !starved.isEmpty { budget.wait(self) }
+        announce()
     }
 
     private func popWaiting(_ host: HostName) -> Entry? {
@@ -189,6 +280,8 @@ final class SlotQueue {
 final class AttemptBudget {
     private static let shareOfRest = 8
 
+    /// When attempts may begin that may be put off.
+    let quiet: QuietTime
     private var left: Int
     private let firstCost: Int
     private var waiting = Deque<SlotQueue>()
@@ -201,8 +294,10 @@ final class AttemptBudget {
     /// - Parameters:
     ///   - limit: of attempts, if no session's first took more than the others.
     ///   - firstCost: how many attempts a session's first stands for.
-    init(limit: Int, firstCost: Int = 1) {
+    ///   - quiet: when attempts may begin that may be put off.
+    init(limit: Int, firstCost: Int = 1, quiet: QuietTime) {
         left = limit
+        self.quiet = quiet
         self.firstCost = firstCost
     }
 

@@ -76,9 +76,18 @@ final class LiveTask: Ticking {
 
     /// The task's own limit, within those around it; made when it is first of use.
     var bandwidth: Bandwidth {
-        let bandwidth = ownBandwidth ?? Bandwidth(within: session.bandwidth)
+        if let ownBandwidth { return ownBandwidth }
+        let bandwidth = Bandwidth(within: session.bandwidth)
+        bandwidth.isDiscretionary = record.isDiscretionary
         ownBandwidth = bandwidth
         return bandwidth
+    }
+
+    /// The task is one as any other from now on (S-27).
+    func endDiscretion() {
+        record.isDiscretionary = false
+        ownBandwidth?.isDiscretionary = false
+        save()
     }
 
     /// Whether a limit applies, of the task's own or around it.

@@ -26,7 +26,7 @@ final class SegmentWorker {
     private let keepsSlot: Bool
     private var exchange: Exchange
     private var range: RangeRequest?
-    private var hasSlot = false
+    private var slot: Slot?
     private var isInLine = false
     private var isHeld = false
     private var isOver = false
@@ -52,7 +52,7 @@ final class SegmentWorker {
 
     func begin() {
         guard !isOver, !isHeld, part == nil, reserved == nil else { return }
-        if keepsSlot || hasSlot {
+        if keepsSlot || slot != nil {
             fetchNext()
         } else if !isInLine {
             isInLine = true
@@ -98,9 +98,9 @@ final class SegmentWorker {
             isInLine = false
             queue.leave(self)
         }
-        guard hasSlot else { return }
-        hasSlot = false
-        queue.free(destination)
+        guard let slot else { return }
+        self.slot = nil
+        queue.free(slot)
     }
 
     /// Ends an exchange that has said nothing since an instant, though nothing here held it up.
@@ -180,9 +180,13 @@ extension SegmentWorker: SlotHolder {
     var priority: Double { transfer.common.record.options.priority }
     var age: TaskID { transfer.common.record.id }
 
-    func slotGranted() {
+    var isDiscretionary: Bool { transfer.common.record.isDiscretionary }
+    /// Its task runs, and only wants more.
+    var breaksQuiet: Bool { false }
+
+    func slotGranted(_ slot: Slot) {
         isInLine = false
-        hasSlot = true
+        self.slot = slot
         fetchNext()
     }
 }

@@ -48,7 +48,7 @@ final class TaskRunner {
             AnswerReader(of: task, caching: caching, challenges: challenges), timers)
         keeper = ContentKeeper(of: task, from: reception, caching, followUp, timers)
         decisions = TaskDecisions(about: task, challenges, caching, upload, transfer, reception)
-        turn = TaskTurn(of: task, caching, reception.download, transfer)
+        turn = TaskTurn(of: task, caching, reception.download, transfer, timers)
         connect()
         upload.note()
     }
@@ -78,6 +78,7 @@ final class TaskRunner {
         guard !machine.isSuspended else { return nil }
         let asks = transfer.waitsForDecision || caching.isAsking
         let reason = machine.waitReason ?? (asks ? .decision : nil)
+        if reason == .slot, turn.isPutOff { return .quietTime }
         // Behind a restart a wait for the next try goes on as one for a date.
         return reason == .beginDate && record.nextAttemptAt != nil ? .retry : reason
     }
@@ -137,8 +138,8 @@ final class TaskRunner {
     }
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
-    func cancel() {
-        if keeper.keepsPart { interrupt(.cancelled) } else { send(.cancel) }
+    func cancel(_ error: TransferError = .cancelled) {
+        if keeper.keepsPart { interrupt(error) } else { send(.interrupted(error)) }
     }
 
     /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
@@ -299,6 +300,7 @@ final class TaskRunner {
 
     /// Nothing moves any more.
     private func standStill() {
+        turn.stop()
         transfer.stop()
         timers.stop()
         decisions.stopClock()
@@ -306,6 +308,7 @@ final class TaskRunner {
 
     /// The next process tells what became of the task.
     private func letGo() {
+        turn.stop()
         timers.stop()
         followUp.route.stopWaiting()
         decisions.letGo()

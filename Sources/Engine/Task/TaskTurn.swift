@@ -2,7 +2,7 @@ internal import Loop
 internal import Semantics
 
 /// How a task comes to its turn: the cache may answer it, or it stands in line for a slot of its
-/// host (S-19, S-24).
+/// host (S-19, S-24), one that may be put off until the gateway is quiet (S-27).
 @LoopActor
 final class TaskTurn {
     weak var control: (any TaskControl)?
@@ -10,14 +10,18 @@ final class TaskTurn {
     private let caching: CacheFlow
     private let download: ResumableDownload
     private let transfer: TaskTransfer
-    /// The host whose slot the task has.
-    private var slot: WebURL.Origin?
+    private let timers: TaskTimers
+    /// The slot of the host that the task has.
+    private var slot: Slot?
+    /// Comes when the task has been put off for long enough.
+    private lazy var patience = LoopTimer { [weak self] in self?.checkPatience() }
 
     init(
         of task: LiveTask, _ caching: CacheFlow, _ download: ResumableDownload,
-        _ transfer: TaskTransfer
+        _ transfer: TaskTransfer, _ timers: TaskTimers
     ) {
         self.task = task
+        self.timers = timers
         self.caching = caching
         self.download = download
         self.transfer = transfer
@@ -31,28 +35,54 @@ final class TaskTurn {
 
     /// The task does not wait any more.
     func leave() {
+        patience.cancel()
         queue.leave(self)
         free()
     }
 
+    /// The process is about to end: nothing of the task changes any more.
+    func stop() { patience.cancel() }
+
     /// Gives the slot to the next task.
     func free() {
         caching.attemptEnded()
-        guard let origin = slot else { return }
-        slot = nil
-        queue.free(origin)
+        guard let slot else { return }
+        patience.cancel()
+        self.slot = nil
+        queue.free(slot)
     }
 
     /// Another task's attempt goes on as this one's, in the same slot (S-70).
     func takeOver(_ other: TaskTurn) {
         caching.inherit(other.caching)
         (slot, other.slot) = (other.slot, nil)
+        if isDiscretionary { patience.arm(after: patienceLeft) }
     }
 
     /// S-43.
     func setPriority(_ priority: Double) {
         task.record.options.priority = priority
         if isBeforeAttempt { queue.reorder(self) }
+    }
+
+    // MARK: Quiet time (S-27)
+
+    /// Whether the task would have its turn, were the gateway quiet.
+    var isPutOff: Bool { isDiscretionary && slot == nil && queue.putsOff }
+
+    /// How much longer the task may be put off.
+    private var patienceLeft: Duration {
+        let interval = task.session.record.configuration.timeoutIntervalForResource
+        return Discretion.timeLeft(timers.timeLeft, of: .seconds(interval))
+    }
+
+    /// A task that was put off for long enough is one as any other, whether it waits or runs.
+    private func checkPatience() {
+        guard isDiscretionary else { return }
+        let left = patienceLeft
+        guard left <= .zero else { return patience.arm(after: max(left, .seconds(1))) }
+        task.endDiscretion()
+        queue.reorder(self)
     }
 }
 
@@ -61,8 +91,11 @@ extension TaskTurn: SlotHolder {
     var priority: Double { task.record.options.priority }
     var age: TaskID { task.record.id }
 
-    func slotGranted() {
-        slot = destination
+    var isDiscretionary: Bool { task.record.isDiscretionary }
+    var breaksQuiet: Bool { !isDiscretionary }
+
+    func slotGranted(_ slot: Slot) {
+        self.slot = slot
         caching.slotGranted(mayConsult: !download.asksForPart)
     }
 }
@@ -72,7 +105,13 @@ extension TaskTurn: CacheFlowOwner {
     var hasSlot: Bool { slot != nil }
     var isBeforeAttempt: Bool { control?.machine.phase == .waitingForSlot }
 
-    func enterLine() { queue.enter(self) }
+    func enterLine() {
+        if isDiscretionary {
+            let left = patienceLeft
+            if left > .zero { patience.arm(after: left) } else { task.endDiscretion() }
+        }
+        queue.enter(self)
+    }
 
     func cacheLetsBegin() { control?.send(.slotGranted) }
 

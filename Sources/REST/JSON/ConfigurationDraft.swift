@@ -88,7 +88,7 @@ struct ConfigurationDraft {
         return true
     }
 
-    /// The configuration, if it asks for nothing that is not in force.
+    /// The configuration, if its members go together.
     ///
     /// - Parameters:
     ///   - isBackground: whether it is a background session's, which has defaults of its own, and
@@ -99,11 +99,6 @@ struct ConfigurationDraft {
     func checked(
         inBackground isBackground: Bool, parse: (String) throws(URLRejection) -> WebURL
     ) throws(Problem) -> SessionConfiguration {
-        if value.isDiscretionary != SessionConfiguration().isDiscretionary {
-            throw ProblemCode.notYetSupported.problem(
-                "Only the default is accepted until this comes into force.",
-                at: "/configuration/isDiscretionary")
-        }
         guard
             value.tlsMinimumSupportedProtocolVersion <= value.tlsMaximumSupportedProtocolVersion
         else {

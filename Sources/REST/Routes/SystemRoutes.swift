@@ -44,17 +44,25 @@ extension Service {
         description
     }
 
-    /// The limit that all transfers share.
+    /// The limit that all transfers share, and whether work begins that may be put off.
     func changeGateway(_ call: Call) async throws -> Response {
-        let limit = try await call.json { reader throws(JSONError) in
-            var limit: Int64??
+        let change = try await call.json { reader throws(JSONError) in
+            var change = SettingChange()
             try reader.object { reader, name throws(JSONError) in
-                guard name == "maximumBytesPerSecond" else { throw reader.unknownMember(name) }
-                limit = .some(try reader.byteRate())
+                switch name {
+                case "maximumBytesPerSecond": change.limit = .some(try reader.byteRate())
+                case "backgroundUpdates": change.backgroundUpdates = try reader.bool()
+                case "cancel": change.cancelsBackgroundUpdates = try reader.bool()
+                default: throw reader.unknownMember(name)
+                }
             }
-            return limit
+            return change
         }
-        if let limit { try await gateway.setLimit(limit) }
+        guard !change.cancelsBackgroundUpdates || change.backgroundUpdates == false else {
+            throw ProblemCode.invalidValue.problem(
+                "It goes with \"backgroundUpdates\": false.", at: "/cancel")
+        }
+        try await gateway.settings.change(change)
         return description
     }
 
@@ -63,7 +71,8 @@ extension Service {
             json.object { json in
                 json.member("version", options.version)
                 json.member("startedAt", instant: startedAt.milliseconds)
-                json.member("maximumBytesPerSecond", gateway.limit)
+                json.member("maximumBytesPerSecond", gateway.settings.limit)
+                json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
                 json.object("limits") { json in
                     let limits = ServerLimits()
                     json.member("requestLineBytes", limits.requestLine)

@@ -110,28 +110,58 @@ extension Service {
         return .json(capacity: 2048) { write(view, to: &$0) }
     }
 
-    /// S-33, S-34.
+    /// S-33, S-34, S-55.
     func cancelTask(_ call: Call) async throws -> Response {
         let id = try call.task()
-        guard try await producesResumeData(call) else {
-            let view = try await gateway.tasks.cancel(id, of: call.tenant)
+        let order = try await cancelOrder(of: call)
+        if order.isOperators { try await requireOperator(call, of: id) }
+        let reason = order.isOperators ? BackgroundCancellation.userForced : nil
+        guard order.producesResumeData else {
+            let view = try await gateway.tasks.cancel(id, of: call.tenant, because: reason)
             return .json(capacity: 2048) { write(view, to: &$0) }
         }
-        let view = try await gateway.tasks.cancelProducingResumeData(id, of: call.tenant)
+        let view = try await gateway.tasks.cancelProducingResumeData(
+            id, of: call.tenant, because: reason)
         return .json(capacity: 2048) { json in
             write(view, to: &json) { json in json.member("resumeData", view.record.resumeData) }
         }
     }
 
-    private func producesResumeData(_ call: Call) async throws -> Bool {
-        guard let bytes = try await call.jsonBytes() else { return false }
+    private struct CancelOrder: Sendable {
+        var producesResumeData = false
+        /// S-55: whether it is the operator who ends the task, and not its owner.
+        var isOperators = false
+    }
+
+    private func cancelOrder(of call: Call) async throws -> CancelOrder {
+        guard let bytes = try await call.jsonBytes() else { return CancelOrder() }
         return try await Call.reading(bytes) { reader throws(JSONError) in
-            var producesResumeData = false
+            var order = CancelOrder()
             try reader.object { reader, name throws(JSONError) in
-                guard name == "producingResumeData" else { throw reader.unknownMember(name) }
-                producesResumeData = try reader.bool()
+                switch name {
+                case "producingResumeData": order.producesResumeData = try reader.bool()
+                case "reason":
+                    guard try reader.string() == "operator" else {
+                        throw reader.fail("must be \"operator\"")
+                    }
+                    order.isOperators = true
+                default: throw reader.unknownMember(name)
+                }
             }
-            return producesResumeData
+            return order
+        }
+    }
+
+    /// Foundation knows of an operator only for the tasks of background sessions, and a token that
+    /// may do what the operator does speaks for him.
+    private func requireOperator(_ call: Call, of id: TaskID) async throws {
+        guard call.principal.scopes.contains(.admin) else {
+            throw ProblemCode.forbidden.problem("The reason \"operator\" takes the scope admin.")
+        }
+        let task = try await gateway.tasks.read(id, of: call.tenant).record
+        guard try gateway.sessions.record(task.session, of: call.tenant).isBackground else {
+            throw ProblemCode.invalidValue.problem(
+                "Only tasks of background sessions are told why they end.", at: "/reason")
         }
     }
 

@@ -51,6 +51,9 @@ enum Schema {
         migrator.registerMigration("7 background sessions") { database in
             try database.execute(sql: seventh)
         }
+        migrator.registerMigration("8 quiet time") { database in
+            try database.execute(sql: eighth)
+        }
         migrator.registerMigration("9 webhooks") { database in
             try database.execute(sql: ninth)
         }
@@ -292,6 +295,19 @@ enum Schema {
     private static let seventh = """
         -- Whether session.didFinishEvents is owed.
         ALTER TABLE session ADD COLUMN owesFinish INTEGER NOT NULL DEFAULT 0;
+        """
+
+    private static let eighth = """
+        -- Whether work begins that may be put off.
+        ALTER TABLE gateway ADD COLUMN backgroundUpdates INTEGER NOT NULL DEFAULT 1;
+        -- Whether the task is one of a background session: its result is kept for another time.
+        ALTER TABLE task_status ADD COLUMN isBackground INTEGER NOT NULL DEFAULT 0;
+        UPDATE task_status SET isBackground = 1 WHERE task IN (SELECT task.id
+            FROM task JOIN session ON session.id = task.session WHERE session.type = 'background');
+        DROP INDEX task_status_kept;
+        CREATE INDEX task_status_kept
+            ON task_status (isBackground, coalesce(keptSince, completedAt))
+            WHERE completedAt IS NOT NULL;
         """
 
     private static let ninth = """

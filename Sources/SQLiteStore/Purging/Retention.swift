@@ -20,12 +20,14 @@ struct Retention {
             """
             SELECT id FROM session WHERE lastSequence > ?1
                 OR (SELECT newestAt FROM event_pack WHERE event_pack.session = session.id
-                    ORDER BY event_pack.lastSequence LIMIT 1) < ?2
+                    ORDER BY event_pack.lastSequence LIMIT 1)
+                    < CASE type WHEN 'background' THEN ?4 ELSE ?2 END
                 OR EXISTS (SELECT 1 FROM task WHERE task.session = session.id AND task.state = ?3)
             """)
         statement.bind(1, Int64(limits.eventsPerSession))
         statement.bind(2, limits.eventsBefore.milliseconds)
         statement.bind(3, StoredState.removed.rawValue)
+        statement.bind(4, limits.backgroundEventsBefore.milliseconds)
         return try statement.all { SessionID(rawValue: $0.int64(0)) }
     }
 
@@ -37,7 +39,7 @@ struct Retention {
             database,
             """
             SELECT event_pack.id, event_pack.tenant, tenantThrough, newestAt, event_pack.lastSequence,
-                session.lastSequence
+                session.lastSequence, session.type = 'background'
             FROM event_pack JOIN session ON session.id = event_pack.session
             WHERE event_pack.session = ?1 ORDER BY event_pack.lastSequence LIMIT ?2
             """)
@@ -45,7 +47,9 @@ struct Retention {
         statement.bind(2, Int64(limit))
         var packs: [Pack] = []
         try statement.forEachRow { row in
-            let isOld = row.int64(3) < limits.eventsBefore.milliseconds
+            let oldest =
+                row.int64(6) != 0 ? limits.backgroundEventsBefore : limits.eventsBefore
+            let isOld = row.int64(3) < oldest.milliseconds
             let isBeyondCount = row.int64(4) <= row.int64(5) - Int64(limits.eventsPerSession)
             guard isOld || isBeyondCount,
                 !limits.holdsEvent(
@@ -113,12 +117,19 @@ struct Retention {
             database,
             """
             SELECT task FROM task_status
-            WHERE completedAt IS NOT NULL AND coalesce(keptSince, completedAt) < ?1
-            ORDER BY coalesce(keptSince, completedAt) LIMIT ?2
+            WHERE completedAt IS NOT NULL AND isBackground = ?1
+                AND coalesce(keptSince, completedAt) < ?2
+            ORDER BY coalesce(keptSince, completedAt) LIMIT ?3
             """)
-        statement.bind(1, limits.tasksCompletedBefore.milliseconds)
-        statement.bind(2, Int64(limit))
-        return try statement.all { TaskID(rawValue: $0.int64(0)) }
+        var tasks: [TaskID] = []
+        for isBackground in [false, true] {
+            let oldest = limits.tasksCompletedBefore(inBackground: isBackground)
+            statement.bind(1, isBackground)
+            statement.bind(2, oldest.milliseconds)
+            statement.bind(3, Int64(limit - tasks.count))
+            tasks += try statement.all { TaskID(rawValue: $0.int64(0)) }
+        }
+        return tasks
     }
 
     func expiredSessions(_ limits: RetentionLimits) throws -> [SessionID] {

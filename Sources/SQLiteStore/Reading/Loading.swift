@@ -26,6 +26,7 @@ struct Loading {
         contents.webhooks = try WebhookTable(database: database, sealer: sealer).all()
         let gateway = GatewayRow(database: database)
         contents.gatewayLimit = try gateway.limit()
+        contents.backgroundUpdates = try gateway.backgroundUpdates()
         contents.clockMark = try gateway.mark()
         let damaged = cookies.damaged + credentials.damaged
         for (item, words) in damaged { item.note(words) }

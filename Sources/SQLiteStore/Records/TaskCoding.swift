@@ -24,6 +24,7 @@ enum TaskStatus {
         static let resourceTimeEnd: UInt8 = 17
         static let resourceTimeLeft: UInt8 = 18
         static let nextAttemptAt: UInt8 = 19
+        static let isDiscretionary: UInt8 = 20
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -74,6 +75,7 @@ enum TaskStatus {
         if let next = task.nextAttemptAt {
             parts.clear.put(Field.nextAttemptAt, next.milliseconds)
         }
+        if task.isDiscretionary { parts.clear.put(Field.isDiscretionary, true) }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
 
@@ -126,6 +128,7 @@ enum TaskStatus {
             case Field.nextAttemptAt:
                 task.nextAttemptAt = Timestamp(
                     milliseconds: try milliseconds(try reader.int64()))
+            case Field.isDiscretionary: task.isDiscretionary = try reader.bool()
             default: try reader.skip()
             }
         }

@@ -56,6 +56,21 @@ struct GatewayRow {
         }
     }
 
+    /// Sets whether work begins that may be put off (S-27).
+    func set(backgroundUpdates isOn: Bool) throws {
+        let statement = try PreparedStatement(
+            database, "UPDATE gateway SET backgroundUpdates = ?1")
+        statement.bind(1, isOn)
+        try statement.run()
+    }
+
+    /// Whether work begins that may be put off.
+    func backgroundUpdates() throws -> Bool {
+        try PreparedStatement(database, "SELECT backgroundUpdates FROM gateway").first {
+            $0.int64(0) != 0
+        } ?? true
+    }
+
     /// The gateway's own limit in bytes a second; nil for none.
     func limit() throws -> Int64? {
         try PreparedStatement(database, "SELECT maximumBytesPerSecond FROM gateway").first {

@@ -66,6 +66,7 @@ struct BatchWriter {
         try cache.apply(batch)
         let gateway = GatewayRow(database: database)
         if let limit = batch.gatewayLimit { try gateway.set(limit: limit) }
+        if let isOn = batch.backgroundUpdates { try gateway.set(backgroundUpdates: isOn) }
         if let mark = batch.clockMark { try gateway.set(mark: mark) }
         if packer.newestDecision > 0 { try gateway.note(packer.newestDecision) }
         let removal = try Removal(database, sealer: sealer)

@@ -30,8 +30,9 @@ struct TaskWriter {
             database,
             """
             INSERT OR REPLACE INTO task_status (task, completedAt, lastEvent, status, secret,
-                keptSince)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                keptSince, isBackground)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+                coalesce((SELECT type = 'background' FROM session WHERE id = ?7), 0))
             """)
         dropStatus = try PreparedStatement(database, "DELETE FROM task_status WHERE task = ?1")
     }
@@ -83,6 +84,7 @@ struct TaskWriter {
         putStatus.bind(1, task.id.rawValue)
         putStatus.bind(2, task.completedAt?.milliseconds)
         putStatus.bind(6, task.keptSince?.milliseconds)
+        putStatus.bind(7, task.session.rawValue)
         putStatus.bind(3, events.last == 0 ? nil : events.last)
         let secret = try sealer.sealIfPresent(
             parts.secret, for: .status(of: task.id, tenant: task.tenant))

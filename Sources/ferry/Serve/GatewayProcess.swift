@@ -73,7 +73,7 @@ struct GatewayProcess {
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
-            parts, contents: contents, limits: GatewayProcess.limits())
+            parts, contents: contents, limits: GatewayProcess.limits(settings))
         let service = Service(
             gateway: gateway, transport: transport,
             options: Service.Options(
@@ -199,8 +199,11 @@ struct GatewayProcess {
         return curl
     }
 
-    private static func limits() -> GatewayLimits {
+    private static func limits(_ settings: ServeSettings) -> GatewayLimits {
         var limits = GatewayLimits()
+        limits.quietHours = settings.quietHours
+        limits.discretionaryAttempts = settings.discretionaryAttempts
+        limits.backgroundTaskRetention = .seconds(settings.backgroundRetention * 86_400)
         let shares = DescriptorShares(of: descriptorCount())
         limits.attempts = shares.attempts
         limits.firstAttemptCost = shares.firstAttemptCost

@@ -55,6 +55,22 @@ struct Serve: ParsableCommand {
     var negotiateHosts: [String] = []
 
     @Option(
+        name: .customLong("quiet-hours"),
+        help:
+            "Hours for work that may be put off, by this machine's zone: HH:MM-HH:MM; repeatable (default: all day)."
+    )
+    var quietHours: [String] = []
+
+    @Option(
+        help: "How many transfers that may be put off run at a time (default: 64).")
+    var discretionaryAttempts: Int?
+
+    @Option(
+        help:
+            "How many days results of background sessions are kept (default: 30).")
+    var backgroundRetention: Int?
+
+    @Option(
         help: "A file of PEM certificates to trust in place of the system's.")
     var trustedCertificates: String?
 

@@ -16,6 +16,12 @@ struct ServeSettings {
     let negotiateHosts: Set<String>
     /// A file of PEM certificates to trust in place of the system's; nil for the system's.
     let trustedCertificates: String?
+    /// When work is done that may be put off (S-27).
+    let quietHours: QuietHours
+    /// How much of it at a time.
+    let discretionaryAttempts: Int
+    /// How long results of background sessions are kept, in days.
+    let backgroundRetention: Int
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
 
@@ -51,6 +57,12 @@ struct ServeSettings {
                 throw Refusal(description: "--allow-destination \(text): \(error)", code: 64)
             }
         }
+        quietHours = try ServeSettings.quietHours(
+            options.quietHours.isEmpty ? source.list("quietHours") : options.quietHours)
+        discretionaryAttempts = try source.number(
+            "discretionaryAttempts", options.discretionaryAttempts, in: 1...100_000, default: 64)
+        backgroundRetention = try source.number(
+            "backgroundRetention", options.backgroundRetention, in: 1...3650, default: 30)
         let behind = source.text("behindTlsProxy")
         guard behind.map({ ["true", "false"].contains($0) }) ?? true else {
             throw Refusal(description: "behind-tls-proxy must be true or false.", code: 64)
@@ -65,6 +77,15 @@ struct ServeSettings {
         }
         logLevel = level
         try refuseOpenListener()
+    }
+
+    private static func quietHours(_ texts: [String]) throws(Refusal) -> QuietHours {
+        do {
+            return try QuietHours(parsing: texts)
+        } catch {
+            throw Refusal(
+                description: "--quiet-hours \(texts.joined(separator: ",")): \(error).", code: 64)
+        }
     }
 
     /// Without TLS a token would cross the network in clear.

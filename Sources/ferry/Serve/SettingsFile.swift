@@ -6,6 +6,7 @@ struct SettingsFile {
     private static let names: Set = [
         "host", "port", "unixSocket", "dataDirectory", "allowDestination", "allowHost",
         "negotiateHost", "trustedCertificates", "behindTlsProxy", "logLevel", "keyFile",
+        "quietHours", "discretionaryAttempts", "backgroundRetention",
     ]
 
     var values: [String: [String]] = [:]

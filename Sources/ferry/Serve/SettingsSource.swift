@@ -26,6 +26,23 @@ struct SettingsSource {
         return file.values[name] ?? []
     }
 
+    /// A whole number, of the option or from here.
+    func number(
+        _ name: String, _ option: Int?, in range: ClosedRange<Int>, default usual: Int
+    ) throws(Refusal) -> Int {
+        guard let text = option.map(String.init) ?? text(name) else { return usual }
+        guard let number = Int(text), range.contains(number) else {
+            let option = SettingsSource.variable(name).dropFirst("FERRY_".count).lowercased()
+                .replacingOccurrences(of: "_", with: "-")
+            throw Refusal(
+                description: """
+                    --\(option) must be a whole number from \(range.lowerBound) to \
+                    \(range.upperBound).
+                    """, code: 64)
+        }
+        return number
+    }
+
     /// `dataDirectory` → `FERRY_DATA_DIRECTORY`.
     private static func variable(_ name: String) -> String {
         "FERRY_"

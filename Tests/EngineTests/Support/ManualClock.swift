@@ -9,11 +9,15 @@ final class ManualClock: Clock {
         var uptime = Duration.seconds(1000)
         var boot = 1
         var bootedAt = Duration.zero
+        var zone = 0
     }
 
     private let hands = Mutex(Hands())
 
     var now: Timestamp { Timestamp(milliseconds: hands.withLock { $0.wall }) }
+    var secondOfDay: Int {
+        hands.withLock { Int($0.wall / 1000 + Int64($0.zone)) % 86_400 }
+    }
     var uptime: Duration { hands.withLock { $0.uptime } }
 
     var machine: MachineTime {
@@ -34,6 +38,11 @@ final class ManualClock: Clock {
             hands.uptime += duration
             hands.wall += duration.milliseconds
         }
+    }
+
+    /// Summer time begins, or ends where that is negative.
+    func moveZone(by duration: Duration) {
+        hands.withLock { $0.zone += Int(duration.components.seconds) }
     }
 
     /// Somebody sets the wall clock.

@@ -135,6 +135,13 @@ final class TestGateway {
 
     func state(_ id: TaskID) async throws -> TaskState { try await task(id).state }
 
+    /// Sets the limit of the whole gateway.
+    func setLimit(_ limit: Int64?) async throws {
+        var change = SettingChange()
+        change.limit = .some(limit)
+        try await gateway.settings.change(change)
+    }
+
     /// Waits for a task's last event and returns the task.
     func finished(_ id: TaskID) async throws -> TaskRecord {
         try await recorder.end(of: id)

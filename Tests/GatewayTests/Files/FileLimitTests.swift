@@ -200,6 +200,7 @@ private final class WallClock: Engine.Clock {
         // In whole seconds, so that no test depends on how long its requests take.
         Timestamp(milliseconds: 1_800_000_000_000 + offset.withLock { $0 })
     }
+    var secondOfDay: Int { Int(now.milliseconds / 1000 % 86_400) }
     var uptime: Duration { system.uptime }
     var machine: MachineTime {
         MachineTime(boot: "test", elapsed: .seconds(1000) + .milliseconds(offset.withLock { $0 }))

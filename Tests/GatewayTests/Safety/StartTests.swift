@@ -53,6 +53,8 @@ struct StartTests {
         arguments: [
             (64, ["--port", "70000"]), (64, ["--allow-destination", "example.com"]),
             (64, ["--allow-destination", "10.0.0.1/8"]), (64, ["--log-level", "loud"]),
+            (64, ["--quiet-hours", "25:00-06:00"]), (64, ["--quiet-hours", "22:00-22:00"]),
+            (64, ["--discretionary-attempts", "0"]), (64, ["--background-retention", "soon"]),
             (64, ["--no-such-option"]), (66, ["--configuration", "/no/such/file"]),
             (78, ["--host", "0.0.0.0"]), (78, ["--host", "::"]), (78, ["--host", "192.0.2.1"]),
             (73, ["--data-directory", "/proc/no/ferry"]),

@@ -64,17 +64,7 @@ struct SessionTests {
         #expect(byNature.isSubset(of: noEffect))
         let members = Set(session.json["configuration"].object?.keys.map { $0 } ?? [])
         #expect(Set(noEffect).isSubset(of: members))
-        #expect(Set(noEffect).subtracting(byNature) == ["isDiscretionary"])
-    }
-
-    @Test func `what is not in force is taken at its default only`() async throws {
-        let refused = try await client.post(
-            "/v1/sessions", ["type": "default", "configuration": ["isDiscretionary": true]])
-        #expect(refused.status == 422 && refused.problem == "not-yet-supported")
-        #expect(refused.json["pointer"].string == "/configuration/isDiscretionary")
-        let session = try await client.createSession(
-            "default", ["configuration": ["isDiscretionary": false]])
-        #expect(session.json["noEffect"].array?.contains("isDiscretionary") == true)
+        #expect(Set(noEffect) == byNature)
     }
 
     @Test(
