@@ -1,4 +1,4 @@
-"""What a background session has to move goes on over whatever the network does (S-26, S-52, S-54)."""
+"""What a background session has to move goes on whatever the network does (S-26, S-52, S-54)."""
 
 import base64
 import hashlib
