@@ -45,8 +45,13 @@ extension Event {
 
     private func write(_ body: EventBody, _ replayed: [UInt8]?, to json: inout JSONWriter) {
         switch body {
-        case .didCreate, .isWaitingForConnectivity, .didChangeCredentialStorage, .didFinishEvents:
+        case .didCreate, .isWaitingForConnectivity, .didDelete, .didChangeCredentialStorage,
+            .didFinishEvents:
             break
+        case .didChange(let members):
+            json.object("changes") { json in
+                for member in members { member.write(to: &json) }
+            }
         case .didReceiveInformationalResponse(let status, let headers):
             json.member("status", status)
             json.name("headers")
@@ -116,6 +121,25 @@ extension Event {
         case .didComplete(let error), .didBecomeInvalid(let error):
             json.name("error")
             if let error { error.write(to: &json) } else { json.null() }
+        }
+    }
+}
+
+extension TaskAppearance.Member {
+    /// As the task itself shows it (`Task` of openapi.yaml).
+    fileprivate func write(to json: inout JSONWriter) {
+        switch self {
+        case .state(let state): json.member("state", state.rawValue)
+        case .suspendCount(let count): json.member("suspendCount", count)
+        case .waitingFor(let reason): json.member("waitingFor", reason?.rawValue)
+        case .nextAttemptAt(let instant):
+            json.member("nextAttemptAt", instant: instant?.milliseconds)
+        case .startedAt(let instant): json.member("startedAt", instant: instant?.milliseconds)
+        case .priority(let priority): json.member("priority", priority)
+        case .description(let text): json.member("description", text)
+        case .earliestBeginDate(let instant):
+            json.member("earliestBeginDate", instant: instant?.milliseconds)
+        case .maximumBytesPerSecond(let limit): json.member("maximumBytesPerSecond", limit)
         }
     }
 }

@@ -37,7 +37,9 @@ extension MemoryState {
             let events = sessions[session]?.events ?? []
             let first = max(query.after, (firstEvents[task] ?? .max) - 1)
             let start = events.partitioningIndex { $0.sequence > first }
-            return Array(events[start...].lazy.filter { $0.task == task }.prefix(query.limit))
+            return Array(
+                events[start...].lazy.filter { $0.task == task && $0.body != .didDelete }
+                    .prefix(query.limit))
         case .tenant(let tenant): return merged(tenant, after: query.after, limit: query.limit)
         }
     }

@@ -36,6 +36,10 @@ public struct Event: Equatable, Sendable {
 /// Events are copied on their way to the store and to those who listen, so large ones lie apart.
 public enum EventBody: Equatable, Sendable {
     case didCreate
+    /// What no other event tells: the members of the task that are not as they were, with their
+    /// new values. At most one for each task in a commit, so that what comes and goes meanwhile is
+    /// not told, and none for what is so by the commit that creates the task.
+    case didChange([TaskAppearance.Member])
     /// S-48: a 1xx response, but never 101.
     case didReceiveInformationalResponse(status: Int, headers: HeaderList)
     /// S-39: the client shall pipe the body, which `generation` tells from earlier ones.
@@ -70,6 +74,9 @@ public enum EventBody: Equatable, Sendable {
     case didFinishCollectingMetrics(TaskMetrics)
     /// The task's last (S-57).
     indirect case didComplete(TransferError?)
+    /// A client has deleted the completed task. Nothing of the task itself, whose stream has ended
+    /// (S-57): the streams of its session and of its tenant tell it.
+    case didDelete
     /// S-67: what the session remembers of credentials is not what it was. Tells nothing of it.
     case didChangeCredentialStorage
     /// S-54: a background session has no outstanding task any more, and all events of those that it
@@ -84,6 +91,7 @@ public enum EventBody: Equatable, Sendable {
     public var name: String {
         switch self {
         case .didCreate: "task.didCreate"
+        case .didChange: "task.didChange"
         case .didReceiveInformationalResponse: "task.didReceiveInformationalResponse"
         case .needNewBodyStream: "task.needNewBodyStream"
         case .didResumeAtOffset: "download.didResumeAtOffset"
@@ -103,6 +111,7 @@ public enum EventBody: Equatable, Sendable {
         case .didFinishDownloading: "download.didFinishDownloading"
         case .didFinishCollectingMetrics: "task.didFinishCollectingMetrics"
         case .didComplete: "task.didComplete"
+        case .didDelete: "task.didDelete"
         case .didChangeCredentialStorage: "session.didChangeCredentialStorage"
         case .didFinishEvents: "session.didFinishEvents"
         case .didDisableWebhook: "webhook.didDisable"

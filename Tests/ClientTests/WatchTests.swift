@@ -48,9 +48,53 @@ struct TaskProgressTests {
         _ = progress.apply(event("download.didResumeAtOffset", offset))
         #expect(progress.resumedAt == 4 && progress.moved == (4, 10))
         _ = progress.apply(event("task.willRetry", #""attempt":2,"delay":1.5,"reason":"x""#))
-        #expect(progress.note == "waiting for attempt 2")
+        #expect(progress.note == "waiting to try again: x")
         _ = progress.apply(event("download.didWriteData", #""totalBytesWritten":5"#))
         #expect(progress.note == nil && progress.moved == (5, 10))
+    }
+
+    private static let at = #""at":"2026-11-21T07:00:00.000Z""#
+    private static let now: Int64 = 1_795_244_400_000
+
+    @Test func `a wait for the next try says why it waits, and how long yet`() {
+        var progress = TaskProgress()
+        let retry = #""attempt":2,"delay":12.5,"reason":"networkConnectionLost""#
+        _ = progress.apply(event("task.willRetry", Self.at + "," + retry))
+        let wait = "waiting to try again"
+        #expect(progress.note(at: Self.now) == wait + " in 0:13: the connection was lost")
+        #expect(progress.note(at: Self.now + 12_000) == wait + " in 0:01: the connection was lost")
+        #expect(progress.note(at: Self.now + 13_000) == wait + ": the connection was lost")
+        // The same wait, told in another way, leaves its reason.
+        let same = #""changes":{"waitingFor":"retry","nextAttemptAt":"2026-11-21T07:00:12.500Z"}"#
+        _ = progress.apply(event("task.didChange", same))
+        #expect(progress.note == wait + ": the connection was lost")
+        let over = #""changes":{"waitingFor":null,"nextAttemptAt":null}"#
+        _ = progress.apply(event("task.didChange", over))
+        #expect(progress.note == "starting")
+        _ = progress.apply(event("download.didWriteData", #""totalBytesWritten":5"#))
+        _ = progress.apply(event("task.didChange", over))
+        #expect(progress.note == nil)
+    }
+
+    @Test(arguments: [
+        (#"{"state":"suspended","suspendCount":1,"waitingFor":null}"#, "suspended"),
+        (#"{"waitingFor":"connectivity"}"#, "waiting for connectivity"),
+        (#"{"waitingFor":"beginDate"}"#, "waiting for its begin date"),
+        (#"{"waitingFor":"quietTime"}"#, "waiting for quiet time"),
+        (#"{"waitingFor":"somethingNew"}"#, "waiting for somethingNew"),
+        (#"{"state":"running","suspendCount":0}"#, "starting"), (#"{"priority":0.75}"#, "starting"),
+    ])
+    func `what changes of a task is in its note`(changes: String, note: String) {
+        var progress = TaskProgress()
+        #expect(progress.apply(event("task.didChange", #""changes":"# + changes)) == .none)
+        #expect(progress.note == note)
+    }
+
+    @Test func `a question that is asked again by a change has to be looked up`() {
+        var progress = TaskProgress()
+        let asks = #""changes":{"state":"running","waitingFor":"decision"}"#
+        #expect(progress.apply(event("task.didChange", asks)) == .refresh)
+        #expect(progress.waitsForDecision)
     }
 
     @Test func `an error ends it as failed`() {
@@ -114,6 +158,17 @@ struct EventLineTests {
             #"{"task":"tsk_1","attempt":2,"delay":61.5,"reason":"503\u001b"}"#,
             "tsk_1  task.willRetry  attempt 2 in 1:01 503\\u{1b}"
         ),
+        (
+            "task.willRetry",
+            #"{"task":"tsk_1","attempt":2,"delay":1,"reason":"cannotConnectToHost"}"#,
+            "tsk_1  task.willRetry  attempt 2 in 0:01 the host cannot be reached"
+        ),
+        (
+            "task.didChange",
+            #"{"task":"tsk_1","changes":{"state":"running","waitingFor":null,"priority":0.75}}"#,
+            "tsk_1  task.didChange  state running, waitingFor none, priority 0.75"
+        ),
+        ("task.didDelete", #"{"task":"tsk_1"}"#, "tsk_1  task.didDelete"),
         (
             "task.didComplete", "{\"task\":\"tsk_1\",\"error\":\(FakeGateway.notFound)}",
             "tsk_1  task.didComplete  cannotFindHost (-1003): no such host"

@@ -22,6 +22,12 @@ struct BackgroundTests {
         harness.recorder.events.count { $0.session == session && $0.body == .didFinishEvents }
     }
 
+    /// How often the task was told to wait for another try.
+    @LoopActor
+    private func waits(_ harness: TestGateway, _ task: TaskID) -> Int {
+        harness.recorder.events(of: task).count { $0.body.name == "task.willRetry" }
+    }
+
     // MARK: Identifiers (S-6)
 
     @Test @LoopActor
@@ -84,9 +90,7 @@ struct BackgroundTests {
         let (harness, session) = try await open()
         let task = try await harness.create(try harness.spec(.download), in: session)
         try await harness.network.attempt(0).end(.url(code))
-        try await eventually("the wait") {
-            try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
-        }
+        try await eventually("the wait") { waits(harness, task) == 1 }
         try await harness.network.attempt(1).answer(200, [:], Array("done".utf8))
         #expect(try await harness.finished(task).error == nil)
         #expect(try await harness.read(task) == Array("done".utf8))
@@ -99,9 +103,7 @@ struct BackgroundTests {
         // The longer the host is gone, the longer the wait: by then a minute and more.
         for number in 0..<8 {
             try await harness.network.attempt(number).end(.url(.cannotConnectToHost))
-            try await eventually("the wait") {
-                try await harness.gateway.tasks.read(task, of: harness.tenant).waitingFor == .retry
-            }
+            try await eventually("the wait") { waits(harness, task) == number + 1 }
             guard ofHost, number == 7 else {
                 harness.routes.change()
                 continue

@@ -49,7 +49,7 @@ struct ChallengeTests {
         #expect(record.dialogue == TaskDialogue())
         #expect(
             harness.recorder.story(of: task) == [
-                "didCreate", "didReceiveChallenge", "didReceiveResponse",
+                "didCreate", "didReceiveChallenge", "didChange", "didReceiveResponse",
                 "didReceiveData", "didFinishCollectingMetrics", "didComplete",
             ])
         #expect(harness.recorder.has("task.didReceiveChallenge", task))

@@ -39,6 +39,15 @@ struct EventOrderTests {
             // Its entity has changed: from zero, with another response.
             [.create, .response, .written, .retry, .response, .written, .metrics, .failure],
             [.create, .response, .becameDownload],
+            // Beside all others; what is gone is told after the end.
+            [
+                .create, .change, .response, .change, .data, .change, .metrics, .complete,
+                .didDelete,
+            ],
+            [
+                .create, .retry, .change, .resumption, .change, .response, .data, .metrics,
+                .complete,
+            ],
             [.create, .informational, .challenge, .response, .becameDownload],
         ] as [[EventBody]])
     func `§5: what may happen to a task is in order`(story: [EventBody]) {
@@ -77,6 +86,9 @@ struct EventOrderTests {
             [.create, .becameDownload], [.create, .response, .data, .becameDownload],
             [.create, .response, .becameDownload, .metrics],
             [.create, .response, .becameDownload, .data],
+            [.change], [.create, .metrics, .failure, .change],
+            [.create, .response, .metrics, .change],
+            [.create, .didDelete], [.create, .response, .becameDownload, .change],
             // S-9: no task's.
             [.create, .didBecomeInvalid(nil)],
         ] as [[EventBody]])
@@ -152,6 +164,7 @@ extension EventBody {
         head, request: RequestRecord(url: url), decision: notice(.redirect))
     fileprivate static let informational = didReceiveInformationalResponse(
         status: 103, headers: [:])
+    fileprivate static let change = didChange([.priority(1)])
     fileprivate static let retry = willRetry(attempt: 2, delay: 1, reason: "x")
     fileprivate static let resumption = didResumeAtOffset(fileOffset: 1, expectedTotalBytes: 2)
     fileprivate static let response = didReceiveResponse(head)

@@ -148,21 +148,18 @@ struct TaskListTests {
         }
         try await eventually("a commit") { harness.store.attemptCount > 2 }
         // It is let go by one and taken up by another before their answers are out.
-        let suspend = Task { @LoopActor in
-            try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        let change = Task { @LoopActor in
+            try await harness.gateway.tasks.change(task, of: harness.tenant, TaskChange())
         }
         try await eventually("it to be let go") {
             harness.gateway.tasks.directory.runners[task] == nil
         }
-        // Calls nest (S-31): one for the creation, and one for the suspend.
         let resume = Task { @LoopActor in
-            async let first = harness.gateway.tasks.resume(task, of: harness.tenant)
-            async let second = harness.gateway.tasks.resume(task, of: harness.tenant)
-            return try await (first, second)
+            try await harness.gateway.tasks.resume(task, of: harness.tenant)
         }
         let attempt = try await harness.network.attempt(0)
         harness.store.release()
-        _ = try await (wait.value, note.value, suspend.value, resume.value)
+        _ = try await (wait.value, note.value, change.value, resume.value)
         #expect(harness.gateway.tasks.directory.runners[task] != nil)
         attempt.answer()
         #expect(try await harness.recorder.end(of: task) == nil)

@@ -48,6 +48,8 @@ struct EventBodyTests {
                 "task.willBeginDelayedRequest", .delayedRequest
             ),
             (.didBecomeDownloadTask(TaskID(rawValue: 1)), "task.didBecomeDownloadTask", nil),
+            (.didChange([.priority(1)]), "task.didChange", nil),
+            (.didDelete, "task.didDelete", nil),
             (.didCreate, "task.didCreate", nil), (.didComplete(nil), "task.didComplete", nil),
         ] as [(EventBody, String, DecisionKind?)])
     func `§7: an event has its name, and the decision that it asks for`(
@@ -61,6 +63,7 @@ struct EventBodyTests {
     @Test(
         arguments: [
             (.didBecomeDownloadTask(TaskID(rawValue: 1)), true), (.didComplete(nil), true),
+            (.didChange([.priority(1)]), false), (.didDelete, false),
             (.didBecomeInvalid(nil), true), (.didFinishDownloading, false),
             (.didFinishCollectingMetrics(TaskMetrics()), false),
             (.didReceiveResponse(response, decision: notice(.response)), false),

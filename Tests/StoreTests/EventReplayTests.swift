@@ -97,6 +97,16 @@ struct History {
     private(set) var tasks: [TaskRecord] = []
     private(set) var sessions: [SessionID] = []
 
+    /// Every member that may change, with a value and without.
+    private static let changes: [TaskAppearance.Member] = [
+        .state(.suspended), .suspendCount(2), .waitingFor(.retry), .waitingFor(nil),
+        .nextAttemptAt(Timestamp(milliseconds: World.start)), .nextAttemptAt(nil),
+        .startedAt(Timestamp(milliseconds: World.start + 1)), .startedAt(nil), .priority(0.25),
+        .description("Ümlaut"), .description(nil),
+        .earliestBeginDate(Timestamp(milliseconds: World.start + 2)), .earliestBeginDate(nil),
+        .maximumBytesPerSecond(1 << 40), .maximumBytesPerSecond(nil),
+    ]
+
     /// The decisions of some of the batches, in their newest form.
     static func decisions(of batches: some Sequence<StoreBatch>) -> [DecisionID: DecisionRecord] {
         batches.reduce(into: [:]) { newest, batch in
@@ -148,6 +158,7 @@ struct History {
                     case 1: .didResumeAtOffset(fileOffset: 1 << 40, expectedTotalBytes: unknownSize)
                     case 2: .willRetry(attempt: 2, delay: 0.75, reason: "503 Ümlaut")
                     case 3 where index == 3: .isWaitingForConnectivity
+                    case 3: .didChange(Self.changes)
                     default: .didReceiveData(offset: 9, length: 3, inline: true, bytes: nil)
                     }
                 for body in [body] + questions {

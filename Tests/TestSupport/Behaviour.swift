@@ -3,7 +3,8 @@ public struct Behaviour: Sendable {
     /// Answers one exchange on the connection's thread; an error ends the connection.
     public typealias Handler = @Sendable (Exchange) throws -> Void
 
-    let run: Handler
+    /// Answers an exchange.
+    public let run: Handler
 
     /// A behaviour of one's own.
     public init(_ handler: @escaping Handler) {

@@ -188,8 +188,13 @@ class Delegate:
         return [each for each in self.events if each.decision and task in (None, each.task)]
 
     def names(self, task):
-        """The names of a task's events; those that repeat as they like only once."""
-        names = [event.name for event in self.events if event.task == task]
+        """The names of a task's events; those that repeat as they like only once. That a wait is over
+        is told where it outlives a commit, and left out."""
+        names = [
+            event.name
+            for event in self.events
+            if event.task == task and event.name != "task.didChange"
+        ]
         repeated = ["task.didReceiveData", "download.didWriteData", "task.didSendBodyData"]
         return [
             name

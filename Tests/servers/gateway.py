@@ -1,5 +1,6 @@
 """A built `ferry serve` in a process of its own, and what its operator may look at."""
 
+import json
 import os
 import pathlib
 import signal
@@ -17,10 +18,13 @@ MARKER = "Ferry listens on "
 class Gateway:
     """May fetch from what is `allowed`. Can be killed, and started on its data again.
 
-    With `mebibytes` its data lie on a disk of that size, which only root may give it.
+    With `mebibytes` its data lie on a disk of that size, which only root may give it. Behind an
+    `entrance` it runs where that leads to, and is spoken to by a socket in its folder.
     """
 
-    def __init__(self, *arguments, allowed="127.0.0.0/8", mebibytes=None, **environment):
+    def __init__(
+        self, *arguments, allowed="127.0.0.0/8", mebibytes=None, entrance=(), **environment
+    ):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
         self._has_disk = mebibytes is not None
@@ -30,6 +34,10 @@ class Gateway:
             run("mount", "-t", "tmpfs", "-o", size, "none", str(self.folder / "data"))
         self._arguments = ["--allow-destination", allowed, *arguments]
         self._environment = environment
+        self._entrance = list(entrance)
+        self._socket = self.folder / "socket" if entrance else None
+        if self._socket:
+            self._arguments += ["--unix-socket", str(self._socket)]
         self._process = None
         self.client = None
         self._start()
@@ -56,7 +64,7 @@ class Gateway:
             if not name.startswith(("FERRY", "KRB5", "XDG_"))
         }
         environment |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
-        command = ["setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
+        command = [*self._entrance, "setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
         command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self.folder / "data"]
         command += self._arguments
         with open(self.folder / "output", "w") as output, open(self.folder / "log", "a") as log:
@@ -65,14 +73,15 @@ class Gateway:
             )
         url = eventually(self._url, "the gateway to listen", 30)
         token = (self.folder / "data" / "token").read_text().strip()
-        self.client = httpx.Client(
-            base_url=url,
-            headers={"Authorization": f"Bearer {token}"},
-            event_hooks={"response": [_look]},
-            timeout=30,
-            trust_env=False,
-        )
+        self._access = {"base_url": url, "headers": {"Authorization": f"Bearer {token}"}}
+        self.client = self._connect(event_hooks={"response": [_look]})
         eventually(lambda: self.client.get(probe).status_code == 200, probe, 30)
+
+    def _connect(self, **options):
+        transport = httpx.HTTPTransport(uds=str(self._socket)) if self._socket else None
+        return httpx.Client(
+            timeout=30, transport=transport, trust_env=False, **self._access, **options
+        )
 
     def _url(self):
         assert self._process.poll() is None, f"the gateway ended: {self.last_words()}"
@@ -116,6 +125,20 @@ class Gateway:
         answer = self.client.get(path)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
+
+    def story(self, path, last):
+        """The kept events of a stream, as pairs of name and data, until one of the name `last`."""
+        events, name = [], None
+        with self._connect() as own, own.stream("GET", f"{path}/events?replay=all") as stream:
+            for line in stream.iter_lines():
+                kind, _, value = line.partition(": ")
+                if kind == "event":
+                    name = value
+                elif kind == "data":
+                    events.append((name, json.loads(value)))
+                    if name == last:
+                        return events
+        raise AssertionError(f"no {last} in {events}")
 
     def content(self, task):
         """The body of a task."""

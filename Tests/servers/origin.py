@@ -43,9 +43,10 @@ class Answer:
 
 
 class Origin:
-    """Answers paths as `on` says, and others with 404, on a port of 127.0.0.1 that it keeps."""
+    """Answers paths as `on` says, and others with 404, on a port that it keeps."""
 
-    def __init__(self):
+    def __init__(self, host="127.0.0.1"):
+        self._host = host
         self.requests = []
         self._answers = {}
         self._lock = threading.Lock()
@@ -63,7 +64,7 @@ class Origin:
 
     def start(self):
         """Listens, on the port that it had before if it had one."""
-        self._server = _Server(("127.0.0.1", self.port), self)
+        self._server = _Server((self._host, self.port), self)
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
 
@@ -79,8 +80,8 @@ class Origin:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
 
-    def url(self, path="/", host="127.0.0.1"):
-        return f"http://{host}:{self.port}{path}"
+    def url(self, path="/", host=None):
+        return f"http://{host or self._host}:{self.port}{path}"
 
     def on(self, path, answer):
         """Answers a path so: an `Answer`, or a function that makes one of the request."""

@@ -253,6 +253,6 @@ public final class Download {
             }
         display.update(
             name: name ?? order.url, received: received, total: progress.expected,
-            note: progress.note)
+            note: progress.note(at: TaskWait.now))
     }
 }

@@ -39,12 +39,23 @@ public enum EventLine {
             return [
                 data["attempt"]?.int64.map { "attempt \($0)" },
                 data["delay"]?.double.map { "in \(Figures.time(.seconds($0)))" },
-                data["reason"]?.string,
+                data["reason"]?.string.map(TaskWait.words),
             ].compactMap { $0 }.joined(separator: " ")
+        case "task.didChange":
+            return (data["changes"]?.object ?? []).map { "\($0.name) \(text(of: $0.value))" }
+                .joined(separator: ", ")
         case "task.willPerformHTTPRedirection": return data["request"]?["url"]?.string ?? ""
         case "reset": return data["reason"]?.string ?? ""
         default: return ""
         }
+    }
+
+    private static func text(of value: JSONValue) -> String {
+        if value.isNull { return "none" }
+        if let text = value.string { return text }
+        var json = JSONWriter()
+        json.value(value)
+        return String(decoding: json.finish(), as: UTF8.self)
     }
 
     /// Whether it tells how far a transfer is, four times a second, and not that something

@@ -13,6 +13,8 @@ public struct RemoteTask: Equatable, Sendable {
     public let state: String
     /// What a running task waits for; nil when it does not.
     public let waitingFor: String?
+    /// When the next attempt follows one that has failed (RFC 3339); nil where none is waited for.
+    public let nextAttemptAt: String?
     /// The URL asked for last, after redirects.
     public let url: String
     /// Bytes received so far.
@@ -46,6 +48,7 @@ public struct RemoteTask: Equatable, Sendable {
         session = json["session"]?.string ?? ""
         type = json["type"]?.string ?? ""
         waitingFor = json["waitingFor"]?.string
+        nextAttemptAt = json["nextAttemptAt"]?.string
         url =
             json["currentRequest"]?["url"]?.string ?? json["originalRequest"]?["url"]?.string ?? ""
         received = json["countOfBytesReceived"]?.int64 ?? 0
@@ -67,6 +70,7 @@ public struct RemoteTask: Equatable, Sendable {
             json.member("type", type)
             json.member("state", state)
             json.member("waitingFor", waitingFor)
+            json.member("nextAttemptAt", nextAttemptAt)
             json.member("url", url)
             json.member("countOfBytesReceived", received)
             json.member("countOfBytesExpectedToReceive", expected)

@@ -60,7 +60,9 @@ public final class TaskBoard {
             needsRefresh = true
             return
         }
-        guard !progress.id.isEmpty else { return }
+        guard !progress.id.isEmpty, event.name != "task.didDelete" else { return }
+        // A suspended task goes from the list, and one that was resumed comes.
+        if event.name == "task.didChange" { needsRefresh = true }
         if let decision = RemoteDecision(event) {
             screen.print("\(DisplayText.line(decision.task)) \(DecisionLine.sentence(decision))")
         }
@@ -148,7 +150,8 @@ public final class TaskBoard {
         return ProgressBar.State(
             name: progress.url.isEmpty ? progress.id : progress.url, received: bytes,
             total: total, rate: entry.meter.bytesPerSecond,
-            timeLeft: left.flatMap { entry.meter.time(for: $0) }, note: progress.note, turn: turn)
+            timeLeft: left.flatMap { entry.meter.time(for: $0) },
+            note: progress.note(at: TaskWait.now), turn: turn)
     }
 
     /// The bars that fit on a screen of `rows`, and how many do not.

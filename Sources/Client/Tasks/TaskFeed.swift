@@ -38,7 +38,7 @@ final class TaskFeed {
             if progress.apply(event) == .refresh {
                 try catchUp()
             } else if !EventLine.isProgress(event) {
-                question = RemoteDecision(event)
+                question = question(after: event)
             }
         }
         guard events.isEnded, progress.ending == nil else { return }
@@ -46,6 +46,13 @@ final class TaskFeed {
         guard progress.ending != nil else {
             throw .unexpectedAnswer("the events of a running task have ended")
         }
+    }
+
+    /// What the task asks behind an event: whatever it does ends its question, and so does that it
+    /// does not wait any more.
+    private func question(after event: ServerSentEvent) -> RemoteDecision? {
+        guard event.name == "task.didChange" else { return RemoteDecision(event) }
+        return progress.waitsForDecision ? question : nil
     }
 
     /// Takes up what lost events would have told.

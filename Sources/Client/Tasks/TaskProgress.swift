@@ -44,7 +44,8 @@ public struct TaskProgress: Equatable, Sendable {
     /// S-36).
     public private(set) var resumedAt: Int64?
     /// What the task does when no bytes come; nil while they do.
-    public private(set) var note: String? = "starting"
+    public var note: String? { note(at: nil) }
+    private var activity = Activity.does("starting")
     /// The last response; nil before there is one.
     public private(set) var response: Response?
     /// How many responses there have been: after a second one the content has begun anew (rule
@@ -59,6 +60,21 @@ public struct TaskProgress: Equatable, Sendable {
         isUpload || (response == nil && sent > 0) ? (sent, expectedToSend) : (received, expected)
     }
     private var isUpload = false
+
+    private enum Activity: Equatable {
+        case moves
+        case does(String)
+        case waits(TaskWait)
+    }
+
+    /// As `note`, at an instant in milliseconds since 1970: with the time until the next try.
+    func note(at now: Int64?) -> String? {
+        switch activity {
+        case .moves: nil
+        case .does(let note): note
+        case .waits(let wait): wait.note(at: now)
+        }
+    }
 
     /// The progress of a task of which nothing is known.
     public init() {}
@@ -81,7 +97,7 @@ public struct TaskProgress: Equatable, Sendable {
             response = Response(status: status, suggestedFilename: task.suggestedFilename)
             responseCount = max(responseCount, 1)
         }
-        note = TaskProgress.note(state: task.state, waitingFor: task.waitingFor)
+        note(state: task.state, waitingFor: task.waitingFor, until: task.nextAttemptAt)
         if task.isCompleted { end(task.failure) }
     }
 
@@ -98,32 +114,31 @@ public struct TaskProgress: Equatable, Sendable {
     /// Takes the next event of the task, its data read already.
     mutating func apply(_ name: String, _ data: JSONValue) -> Demand {
         if let task = data["task"]?.string { id = task }
-        if data["decision"]?["id"] != nil { note = TaskProgress.waitsForDecision }
+        if data["decision"]?["id"] != nil { activity = .waits(TaskWait("decision")) }
         switch name {
         case "reset": return .refresh
-        case "task.isWaitingForConnectivity": note = "waiting for connectivity"
+        case "task.isWaitingForConnectivity": activity = .waits(TaskWait("connectivity"))
+        case "task.didChange": return take(changes: data["changes"])
         case "task.didReceiveResponse":
             take(response: data["response"], isQuestion: data["decision"]?["id"] != nil)
         case "download.didWriteData":
-            note = nil
+            activity = .moves
             received = data["totalBytesWritten"]?.int64 ?? received
             expected = data["totalBytesExpectedToWrite"]?.int64 ?? expected
         case "task.didReceiveData":
-            note = nil
+            activity = .moves
             if let offset = data["offset"]?.int64, let length = data["length"]?.int64 {
                 received = max(received, offset &+ length)
             }
         case "task.didSendBodyData":
-            note = nil
+            activity = .moves
             sent = data["totalBytesSent"]?.int64 ?? sent
             expectedToSend = data["totalBytesExpectedToSend"]?.int64 ?? expectedToSend
         case "download.didResumeAtOffset":
             resumedAt = data["fileOffset"]?.int64
             received = resumedAt ?? received
             expected = data["expectedTotalBytes"]?.int64 ?? expected
-        case "task.willRetry":
-            note =
-                data["attempt"]?.int64.map { "waiting for attempt \($0)" } ?? "waiting to try again"
+        case "task.willRetry": activity = .waits(TaskProgress.wait(retry: data))
         case "task.didComplete": end(TransferFailure(data["error"]))
         // The data task's terminal event (rule S-70).
         case "task.didBecomeDownloadTask": end(nil)
@@ -132,16 +147,41 @@ public struct TaskProgress: Equatable, Sendable {
         return .none
     }
 
+    /// Whether the task waits for its delegate.
+    var waitsForDecision: Bool { activity == .waits(TaskWait("decision")) }
+
     /// What the task has asked was answered.
     mutating func isAnswered() {
-        if note == TaskProgress.waitsForDecision { note = "starting" }
+        if waitsForDecision { activity = .does("starting") }
     }
 
-    private static let waitsForDecision = "waiting for a decision"
+    /// The wait that `task.willRetry` tells of.
+    private static func wait(retry data: JSONValue) -> TaskWait {
+        let begin = data["at"]?.string.flatMap(RFC3339.milliseconds)
+        let delay = data["delay"]?.double.map { Int64(min(max($0, 0), 0x1p40) * 1000) }
+        return TaskWait(
+            "retry", until: begin.flatMap { begin in delay.map { begin &+ $0 } },
+            reason: data["reason"]?.string.map(TaskWait.words))
+    }
+
+    /// Takes what no other event tells. Whoever wants to know the question that a task waits with
+    /// has to ask.
+    private mutating func take(changes: JSONValue?) -> Demand {
+        guard let changes else { return .none }
+        if let state = changes["state"]?.string, state != "running" {
+            activity = .does(state)
+        } else if changes["state"] != nil || changes["waitingFor"] != nil {
+            let waitingFor = changes["waitingFor"]?.string
+            note(
+                state: "running", waitingFor: waitingFor, until: changes["nextAttemptAt"]?.string)
+            if waitingFor == "decision" { return .refresh }
+        }
+        return .none
+    }
 
     private mutating func take(response json: JSONValue?, isQuestion: Bool) {
         guard let json, let status = json["status"]?.int64 else { return }
-        if !isQuestion { note = nil }
+        if !isQuestion { activity = .moves }
         responseCount += 1
         response = Response(
             status: Int(clamping: status), suggestedFilename: json["suggestedFilename"]?.string)
@@ -151,22 +191,20 @@ public struct TaskProgress: Equatable, Sendable {
     }
 
     private mutating func end(_ failure: TransferFailure?) {
-        note = nil
+        activity = .moves
         ending = failure.map(Ending.failed) ?? .succeeded
     }
 
-    private static func note(state: String, waitingFor: String?) -> String? {
+    private mutating func note(state: String, waitingFor: String?, until: String?) {
         switch (state, waitingFor) {
-        case ("running", nil), ("completed", _): nil
-        case ("running", "decision"?): waitsForDecision
-        case ("running", "connectivity"?): "waiting for connectivity"
-        case ("running", "beginDate"?): "waiting for its begin date"
-        case ("running", "slot"?): "waiting for its turn"
-        case ("running", "quietTime"?): "waiting for a quiet time"
-        case ("running", "bodyStream"?): "waiting for its body"
-        case ("running", "retry"?): "waiting to try again"
-        case ("running", let other?): "waiting for \(other)"
-        default: state
+        case ("running", let kind?):
+            let instant = until.flatMap(RFC3339.milliseconds)
+            if case .waits(let wait) = activity, wait.kind == kind, wait.until == instant { return }
+            activity = .waits(TaskWait(kind, until: instant))
+        case ("running", nil):
+            activity = moved.bytes == 0 && response == nil ? .does("starting") : .moves
+        case ("completed", _): activity = .moves
+        default: activity = .does(state)
         }
     }
 }

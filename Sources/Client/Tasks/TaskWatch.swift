@@ -54,7 +54,7 @@ public struct TaskWatch {
         while !hasEnded {
             display.update(
                 name: name, received: progress.moved.bytes, total: progress.moved.total,
-                note: progress.note)
+                note: progress.note(at: TaskWait.now))
             try client.turn()
             while let event = try events.next() {
                 if let report { report(event) } else { try tell(of: event) }

@@ -88,7 +88,7 @@ public final class Upload {
             let isSent = progress.sent >= length && progress.note == nil
             display.update(
                 name: "sending \(name)", received: progress.sent, total: length,
-                note: isSent ? "waiting for the answer" : progress.note)
+                note: isSent ? "waiting for the answer" : progress.note(at: TaskWait.now))
         }
         if case .failed(let failure) = feed.progress.ending { throw .transferFailed(failure) }
     }

@@ -16,6 +16,13 @@ protocol CommitOwner: AnyObject {
     func failed(_ error: StoreError)
 }
 
+/// Has something to record with whatever goes to the store next.
+@LoopActor
+protocol CommitCompanion: AnyObject {
+    /// A batch is about to go to the store: what is recorded now comes along, behind the rest.
+    func batchDeparts()
+}
+
 /// What stands between the engine's memory and a store: changes are gathered while the store is
 /// busy, and go to it as one batch when it is not (group commit).
 ///
@@ -39,6 +46,8 @@ final class CommitQueue {
     private let room: DiskRoom?
     private var outstanding = Outstanding()
     private var waiters = CommitWaiters()
+    /// Who wants to be called before the next batch departs.
+    private var companions: [any CommitCompanion] = []
     private var clock: ClockNotes
     private var isScheduled = false
     private lazy var retry = LoopTimer { [weak self] in self?.commit() }
@@ -57,6 +66,13 @@ final class CommitQueue {
     @inline(__always)
     func record(_ change: Change) {
         outstanding.merge(change)
+        schedule()
+    }
+
+    /// Calls before the next batch goes to the store, which is soon, also where nothing else is in
+    /// it.
+    func callBeforeDeparture(_ companion: any CommitCompanion) {
+        companions.append(companion)
         schedule()
     }
 
@@ -165,7 +181,11 @@ final class CommitQueue {
     }
 
     private func send() {
-        guard outstanding.batch == nil, !outstanding.isEmpty else { return }
+        guard outstanding.batch == nil else { return }
+        let companions = companions
+        self.companions = []
+        for companion in companions { companion.batchDeparts() }
+        guard !outstanding.isEmpty else { return }
         stamp()
         outstanding.depart()
         generation += 1

@@ -173,13 +173,16 @@ final class TaskDirectory {
         services.hub.publish(.didCreate, of: record.id, in: session)
     }
 
-    /// The task's runner, made anew for a task at rest.
-    func runner(for record: TaskRecord, in session: LiveSession) -> TaskRunner {
+    /// The task's runner, made anew for a task at rest, or for one that was entered just now.
+    func runner(
+        for record: TaskRecord, in session: LiveSession, isNew: Bool = false
+    ) -> TaskRunner {
         if let runner = runners[record.id] {
             letGoOn(runner)
             return runner
         }
-        let runner = TaskRunner(record, in: session, services: services, owner: owner)
+        let runner = TaskRunner(
+            record, isNew: isNew, in: session, services: services, owner: owner)
         runners[record.id] = runner
         ofSession[session.record.id, default: [:]][record.id] = runner
         records[record.id] = nil

@@ -55,7 +55,7 @@ public final class TaskService {
                 record.id, in: record.session, of: record.tenant))
         directory.enter(record, in: session)
         if spec.resume {
-            directory.runner(for: record, in: session).resume()
+            directory.runner(for: record, in: session, isNew: true).resume()
         } else {
             directory.keep(record)
         }
@@ -198,6 +198,7 @@ public final class TaskService {
             try session.requireRoom()
             let runner = directory.runner(for: newest, in: session)
             action(runner)
+            runner.noteChanges()
             directory.settle(runner)
         }
         return try await acknowledged(newest)
@@ -265,6 +266,11 @@ public final class TaskService {
         let commits = session?.commits ?? queues.onDisk
         guard !commits.isStalled else { throw .diskFull }
         commits.record(.removedTask(id))
+        // Nothing follows a session's last event (S-9), and of a damaged task nobody knows whose it
+        // was.
+        if let session, session.record.state != .invalid {
+            services.hub.publish(.didDelete, of: id, in: session)
+        }
         directory.beginDeleting(id)
         let forget = { @LoopActor [self] in
             directory.noteDeleted(id)
@@ -314,7 +320,7 @@ extension TaskService: TaskOwner {
             request: old.originalRequest, createdAt: services.clock.now)
         record.takeOver(old)
         directory.enter(record, in: task.session, inPlaceOf: old.id)
-        return directory.runner(for: record, in: task.session)
+        return directory.runner(for: record, in: task.session, isNew: true)
     }
 }
 

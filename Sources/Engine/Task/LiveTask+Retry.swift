@@ -93,15 +93,17 @@ extension LiveTask {
         return !asAnotherTry || record.retryCount < policy.attempts
     }
 
-    /// The task is tried once more from its original request on, later.
-    func beginRetry(after delay: Duration, reason: String) {
+    /// The task is tried once more from its original request on: later, or where there is no delay
+    /// as soon as it comes to its turn.
+    func beginRetry(after delay: Duration?, reason: String) {
         record.retryCount += 1
         record.mirrorCount = 0
-        record.nextAttemptAt = services.clock.now.advanced(by: delay)
+        record.nextAttemptAt = delay.map { services.clock.now.advanced(by: $0) }
         returnToOriginalRequest()
         showProgress()  // what this attempt has brought comes before
         publish(
-            .willRetry(attempt: record.retryCount + 1, delay: delay.seconds, reason: reason))
+            .willRetry(
+                attempt: record.retryCount + 1, delay: delay?.seconds ?? 0, reason: reason))
     }
 }
 

@@ -26,10 +26,18 @@ final class LiveTask: Ticking {
     var policyRetryCount = 0
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
+    /// What events have told of the task's appearance; nil until the commit that creates the task:
+    /// who is told of that asks for the rest.
+    private var told: TaskAppearance?
+    /// Whether that may not be so any more, which the next commit tells.
+    var hasNews = false
 
-    /// A task as the queue has been given it: as it was created, or recalled.
-    init(_ record: TaskRecord, in session: LiveSession, services: TaskServices) {
+    /// A task as the queue has been given it: as it was created just now, or recalled.
+    init(
+        _ record: TaskRecord, isNew: Bool, in session: LiveSession, services: TaskServices
+    ) {
         self.record = record
+        told = isNew ? nil : TaskAppearance(recalled: record, at: services.clock.now)
         self.session = session
         self.services = services
         if let limit = record.options.maximumBytesPerSecond { bandwidth.limit = limit }
@@ -55,7 +63,26 @@ final class LiveTask: Ticking {
     /// Bytes.
     private static let worthwhile: Int64 = 64 << 10
 
-    func publish(_ body: EventBody) { services.hub.publish(body, of: record.id, in: session) }
+    func publish(_ body: EventBody) {
+        services.hub.publish(body, of: record.id, in: session)
+        hasTold(body)
+    }
+
+    /// An event of the task is on its way: what it tells need not be told again.
+    func hasTold(_ body: EventBody) { told?.take(body, nextAttemptAt: record.nextAttemptAt) }
+
+    /// Whether a task that waits for this shows something that was not told.
+    func differsFromTold(waitingFor reason: WaitReason?) -> Bool {
+        told != TaskAppearance(record, waitingFor: reason)
+    }
+
+    /// Tells what of a task that waits for this no other event has told.
+    func tellChanges(waitingFor reason: WaitReason?) {
+        let now = TaskAppearance(record, waitingFor: reason)
+        let changes = told.map { now.changes(since: $0) } ?? []
+        told = now
+        if !changes.isEmpty { publish(.didChange(changes)) }
+    }
 
     /// What stands between the task and those who have asked who it is; written back if it changes.
     func withAuthentication<Result>(_ body: (inout TaskAuthentication) -> Result) -> Result {

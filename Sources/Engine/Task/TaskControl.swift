@@ -13,6 +13,8 @@ protocol TaskControl: AnyObject {
     func fail(_ error: TransferError)
     /// Stores the record, with the state that the machine is in.
     func save()
+    /// What the task shows may not be what was told of it: the next commit tells.
+    func noteChanges()
     /// Whether a decision stands between the task and its next attempt.
     func setAsksForDecision(_ asks: Bool)
     /// Whether the next attempt needs a body from the client.

@@ -124,6 +124,7 @@ final class TaskDecisions {
     /// The gateway was started again while the decision waited.
     func recall(_ decision: DecisionRecord) {
         dialogue.recall(decision)
+        task.hasTold(decision.question)
         runClock()
         if case .needNewBodyStream = decision.question { return upload.wasAskedFor() }
         control?.setAsksForDecision(true)
@@ -165,6 +166,7 @@ final class TaskDecisions {
         case (.cache(let disposition), .willCacheResponse): caching.apply(disposition)
         default: break  // an answer was held against its question's kind before
         }
+        control?.noteChanges()
     }
 
     // MARK: Delayed requests (S-72)
@@ -379,6 +381,7 @@ extension TaskDecisions: DelegateAsking {
 
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
         dialogue.ask(kind, question)
+        if let asked = dialogue.question { task.hasTold(asked) }
         runClock()
     }
 

@@ -24,13 +24,13 @@ final class TaskRunner {
     private let waiters = TaskWaiters()
     private let timers: TaskTimers
 
-    /// A runner for a task as the queue has been given it: as it was created, or recalled.
+    /// A runner for a task as the queue has been given it: as it was created just now, or recalled.
     init(
-        _ record: TaskRecord, in session: LiveSession, services: TaskServices,
-        owner: (any TaskOwner)?
+        _ record: TaskRecord, isNew: Bool = false, in session: LiveSession,
+        services: TaskServices, owner: (any TaskOwner)?
     ) {
         self.owner = owner
-        task = LiveTask(record, in: session, services: services)
+        task = LiveTask(record, isNew: isNew, in: session, services: services)
         machine = TaskMachine(suspendCount: max(1, record.suspendCount))
         timers = TaskTimers(
             request: record.currentRequest.idleLimit(in: session.record),
@@ -85,7 +85,7 @@ final class TaskRunner {
 
     /// Whether nothing is lost when the runner is let go.
     var isAtRest: Bool {
-        machine.phase == .suspended(nil) && !machine.asksForDecision && sink == nil
+        machine.phase == .suspended(nil) && !task.hasNews && !machine.asksForDecision && sink == nil
             && waiters.isEmpty && upload.isAtRest && transfer.isAtRest && decisions.isAtRest
     }
 
@@ -129,8 +129,7 @@ final class TaskRunner {
         }
         if !hasWaited {
             decisions.withdraw()
-            task.beginRetry(after: .zero, reason: "gatewayRestarted")
-            task.record.nextAttemptAt = nil
+            task.beginRetry(after: nil, reason: "gatewayRestarted")
         }
         upload.note()
         task.save()
@@ -385,6 +384,7 @@ extension TaskRunner: TaskControl {
             let next = inputs.removeFirst()
             for order in machine.handle(next) { perform(order) }
         }
+        noteChanges()
     }
 
     func fail(_ error: TransferError) {

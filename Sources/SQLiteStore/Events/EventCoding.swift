@@ -71,7 +71,8 @@ enum EventCoding {
             parts.clear.put(Field.length, length)
         case .didFinishCollectingMetrics(let metrics): metrics.write(to: &parts.clear, base: "")
         case .didComplete(let error), .didBecomeInvalid(let error): error?.write(to: &parts.clear)
-        case .didCreate, .didFinishDownloading, .isWaitingForConnectivity,
+        case .didChange(let members): members.write(to: &parts.clear)
+        case .didCreate, .didFinishDownloading, .isWaitingForConnectivity, .didDelete,
             .didChangeCredentialStorage, .didFinishEvents, .didWriteData, .didSendBodyData:
             break
         }
@@ -86,6 +87,8 @@ enum EventCoding {
         case .isWaitingForConnectivity: .isWaitingForConnectivity
         case .didChangeCredentialStorage: .didChangeCredentialStorage
         case .didFinishEvents: .didFinishEvents
+        case .didDelete: .didDelete
+        case .didChange: .didChange(try [TaskAppearance.Member](reader))
         case .didReceiveInformationalResponse: try informationalResponse(reader)
         case .needNewBodyStream: try needNewBodyStream(reader)
         case .didResumeAtOffset: try didResumeAtOffset(reader)

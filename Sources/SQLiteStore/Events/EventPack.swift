@@ -124,6 +124,8 @@ enum EventKind: UInt8 {
     case isWaitingForConnectivity = 17
     case didChangeCredentialStorage = 18
     case didFinishEvents = 19
+    case didChange = 20
+    case didDelete = 21
     case didDisableWebhook = 22
 
     init(_ body: EventBody) {
@@ -148,6 +150,8 @@ enum EventKind: UInt8 {
             case .isWaitingForConnectivity: .isWaitingForConnectivity
             case .didChangeCredentialStorage: .didChangeCredentialStorage
             case .didFinishEvents: .didFinishEvents
+            case .didChange: .didChange
+            case .didDelete: .didDelete
             case .didDisableWebhook: .didDisableWebhook
             case .didWriteData, .didSendBodyData:
                 preconditionFailure("progress is not numbered and not kept (S-59)")

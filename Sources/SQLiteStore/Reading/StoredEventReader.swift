@@ -109,9 +109,9 @@ struct StoredEventReader {
             do throws(StoreError) {
                 var pack = try EventPackReader(row.bytes(1))
                 while let event = try pack.next() {
-                    guard event.sequence > after, task == nil || event.task == task else {
-                        continue
-                    }
+                    guard event.sequence > after,
+                        task == nil || (event.task == task && event.kind != .didDelete)
+                    else { continue }
                     found.append(Found(pack: id, tenant: tenant, session: session, event: event))
                     // A task's stream ends with its last event (S-57).
                     let isOver = task != nil && event.kind.endsTask

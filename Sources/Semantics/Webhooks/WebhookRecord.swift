@@ -104,7 +104,8 @@ extension EventBody {
     /// The names of the events that a webhook can be given: all that are numbered, but data, which
     /// is fetched.
     public static let webhookNames: Set<String> = [
-        "task.didCreate", "task.didReceiveInformationalResponse", "task.needNewBodyStream",
+        "task.didCreate", "task.didChange", "task.didDelete",
+        "task.didReceiveInformationalResponse", "task.needNewBodyStream",
         "download.didResumeAtOffset", "task.willRetry", "task.isWaitingForConnectivity",
         "task.didReceiveResponse", "task.didReceiveChallenge", "session.didReceiveChallenge",
         "task.willPerformHTTPRedirection", "task.didBecomeDownloadTask", "task.willCacheResponse",

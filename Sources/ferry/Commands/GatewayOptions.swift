@@ -18,6 +18,13 @@ struct GatewayOptions: ParsableArguments {
     @Option(help: "A file with the token.", completion: .file())
     var tokenFile: String?
 
+    /// The options as they have to be typed for another command, each behind a space.
+    var words: String {
+        [("--gateway", gateway), ("--token-file", tokenFile)]
+            .compactMap { name, value in value.map { " \(name) \(ShellWord.quoted($0))" } }
+            .joined()
+    }
+
     /// A client of the gateway that the options and the environment name.
     func client(
         needsToken: Bool = true, interrupts: Interrupts = .none

@@ -65,6 +65,12 @@ struct TransferOptions: ParsableArguments {
         }
     }
 
+    /// Whether anything is said of the request, or of who makes it.
+    var describesTransfer: Bool {
+        !header.isEmpty || session != nil || priority != nil || limitRate != nil || retry != nil
+            || authentication.isAnything
+    }
+
     /// Who answers what the transfer is asked, in which session; `canAsk` where there is a
     /// terminal.
     func delegate(canAsk: Bool) throws(ClientError) -> DelegateSettings {

@@ -31,6 +31,9 @@ struct EventOrder {
     ///
     /// - Returns: a sentence where the event may not come there.
     mutating func take(_ body: EventBody) -> String? {
+        if let mayCome = mayComeAside(body) {
+            return mayCome ? nil : "\(body.name) \(place)."
+        }
         let step = EventOrder.step(for: body)
         let fault = fault(of: body, step)
         if stage != .over { stage = step.next }
@@ -39,8 +42,19 @@ struct EventOrder {
         return fault
     }
 
+    /// Of an event that is told beside the others, and moves nothing: whether it may come; nil for
+    /// any other.
+    private func mayComeAside(_ body: EventBody) -> Bool? {
+        switch body {
+        case .didChange: ![.new, .collected, .over].contains(stage)
+        case .didDelete: stage == .over || stage == .recovered
+        default: nil
+        }
+    }
+
+    private var place: String { last.map { "may not follow \($0)" } ?? "may not be the first" }
+
     private func fault(of body: EventBody, _ step: Step) -> String? {
-        let place = last.map { "may not follow \($0)" } ?? "may not be the first"
         if step.places.contains(stage) { return faultOfMatter(body).map { "\(body.name) \($0)." } }
         if stage == .attempt, step.isOfContent, hasResponse != false { return nil }
         return "\(body.name) \(place)."
@@ -103,7 +117,8 @@ struct EventOrder {
             Step(places: Stage.anyAttempt.union([.caching, .downloaded]), next: .collected)
         case .didComplete: Step(places: [.collected], next: .over)
         case .didBecomeDownloadTask: Step(places: [.responded, .recovered], next: .over)
-        case .didBecomeInvalid, .didChangeCredentialStorage, .didFinishEvents, .didDisableWebhook:
+        case .didChange, .didDelete, .didBecomeInvalid, .didChangeCredentialStorage,
+            .didFinishEvents, .didDisableWebhook:
             Step(places: [], next: .over)
         }
     }

@@ -202,8 +202,13 @@ struct ReplayTests {
         let task = try await session.run("download", origin.url("/quick"))
         _ = try await client.delete("/v1/tasks/\(task.id)")
         let events = try await session.allEvents()
-        try await events.collect(until: "task.didComplete")
-        #expect(events.events.numbered.count == 5)
+        try await events.collect(until: "task.didDelete")
+        #expect(
+            events.events.numbered.map(\.event) == [
+                "task.didCreate", "task.didReceiveResponse", "download.didFinishDownloading",
+                "task.didFinishCollectingMetrics", "task.didComplete", "task.didDelete",
+            ])
+        #expect(events.events.last?.json["task"].string == task.id)
         #expect(try await client.get("/v1/tasks/\(task.id)/events").problem == "not-found")
     }
 }

@@ -93,6 +93,62 @@ struct CommandTests {
         #expect(try await health.waitForExit() == .status(0))
     }
 
+    @Test func `a download that is left to the gateway is followed and fetched as it is told`()
+        async throws
+    {
+        let gate = Gate()
+        origin.on("/gated", .stall(after: 100_000, of: 200_000, until: gate))
+        let name = "it's \(folder.path)"
+        let get = try ferry("get", "--background", name, origin.url("/gated"))
+        #expect(try await get.waitForExit() == .status(0), "\(get.errorText)")
+        let lines = get.outputText.split(separator: "\n").map(String.init)
+        #expect(lines.count == 2)
+        let commands = try lines.map { line in
+            try #require(line.components(separatedBy: ":  ").last).split(separator: " ")
+                .map(String.init)
+        }
+        let id = try #require(commands[0].last)
+        // A second one joins the session, however it was made.
+        let second = try ferry(
+            "get", "--background", name, "--json", origin.url("/big.iso"), "--digest", "sha-256=:=")
+        #expect(try await second.waitForExit() == .status(1))
+        let third = try ferry("get", "--background", name, "--json", origin.url("/big.iso"))
+        #expect(try await third.waitForExit() == .status(0))
+        let other = try TestJSON(parsing: third.outputText)["task"].string ?? ""
+        let session = try await gateway.client.get("/v1/tasks/\(id)").json["session"]
+        #expect(try await gateway.client.get("/v1/tasks/\(other)").json["session"] == session)
+        // Whoever gives up waiting for it has changed nothing.
+        let path = folder.file("a.bin")
+        let impatient = try ferry("get", "--task", id, "-o", path)
+        try await eventually("it to tell how far it is") { !impatient.errorText.isEmpty }
+        impatient.send(SIGINT)
+        #expect(try await impatient.waitForExit() == .status(130))
+        #expect(try folder.contents() == [])
+
+        let watch = try ChildProcess(
+            RunningGateway.executable, Array(commands[0].dropFirst()), environment: environment)
+        let fetch = try ChildProcess(
+            RunningGateway.executable, Array(commands[1].dropFirst()) + ["-o", path],
+            environment: environment)
+        gate.open()
+        #expect(try await watch.waitForExit() == .status(0), "\(watch.errorText)")
+        #expect(try await fetch.waitForExit() == .status(0), "\(fetch.errorText)")
+        #expect(Pattern.firstDifference(in: try folder.read("a.bin")) == nil)
+        #expect(try folder.read("a.bin").count == 200_000)
+        #expect(try await gateway.client.get("/v1/tasks/\(id)").status == 404)
+    }
+
+    @Test(arguments: [
+        ["--background", "a"], ["--background", "a", "http://h/", "-o", "x"],
+        ["--background", "a", "http://h/", "--session", "shared"], ["--task", "a", "http://h/"],
+        ["--task", "a", "--retry", "2"], ["http://h/", "http://i/"], [],
+    ])
+    func `what goes with get, and what does not`(arguments: [String]) async throws {
+        let get = try ChildProcess(
+            RunningGateway.executable, ["get"] + arguments, environment: environment)
+        #expect(try await get.waitForExit() == .status(64))
+    }
+
     @Test func `README's first screen does what it says`() async throws {
         let readme = String(decoding: try Contract.bytes(of: "README.md"), as: UTF8.self)
         let blocks = readme.components(separatedBy: "```sh\n").dropFirst()

@@ -1,0 +1,91 @@
+/// Brings the content of a task that is there already, such as one of a background session, into a
+/// file, once the task has completed.
+///
+/// The file gets its name when it is whole; then the task is deleted. Whatever else happens, the
+/// task stays as it is, and goes on: the same command fetches it later.
+public struct TaskCollection {
+    private let id: String
+    private let output: String?
+    private let replacesFile: Bool
+    private let client: GatewayClient
+    private let display: ProgressDisplay
+
+    /// A collection that has not begun.
+    ///
+    /// - Parameters:
+    ///   - id: the task.
+    ///   - output: the file to write, or the folder to write into; nil for the suggested name in
+    ///     this folder.
+    ///   - replacesFile: whether a file of that name may be replaced.
+    ///   - client: of the gateway that has the task.
+    ///   - display: where progress is shown.
+    public init(
+        of id: String, to output: String?, replacesFile: Bool, client: GatewayClient,
+        display: ProgressDisplay
+    ) {
+        self.id = id
+        self.output = output
+        self.replacesFile = replacesFile
+        self.client = client
+        self.display = display
+    }
+
+    /// Waits for the task's end, and fetches what there is.
+    ///
+    /// - Throws: `transferFailed`, `serverAnswered`, `fileExists`, `file`, `interrupted`, and what
+    ///   the client throws.
+    public func run() throws(ClientError) -> DownloadReceipt {
+        do throws(ClientError) {
+            let task = try completedTask()
+            if let failure = task.failure { throw .transferFailed(failure) }
+            let status = task.responseStatus ?? 0
+            guard status < 400 else { throw .serverAnswered(status: status) }
+            let receipt = try fetch(task, status)
+            display.finish(receipt.sentence)
+            client.forget(id)
+            return receipt
+        } catch {
+            display.finish()
+            throw error
+        }
+    }
+
+    private func completedTask() throws(ClientError) -> RemoteTask {
+        let task = try client.task(id)
+        // Before a long wait for nothing.
+        if let output, !replacesFile, !PartFile.isFolder(output), PartFile.exists(output) {
+            throw .fileExists(path: output)
+        }
+        guard !task.isCompleted else { return task }
+        let feed = try TaskFeed(client, task)
+        defer { feed.close() }
+        while feed.progress.ending == nil {
+            try feed.turn()
+            let (bytes, total) = feed.progress.moved
+            display.update(
+                name: task.url, received: bytes, total: total,
+                note: feed.progress.note(at: TaskWait.now))
+        }
+        return try feed.refresh()
+    }
+
+    private func fetch(_ task: RemoteTask, _ status: Int) throws(ClientError) -> DownloadReceipt {
+        let part = try PartFile(path(of: task), replacesFile: replacesFile)
+        let delivery = ContentDelivery(client, task: id, into: part)
+        let length = task.contentLength ?? 0
+        try delivery.complete(length: length) {
+            display.update(name: part.path, received: delivery.count, total: length)
+        }
+        try part.commit()
+        return DownloadReceipt(
+            task: id, url: task.url, path: part.path, status: status, length: length,
+            digest: task.contentDigest, elapsed: display.elapsed)
+    }
+
+    private func path(of task: RemoteTask) -> String {
+        let name = LocalFileName.safe(task.suggestedFilename)
+        guard let output else { return name }
+        guard PartFile.isFolder(output) else { return output }
+        return output + (output.hasSuffix("/") ? "" : "/") + name
+    }
+}
