@@ -40,9 +40,17 @@ extension WebhookRecord {
 }
 
 extension DeliveryRecord {
-    /// What has become of an event (`Delivery` of openapi.yaml); `identifier` names it in its
-    /// stream.
-    package func write(to json: inout JSONWriter, identifier: String, sharedSession: Bool) {
+    /// What has become of an event (`Delivery` of openapi.yaml).
+    ///
+    /// - Parameters:
+    ///   - json: where it is written to.
+    ///   - identifier: names the event in its stream.
+    ///   - nextAttemptAt: when it is tried again, by the wall clock.
+    ///   - sharedSession: whether its session is shown as `shared` (S-4).
+    package func write(
+        to json: inout JSONWriter, identifier: String, nextAttemptAt: Timestamp?,
+        sharedSession: Bool
+    ) {
         json.object { json in
             json.member("event", identifier)
             json.member("type", event)

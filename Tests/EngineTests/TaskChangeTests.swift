@@ -210,6 +210,28 @@ struct TaskChangeTests {
     // MARK: The end
 
     @Test @LoopActor
+    func `two that delete a task at once are told of one deletion`() async throws {
+        var harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer()
+        _ = try await harness.finished(task)
+        // Behind a start it is in the store alone.
+        harness = try await harness.crash()
+        await harness.gateway.start()
+        harness.gateway.housekeeper.stop()
+        let (tasks, tenant) = (harness.gateway.tasks, harness.tenant)
+        let both = (0..<2).map { _ in
+            LoopActor.start { try await tasks.delete(task, of: tenant) }
+        }
+        var results: [Result<Void, any Error>] = []
+        for each in both { results.append(await each.result) }
+        await harness.quiet()
+        #expect(results.count { (try? $0.get()) != nil } == 1)
+        #expect(harness.recorder.story(of: task).count { $0 == "didDelete" } == 1)
+    }
+
+    @Test @LoopActor
     func `nothing but its deletion is told of a completed task (S-57)`() async throws {
         let harness = try await TestGateway.open()
         let session = try await harness.session()

@@ -45,18 +45,21 @@ import Testing
         try await kind.withStore { store in
             var world = World()
             let webhook = world.makeWebhook()
+            let instant = world.keptInstant
             var deliveries = (1...9).map { world.delivery(Int64($0), by: webhook) }
             deliveries[3].state = .delivered
             deliveries[3].add(
-                DeliveryAttempt(at: world.instant, status: 204, duration: 12, error: nil))
+                DeliveryAttempt(at: world.instant, status: 204, duration: 12, error: nil),
+                at: world.keptInstant)
             deliveries[5].state = .failed
             for index in 0..<20 {
                 deliveries[5].add(
                     DeliveryAttempt(
                         at: world.instant, status: index % 2 == 0 ? nil : 500,
-                        duration: Int64(index), error: index % 2 == 0 ? "gone" : nil))
+                        duration: Int64(index), error: index % 2 == 0 ? "gone" : nil),
+                    at: instant.advanced(by: .seconds(index)))
             }
-            deliveries[6].nextAttemptAt = world.instant
+            deliveries[6].nextAttemptAt = world.keptInstant
             var batch = StoreBatch()
             batch.webhooks = [webhook]
             // And one of a webhook that is not there.
@@ -74,6 +77,7 @@ import Testing
             #expect(try await found { $0.before = 3 }.map(\.position) == [2, 1])
             #expect(try await found { $0.state = .failed } == [deliveries[5]])
             #expect(deliveries[5].attempts.count == 16 && deliveries[5].attemptCount == 20)
+            #expect(deliveries[5].firstAttemptAt == instant)
             deliveries[6].state = .delivered
             deliveries[6].nextAttemptAt = nil
             batch.webhooks = []

@@ -28,8 +28,8 @@ public final class EventHub {
     /// How many tenant sequences are reserved at a time for events that no store keeps.
     private static let reservation: Int64 = 10_000
 
-    /// Called behind new numbered events, of whatever stream.
-    var onShown: (@LoopActor () -> Void)?
+    /// Called behind new numbered events, with the sessions and tenants whose they are.
+    var onShown: (@LoopActor (Set<SessionID>, Set<TenantID>) -> Void)?
     private let clock: any Clock
     private let durable: CommitQueue
     private var pending = Deque<Pending>()
@@ -122,18 +122,19 @@ public final class EventHub {
 
     /// Shows what has become durable. Called after each commit.
     func release() {
-        var isNew = false
+        var (sessions, tenants) = (Set<SessionID>(), Set<TenantID>())
         while let next = pending.first, isReady(next) {
             pending.removeFirst()
             let event = next.event
             if !event.body.isProgress {
                 shownOfSession[event.session] = event.sequence
                 shownOfTenant[event.tenant] = event.tenantSequence
-                isNew = true
+                sessions.insert(event.session)
+                tenants.insert(event.tenant)
             }
             deliver(event)
         }
-        if isNew { onShown?() }
+        if !sessions.isEmpty { onShown?(sessions, tenants) }
     }
 
     private func isReady(_ next: Pending) -> Bool {

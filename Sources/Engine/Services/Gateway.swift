@@ -175,7 +175,8 @@ public final class Gateway {
     /// the tenant's shared one.
     private func tell(of webhook: WebhookRecord, disabledFor reason: WebhookDisabledReason) {
         let event = EventBody.didDisableWebhook(webhook.id, reason: reason)
-        if let id = webhook.session, let session = sessions.directory[id],
+        let nearest = webhook.session ?? sessions.directory.shared(of: webhook.tenant)
+        if let session = nearest.flatMap({ sessions.directory[$0] }),
             session.record.state != .invalid
         {
             return hub.publish(event, of: nil, in: session)

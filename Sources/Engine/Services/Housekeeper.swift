@@ -69,8 +69,9 @@ final class Housekeeper {
         await webhooks.makeRound()
         do {
             var limits = limits.retention(at: clock.now)
-            limits.heldEvents = webhooks.heldEvents
             for commits in queues.each {
+                // Events of ephemeral sessions are not posted.
+                limits.heldEvents = commits === queues.onDisk ? webhooks.heldEvents : [:]
                 await leave(try await commits.purge(limits))
             }
             tasks.dropRecords { task in

@@ -60,10 +60,14 @@ public final class SessionService {
             guard spec.type != .ephemeral else { throw .sessionNotKept }
             try webhooks.requireRoom(for: spec.webhooks.count, of: tenant)
         }
-        let session = makeSession(spec, tenant)
-        try await session.commits.acknowledged([session.record.id.rawValue], under: ticket)
+        let (session, bound) = makeSession(spec, tenant)
+        let created = [session.record.id.rawValue] + bound.map(\.rawValue)
+        try await session.commits.acknowledged(created, under: ticket)
         return try await view(session)
     }
+
+    /// The tenant's shared session, if it was made.
+    public func existingShared(of tenant: TenantID) -> SessionID? { directory.shared(of: tenant) }
 
     /// The tenant's shared session, made at its first use (S-4).
     public func shared(of tenant: TenantID) async throws(GatewayError) -> SessionID {
@@ -75,14 +79,14 @@ public final class SessionService {
         try queues.refuseWhenFull(isPersistent: true)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
-        let session = makeSession(spec, tenant)
+        let (session, _) = makeSession(spec, tenant)
         try await session.commits.acknowledged()
         return session.record.id
     }
 
     private func makeSession(
         _ spec: SessionSpec, _ tenant: TenantID
-    ) -> LiveSession {
+    ) -> (session: LiveSession, webhooks: [WebhookID]) {
         var record = SessionRecord(
             id: identifiers.next(), tenant: tenant, type: spec.type, identifier: spec.identifier,
             description: spec.description, configuration: spec.configuration,
@@ -90,10 +94,10 @@ public final class SessionService {
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
         let session = admit(record)
         session.commits.record(.session(record))
-        for webhook in spec.webhooks {
-            _ = webhooks.admit(webhook, identifiers.next(), of: tenant, session: record.id)
+        let bound = spec.webhooks.map { webhook in
+            webhooks.admit(webhook, identifiers.next(), of: tenant, session: record.id).record.id
         }
-        return session
+        return (session, bound)
     }
 
     // MARK: Reading

@@ -265,6 +265,9 @@ final class TaskDirectory {
     /// The removal of a task is on its way to the store.
     func beginDeleting(_ id: TaskID) { deleting.insert(id) }
 
+    /// Whether the store is about to forget it.
+    func isDeleting(_ id: TaskID) -> Bool { deleting.contains(id) }
+
     /// The store has forgotten a task that a client has deleted.
     func noteDeleted(_ id: TaskID) {
         deleting.remove(id)

@@ -260,7 +260,9 @@ public final class TaskService {
     ///
     /// - Throws: `taskIsRunning`, `noSuchTask`; `diskFull` where there is no room to note it.
     public func delete(_ id: TaskID, of tenant: TenantID) async throws(GatewayError) {
-        let task = try await readableTask(id, tenant)
+        var task = try await readableTask(id, tenant)
+        // Another request may have begun it meanwhile.
+        if directory.isDeleting(id) { task = try await readableTask(id, tenant) }
         guard task.map({ $0.state == .completed }) ?? true else { throw .taskIsRunning }
         let session = task.flatMap { sessions[$0.session] }
         let commits = session?.commits ?? queues.onDisk

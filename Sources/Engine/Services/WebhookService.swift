@@ -60,7 +60,7 @@ public final class WebhookService {
     private let sessions: SessionDirectory
     private let queues: CommitQueues
     private let identifiers: IdentifierSource
-    private let services: WebhookServices
+    let services: WebhookServices
 
     init(
         _ directory: WebhookDirectory, sessions: SessionDirectory, queues: CommitQueues,
@@ -122,6 +122,9 @@ public final class WebhookService {
         _ id: WebhookID, of tenant: TenantID, _ change: WebhookChange
     ) async throws(GatewayError) -> WebhookView {
         let runner = try usable(id, tenant)
+        if change.state == .active, runner.record.disabledReason == .backlog {
+            try await reading { () throws(StoreError) in try await runner.giveUpWaiting() }
+        }
         let newest = services.hub.newestPosition(of: runner.record.stream)
         runner.change { record in
             if let url = change.url { record.url = url }
@@ -160,25 +163,31 @@ public final class WebhookService {
         _ = try usable(id, tenant)
         directory.remove(id)
         try await queues.onDisk.acknowledged()
+        directory.drop(id)
     }
 
     private func usable(
         _ id: WebhookID, _ tenant: TenantID
     ) throws(GatewayError) -> WebhookRunner {
         let runner = try directory.live(id, tenant)
+        guard !runner.isOver else { throw .noSuchWebhook }
         if queues.onDisk.isStalled { throw .diskFull }
         return runner
     }
 
     // MARK: Deliveries
 
-    /// Posts `webhook.test` to the receiver, whatever the webhook's state.
+    /// Posts `webhook.test` to the receiver, whatever the webhook's state, when it has its turn.
     public func test(
         _ id: WebhookID, of tenant: TenantID
     ) async throws(GatewayError) -> WebhookTestResult {
         let record = try directory.live(id, tenant).record
+        await services.slots.take(tenant)
         let pool = services.makePool()
-        defer { pool.close() }
+        defer {
+            pool.close()
+            services.slots.giveBack()
+        }
         let outcome = await withCheckedContinuation { continuation in
             // Held by its attempt.
             _ = WebhookTry(
@@ -193,12 +202,18 @@ public final class WebhookService {
     public func deliveries(
         _ id: WebhookID, of tenant: TenantID, state: DeliveryState?, before: Int64, limit: Int
     ) async throws(GatewayError) -> [DeliveryRecord] {
-        _ = try directory.live(id, tenant)
-        await queues.onDisk.caughtUp()
+        let wasOver = try directory.live(id, tenant).isOver
+        let isCaughtUp = await queues.onDisk.caughtUp()
+        guard !(wasOver && isCaughtUp) else { throw .noSuchWebhook }
         let query = DeliveryQuery(webhook: id, state: state, before: before, limit: limit)
         return try await reading { () throws(StoreError) in
             try await services.store.deliveries(query)
         }
+    }
+
+    /// When a delivery is tried again, by the wall clock.
+    public func nextAttempt(of delivery: DeliveryRecord) -> Timestamp? {
+        delivery.nextAttemptAt.map(services.keptClock.wall(at:))
     }
 
     /// Sends an event again, now: one that waits to be tried again, was given up, or was delivered.
@@ -212,6 +227,14 @@ public final class WebhookService {
             id, of: tenant, state: nil, before: position + 1, limit: 1
         ).first
         guard let found, found.position == position else { throw .noSuchDelivery }
+        let event = try await reading { () throws(StoreError) in
+            try await services.events(
+                of: runner.record.stream, after: position - 1, limit: 1
+            ).first
+        }
+        guard let event, runner.record.stream.position(of: event) == position else {
+            throw .noSuchDelivery
+        }
         runner.retry(found)
         try await queues.onDisk.acknowledged()
     }

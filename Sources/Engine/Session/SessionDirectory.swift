@@ -45,6 +45,9 @@ final class SessionDirectory {
         return session
     }
 
+    /// Whether a session's row cannot be read.
+    func isDamaged(_ id: SessionID) -> Bool { damaged[id] != nil }
+
     /// The tenant's shared session, once it was made (S-4).
     func shared(of tenant: TenantID) -> SessionID? { sharedOnes[tenant] }
 

@@ -14,7 +14,8 @@ final class TaskTurn {
     /// The slot of the host that the task has.
     private var slot: Slot?
     /// Comes when the task has been put off for long enough.
-    private lazy var patience = LoopTimer { [weak self] in self?.checkPatience() }
+    /// Of a task that is put off.
+    private var patience: LoopTimer?
 
     init(
         of task: LiveTask, _ caching: CacheFlow, _ download: ResumableDownload,
@@ -35,19 +36,19 @@ final class TaskTurn {
 
     /// The task does not wait any more.
     func leave() {
-        patience.cancel()
+        patience?.cancel()
         queue.leave(self)
         free()
     }
 
     /// The process is about to end: nothing of the task changes any more.
-    func stop() { patience.cancel() }
+    func stop() { patience?.cancel() }
 
     /// Gives the slot to the next task.
     func free() {
         caching.attemptEnded()
         guard let slot else { return }
-        patience.cancel()
+        patience?.cancel()
         self.slot = nil
         queue.free(slot)
     }
@@ -56,7 +57,7 @@ final class TaskTurn {
     func takeOver(_ other: TaskTurn) {
         caching.inherit(other.caching)
         (slot, other.slot) = (other.slot, nil)
-        if isDiscretionary { patience.arm(after: patienceLeft) }
+        if isDiscretionary { armPatience(patienceLeft) }
     }
 
     /// S-43.
@@ -76,11 +77,17 @@ final class TaskTurn {
         return Discretion.timeLeft(timers.timeLeft, of: .seconds(interval))
     }
 
+    private func armPatience(_ left: Duration) {
+        let timer = patience ?? LoopTimer { [weak self] in self?.checkPatience() }
+        patience = timer
+        timer.arm(after: left)
+    }
+
     /// A task that was put off for long enough is one as any other, whether it waits or runs.
     private func checkPatience() {
         guard isDiscretionary else { return }
         let left = patienceLeft
-        guard left <= .zero else { return patience.arm(after: max(left, .seconds(1))) }
+        guard left <= .zero else { return armPatience(max(left, .seconds(1))) }
         task.endDiscretion()
         queue.reorder(self)
     }
@@ -108,7 +115,7 @@ extension TaskTurn: CacheFlowOwner {
     func enterLine() {
         if isDiscretionary {
             let left = patienceLeft
-            if left > .zero { patience.arm(after: left) } else { task.endDiscretion() }
+            if left > .zero { armPatience(left) } else { task.endDiscretion() }
         }
         queue.enter(self)
     }

@@ -8,6 +8,7 @@ final class WebhookDirectory {
     static let limit = 1000
 
     private var runners: [WebhookID: WebhookRunner] = [:]
+    private var byStream: [EventStreamKey: Set<WebhookID>] = [:]
     private var isStarted = false
     private let services: WebhookServices
     private let sessions: SessionDirectory
@@ -18,10 +19,13 @@ final class WebhookDirectory {
         self.services = services
         self.sessions = sessions
         for record in records {
-            runners[record.id] = WebhookRunner(
-                record, isNew: false, services: services, owner: self)
+            insert(WebhookRunner(record, isNew: false, services: services, owner: self))
         }
-        services.hub.onShown = { [weak self] in self?.goOn() }
+        services.hub.onShown = { [weak self] sessions, tenants in
+            guard let self, !byStream.isEmpty else { return }
+            for session in sessions { goOn(byStream[.session(session)] ?? []) }
+            for tenant in tenants { goOn(byStream[.tenant(tenant)] ?? []) }
+        }
     }
 
     // MARK: Looking up
@@ -61,24 +65,39 @@ final class WebhookDirectory {
             secret: spec.secret ?? WebhookSecret(using: &generator),
             cursor: services.hub.newestPosition(of: stream))
         let runner = WebhookRunner(record, isNew: true, services: services, owner: self)
-        runners[id] = runner
+        insert(runner)
         services.commits.record(.webhook(record))
         return runner
     }
 
-    /// Ends a webhook, and forgets it.
-    func remove(_ id: WebhookID) {
+    private func insert(_ runner: WebhookRunner) {
+        runners[runner.record.id] = runner
+        byStream[runner.record.stream, default: []].insert(runner.record.id)
+    }
+
+    /// Forgets a webhook that has ended.
+    func drop(_ id: WebhookID) {
         guard let runner = runners.removeValue(forKey: id) else { return }
+        let stream = runner.record.stream
+        byStream[stream]?.remove(id)
+        if byStream[stream]?.isEmpty ?? false { byStream[stream] = nil }
+        runner.end()
+    }
+
+    /// Ends a webhook. It is shown until the store has forgotten it.
+    func remove(_ id: WebhookID) {
+        guard let runner = runners[id], !runner.isOver else { return }
         runner.end()
         services.commits.record(.removedWebhook(id))
+        LoopActor.start { [self] in
+            await services.commits.durable()
+            drop(id)
+        }
     }
 
     /// Forgets new webhooks that the store has refused.
     func discard(_ refused: RefusedNumbers) {
-        for (id, runner) in runners where refused.contains(runner.record) {
-            runners[id] = nil
-            runner.end()
-        }
+        for (id, runner) in runners where refused.contains(runner.record) { drop(id) }
     }
 
     // MARK: At work
@@ -86,7 +105,7 @@ final class WebhookDirectory {
     /// Begins to post.
     func start() {
         isStarted = true
-        goOn()
+        goOn(runners.keys)
     }
 
     /// Ends what is under way; the next start sends it once more.
@@ -98,9 +117,9 @@ final class WebhookDirectory {
         }
     }
 
-    private func goOn() {
+    private func goOn(_ webhooks: some Collection<WebhookID>) {
         guard isStarted else { return }
-        for runner in runners.values { runner.goOn() }
+        for id in webhooks { runners[id]?.goOn() }
     }
 
     /// What the store has to keep for webhooks, by stream.
@@ -122,9 +141,15 @@ final class WebhookDirectory {
     }
 
     private func removeIfSessionIsOver(_ runner: WebhookRunner) {
-        guard let session = runner.record.session else { return }
-        let isOver = sessions[session].map { $0.record.state == .invalid } ?? true
-        if isOver { remove(runner.record.id) }
+        guard let id = runner.record.session, !sessions.isDamaged(id) else { return }
+        if let session = sessions[id] {
+            // Its last events are told, too.
+            guard session.shown?.state == .invalid,
+                runner.isIdle || runner.record.state == .disabled,
+                services.hub.newestPosition(of: .session(id)) >= session.record.lastSequence
+            else { return }
+        }
+        remove(runner.record.id)
     }
 }
 

@@ -10,10 +10,11 @@ struct WebhookReader {
 
     /// Up to which position the stream has been read.
     var position: Int64
-    /// What is known of events that were read: how they were tried. And of those that were not, but
-    /// were settled before a restart.
+    /// How events were tried that wait.
     var outcomes: [Int64: DeliveryRecord] = [:]
-    /// Whether `outcomes` has what the store knew when it began.
+    /// Events that are still to be read, but were settled before.
+    var settled: Set<Int64> = []
+    /// Whether these have what the store knew when it began.
     var hasOutcomes = false
     private(set) var isReading = false
     /// Counts how often it has begun: what was asked for before is of no use.
@@ -50,18 +51,25 @@ struct WebhookReader {
     /// Hands an event out; nil where it is in the store alone.
     mutating func takeEvent(at position: Int64) -> Event? { events.removeValue(forKey: position) }
 
+    /// What the store knows of events.
+    struct Outcomes {
+        var pending: [DeliveryRecord] = []
+        var settled: Set<Int64> = []
+    }
+
     /// What the store knows of events that the webhook has not done with: those behind the cursor,
     /// and those that are sent once more.
     @LoopActor
     static func outcomes(
         of webhook: WebhookRecord, in store: any Store
-    ) async throws(StoreError) -> [DeliveryRecord] {
-        var found: [DeliveryRecord] = []
+    ) async throws(StoreError) -> Outcomes {
+        var found = Outcomes()
         var query = DeliveryQuery(webhook: webhook.id, limit: pageSize)
         while true {
             let page = try await store.deliveries(query)
             let news = page.filter { $0.position > webhook.cursor }
-            found += news
+            found.pending += news.filter { $0.state == .pending }
+            found.settled.formUnion(news.lazy.filter { $0.state != .pending }.map(\.position))
             guard news.count == pageSize, let last = news.last else { break }
             query.before = last.position
         }
@@ -69,7 +77,7 @@ struct WebhookReader {
             webhook: webhook.id, state: .pending, before: webhook.cursor + 1, limit: pageSize)
         while true {
             let page = try await store.deliveries(query)
-            found += page
+            found.pending += page
             guard page.count == pageSize, let last = page.last else { return found }
             query.before = last.position
         }
@@ -115,6 +123,9 @@ struct DeliveryWaits {
     mutating func end(_ position: Int64) -> DeliveryLines.Turn? {
         turns.removeValue(forKey: position)?.turn
     }
+
+    /// Of the events, ascending.
+    var positions: [Int64] { turns.keys.sorted() }
 
     /// Ends all of them, the oldest event last.
     mutating func endAll() -> [DeliveryLines.Turn] {

@@ -19,10 +19,6 @@ protocol WebhookOwner: AnyObject {
 /// receiver has: then an event is sent twice, never not at all.
 @LoopActor
 final class WebhookRunner {
-    /// How many requests go to one receiver at a time.
-    private static let width = 8
-    /// So many failures in a row, and one request at a time is enough until one succeeds.
-    private static let failureLimit = 8
     /// How many positions are in memory.
     private static let window = 100_000
     private static let pageSize = 256
@@ -35,12 +31,14 @@ final class WebhookRunner {
     private var tries: [Int64: WebhookTry?] = [:]
     private var waits = DeliveryWaits()
     private lazy var timer = LoopTimer { [weak self] in
-        self?.armTimer()
         self?.goOn()
+        self?.armTimer()
     }
-    private var failuresInARow = 0
+    private var health = ReceiverHealth()
+    private var waitsForSlot = false
     private var pool: (any ConnectionPool)?
-    private var isOver = false
+    /// Whether it has ended for good.
+    private(set) var isOver = false
     private let log = Log("engine.webhooks")
 
     /// A webhook as the store has it, or one that is recorded in the same turn of the loop.
@@ -77,16 +75,20 @@ final class WebhookRunner {
     /// Changes the webhook; what it goes on with is up to it.
     func change(_ change: (inout WebhookRecord) -> Void) {
         let before = record
-        state.change(change)
+        state.change { record in
+            change(&record)
+            if record.url != before.url { record.failingSince = nil }
+        }
         services.commits.record(.webhook(record))
         if record.url != before.url { closeConnections() }
         // What is in memory may be old, or leave out what has another name.
         if before.state == .disabled || record.events != before.events { begin() }
         if before.state != .active || record.url != before.url {
-            failuresInARow = 0
+            health.forget()
             endWaits()
         }
         goOn()
+        armTimer()
     }
 
     /// Begins again behind a position: what was delivered after it is delivered once more.
@@ -97,18 +99,41 @@ final class WebhookRunner {
         goOn()
     }
 
-    /// Tries an event now that waits, or sends one once more that was settled.
+    /// Tries an event now that waits, or sends one once more that was settled; `delivery` is what
+    /// the store knows of it.
     func retry(_ delivery: DeliveryRecord) {
-        if let turn = waits.end(delivery.position) {
-            putBack(turn)
-        } else if delivery.state != .pending {
-            var delivery = delivery
-            delivery.state = .pending
-            reader.outcomes[delivery.position] = delivery
-            services.commits.record(.delivery(delivery))
-            lines.addAgain(delivery.position, of: delivery.session)
+        let position = delivery.position
+        var newest = delivery
+        if delivery.state == .pending, reader.hasOutcomes {
+            // It may be under way, or settled since.
+            guard tries[position] == nil, let known = reader.outcomes[position] else { return }
+            newest = known
+        }
+        newest.state = .pending
+        newest.nextAttemptAt = nil
+        services.commits.record(.delivery(newest))
+        if !reader.hasOutcomes {
+            begin()
+        } else {
+            reader.outcomes[position] = newest
+            if let turn = waits.end(position) {
+                lines.putBack(turn)
+            } else if delivery.state != .pending {
+                lines.addAgain(position, of: delivery.session)
+            }
         }
         goOn()
+    }
+
+    /// Gives up what was tried before and waits: nothing of it is to be told any more.
+    func giveUpWaiting() async throws(StoreError) {
+        await services.commits.caughtUp()
+        for var delivery in try await WebhookReader.outcomes(of: record, in: services.store).pending
+        {
+            delivery.state = .failed
+            delivery.nextAttemptAt = nil
+            services.commits.record(.delivery(delivery))
+        }
     }
 
     /// Stops for good: what is under way ends.
@@ -120,11 +145,11 @@ final class WebhookRunner {
     }
 
     private func endTries() {
-        for attempt in tries.values where attempt != nil {
+        for attempt in tries.values {
             attempt?.cancel()
             services.slots.giveBack()
         }
-        tries = tries.filter { $0.value == nil }
+        tries = [:]
     }
 
     private func closeConnections() {
@@ -147,46 +172,52 @@ final class WebhookRunner {
         guard !isOver, record.state == .active else { return }
         if let due = waits.next, due <= services.clock.uptime { endDueWaits() }
         readOn()
-        while tries.count < limit, let turn = nextTurn() {
-            guard services.slots.take(for: self) else {
+        while tries.count < health.width, let turn = nextTurn() {
+            guard services.slots.take() else {
                 lines.putBack(turn)
-                return
+                return waitForSlot()
             }
             start(turn)
         }
         if isIdle { owner?.webhookIsIdle(self) }
     }
 
-    private var isFailing: Bool { failuresInARow >= WebhookRunner.failureLimit }
-
-    private var limit: Int { isFailing ? 1 : WebhookRunner.width }
+    private func waitForSlot() {
+        guard !waitsForSlot else { return }
+        waitsForSlot = true
+        services.slots.wait(record.tenant) { [weak self] in
+            self?.waitsForSlot = false
+            self?.goOn()
+        }
+    }
 
     /// The next event to be sent; those that have to wait are put where they do.
     private func nextTurn() -> DeliveryLines.Turn? {
         while let turn = lines.next() {
             let known = reader.outcomes[turn.position]
-            // Of a receiver that fails all the time, one event after the other is enough to see
-            // that it is back.
-            if isFailing, known == nil, !waits.isEmpty {
+            if known == nil, !health.takeProbe(at: services.clock.uptime) {
                 lines.putBack(turn)
+                armTimer()
                 return nil
             }
-            guard let due = known?.nextAttemptAt, due > services.clock.now else { return turn }
+            guard let due = known?.nextAttemptAt, due > services.keptClock.now else { return turn }
             wait(turn, until: due)
         }
         return nil
     }
 
-    private func wait(_ turn: DeliveryLines.Turn, until due: Timestamp) {
-        let delay = Duration.milliseconds(
-            max(0, due.milliseconds - services.clock.now.milliseconds))
-        // A wall clock that was set may have left any number.
-        waits.add(turn, until: services.clock.uptime + min(delay, .seconds(86_400)))
+    private func wait(_ turn: DeliveryLines.Turn, until due: KeptTime) {
+        waits.add(turn, until: services.clock.uptime + due.since(services.keptClock.now))
         armTimer()
     }
 
     private func armTimer() {
-        if let next = waits.next { timer.arm(after: next - services.clock.uptime) }
+        var next = waits.next
+        if health.isFailing, lines.readyCount > 0 {
+            next = min(next ?? health.nextProbe, health.nextProbe)
+        }
+        guard !isOver, record.state == .active, let next else { return timer.cancel() }
+        timer.arm(after: max(.zero, next - services.clock.uptime))
     }
 
     private func endDueWaits() {
@@ -206,7 +237,7 @@ final class WebhookRunner {
     // MARK: Reading
 
     private func readOn() {
-        guard !reader.isReading, lines.readyCount < WebhookRunner.width * 2,
+        guard !reader.isReading, lines.readyCount < ReceiverHealth.greatestWidth * 2,
             lines.count < WebhookRunner.window,
             reader.position < services.hub.newestPosition(of: record.stream)
                 || !reader.hasOutcomes
@@ -216,7 +247,7 @@ final class WebhookRunner {
         let newest = services.hub.newestPosition(of: webhook.stream)
         LoopActor.start { [self] in
             do throws(StoreError) {
-                var outcomes: [DeliveryRecord] = []
+                var outcomes = WebhookReader.Outcomes()
                 if !reader.hasOutcomes {
                     // What was forgotten just now is not to be found again.
                     await services.commits.caughtUp()
@@ -225,9 +256,10 @@ final class WebhookRunner {
                 let events = try await services.events(
                     of: webhook.stream, after: position, limit: WebhookRunner.pageSize)
                 guard reader.endReading(round), !isOver else { return }
-                take(outcomes)
-                take(
-                    events, through: events.count < WebhookRunner.pageSize ? newest : nil)
+                reader.settled.formUnion(outcomes.settled)
+                take(outcomes.pending)
+                // Behind an event that is damaged a page ends early.
+                take(events, through: events.isEmpty ? newest : nil)
                 goOn()
             } catch {
                 log.write(
@@ -239,11 +271,11 @@ final class WebhookRunner {
         }
     }
 
-    private func take(_ outcomes: [DeliveryRecord]) {
+    private func take(_ pending: [DeliveryRecord]) {
         reader.hasOutcomes = true
-        for delivery in outcomes {
+        for delivery in pending {
             reader.outcomes[delivery.position] = delivery
-            if delivery.state == .pending, delivery.position <= record.cursor {
+            if delivery.position <= record.cursor {
                 lines.addAgain(delivery.position, of: delivery.session)
             }
         }
@@ -254,10 +286,7 @@ final class WebhookRunner {
             let position = record.stream.position(of: event)
             reader.position = position
             guard record.events.contains(event.body.name) else { continue }
-            if let known = reader.outcomes[position], known.state != .pending {
-                reader.outcomes[position] = nil
-                continue
-            }
+            guard reader.settled.remove(position) == nil else { continue }
             reader.keep(event, at: position)
             lines.add(event, at: position)
         }
@@ -278,21 +307,21 @@ final class WebhookRunner {
                 let event = try await services.events(
                     of: record.stream, after: turn.position - 1, limit: 1
                 ).first
-                guard round == reader.round, !isOver else { return leave(turn) }
+                guard round == reader.round, !isOver else { return }
                 if let event, record.stream.position(of: event) == turn.position {
                     send(event, turn)
                 } else {
                     // What is not kept any more is not told.
-                    settle(turn, nil)
+                    settle(turn, reader.outcomes[turn.position], as: .failed)
+                    goOn()
                 }
             } catch {
                 log.write(
                     .error, "an event for a webhook cannot be read",
                     ["webhook": .name(record.id.description), "error": .words("\(error)")])
+                guard round == reader.round, !isOver else { return }
                 leave(turn)
-                if round == reader.round, !isOver {
-                    wait(turn, until: services.clock.now.advanced(by: .seconds(1)))
-                }
+                wait(turn, until: services.keptClock.now.advanced(by: .seconds(1)))
             }
         }
     }
@@ -314,27 +343,28 @@ final class WebhookRunner {
             ?? DeliveryRecord(
                 webhook: record.id, position: turn.position, event: event.body.name,
                 session: event.session, task: event.task)
-        delivery.add(outcome.attempt)
+        let now = services.keptClock.now
+        delivery.add(outcome.attempt, at: now)
+        let status = outcome.attempt.status
         let verdict = DeliverySchedule.verdict(
-            status: outcome.attempt.status, retryAfter: outcome.retryAfter,
-            tries: delivery.attemptCount, jitter: .random(in: 0..<1))
+            status: status, retryAfter: outcome.retryAfter, tries: delivery.attemptCount,
+            age: now.since(delivery.firstAttemptAt ?? now), jitter: .random(in: 0..<1))
         switch verdict {
         case .taken:
-            delivery.state = .delivered
-            delivery.nextAttemptAt = nil
             noteSuccess()
-            settle(turn, delivery)
+            settle(turn, delivery, as: .delivered)
         case .givenUp:
-            delivery.state = .failed
-            delivery.nextAttemptAt = nil
-            noteFailure()
-            settle(turn, delivery)
-        case .again(let delay): postpone(turn, delivery, delay)
+            settle(turn, delivery, as: .failed)
+            noteFailure(status)
+        case .again(let delay):
+            postpone(turn, delivery, until: now.advanced(by: delay))
+            noteFailure(status)
         case .unwanted:
             services.commits.record(.delivery(delivery))
             leave(turn)
             disable(.gone)
         }
+        goOn()
     }
 
     private func leave(_ turn: DeliveryLines.Turn) {
@@ -342,13 +372,19 @@ final class WebhookRunner {
         services.slots.giveBack()
     }
 
-    private func settle(_ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord?) {
+    /// An event is over; nobody knows of one that was not tried and is not kept any more.
+    private func settle(
+        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord?, as state: DeliveryState
+    ) {
         leave(turn)
         reader.outcomes[turn.position] = nil
         lines.settle(turn)
-        if let delivery { services.commits.record(.delivery(delivery)) }
+        if var delivery {
+            delivery.state = state
+            delivery.nextAttemptAt = nil
+            services.commits.record(.delivery(delivery))
+        }
         noteCursor()
-        goOn()
     }
 
     /// Tells the store how far it has got.
@@ -361,32 +397,30 @@ final class WebhookRunner {
     }
 
     private func noteSuccess() {
-        let wasFailing = isFailing
-        failuresInARow = 0
-        if record.failingSince != nil {
-            state.change { $0.failingSince = nil }
-            services.commits.record(.webhook(record))
+        health.noteSuccess { waits.positions }
+        while let position = health.nextReturning() {
+            guard let turn = waits.end(position) else { continue }
+            putBack(turn)
+            break
         }
-        // The receiver is back.
-        if wasFailing { endWaits() }
+        forgetFailures()
     }
 
     private func postpone(
-        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord, _ delay: Duration
+        _ turn: DeliveryLines.Turn, _ delivery: DeliveryRecord, until due: KeptTime
     ) {
         var delivery = delivery
-        let due = services.clock.now.advanced(by: delay)
         delivery.nextAttemptAt = due
         reader.outcomes[turn.position] = delivery
         services.commits.record(.delivery(delivery))
         leave(turn)
         wait(turn, until: due)
-        noteFailure()
-        goOn()
     }
 
-    private func noteFailure() {
-        failuresInARow += 1
+    private func noteFailure(_ status: Int?) {
+        health.noteFailure(status, at: services.clock.uptime)
+        // Nothing is left that could show whether it goes on like this.
+        guard lines.count > 0 else { return forgetFailures() }
         let now = services.keptClock.now
         guard let since = record.failingSince else {
             state.change { $0.failingSince = now }
@@ -394,6 +428,12 @@ final class WebhookRunner {
             return
         }
         if now.since(since) >= DeliverySchedule.patience { disable(.failing) }
+    }
+
+    private func forgetFailures() {
+        guard record.failingSince != nil else { return }
+        state.change { $0.failingSince = nil }
+        services.commits.record(.webhook(record))
     }
 
     // MARK: The end of patience
@@ -428,7 +468,10 @@ final class WebhookRunner {
                 of: webhook.stream, after: webhook.cursor, limit: 1
             ).first
         else { return goOn() }
-        let age = services.keptClock.now.since(services.keptClock.kept(at: oldest.at))
+        // Whichever way the wall clock was set since, it is not older than this.
+        let age = min(
+            services.keptClock.now.since(services.keptClock.kept(at: oldest.at)),
+            .milliseconds(services.clock.now.milliseconds - oldest.at.milliseconds))
         if !isOver, age > DeliverySchedule.backlog.age { disable(.backlog) } else { goOn() }
     }
 }

@@ -68,7 +68,7 @@ final class WebhookServices {
         let timestamp = String(clock.now.milliseconds / 1000)
         let signed = Array("\(message).\(timestamp).".utf8) + body
         let signatures = webhook.signers(at: keptClock.now).map { secret in
-            "v1," + secret.signature(by: digests.authenticationCode(of: signed, key: secret.bytes))
+            WebhookSecret.signature(digests.authenticationCode(of: signed, key: secret.bytes))
         }
         var request = AttemptRequest(
             url: webhook.url, method: "POST",

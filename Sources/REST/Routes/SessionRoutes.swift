@@ -13,6 +13,9 @@ extension Service {
             try SessionDraft(parsing: bytes)
         }
         let spec = try draft.spec { text throws(URLRejection) in try transport.parse(text) }
+        guard spec.webhooks.isEmpty || call.principal.scopes.contains(.webhooks) else {
+            throw ProblemCode.forbidden.problem("Webhooks take the scope webhooks.")
+        }
         do {
             return try await create(spec, bytes, call)
         } catch let rejoined as Rejoined {
@@ -30,6 +33,7 @@ extension Service {
     ) async throws -> Response {
         var headers: HeaderFields = [:]
         let view: SessionView
+        let webhooks: [WebhookView]
         switch try await call.createOnce(
             bytes, at: gateway,
             { ticket in
@@ -40,19 +44,23 @@ extension Service {
                 }
             })
         {
-        case .new(let created): view = created
+        case .new(let created):
+            view = created
+            webhooks = gateway.webhooks.list(of: call.tenant, session: view.record.id)
         case .earlier(let numbers):
             view = try await session(numbers.first ?? 0, for: call)
+            webhooks = numbers.dropFirst().compactMap {
+                try? gateway.webhooks.read(WebhookID(rawValue: $0), of: call.tenant)
+            }
             headers = IdempotencyKey.replayed
         }
         headers.add("Location", "/v1/sessions/\(view.record.shownID)")
         // The secrets of webhooks that are made with it are shown here only.
-        let webhooks = gateway.webhooks.list(of: call.tenant, session: view.record.id)
         return .json(201, headers: headers, capacity: 2048) { json in
             view.write(to: &json) { json in
                 guard !webhooks.isEmpty else { return }
                 json.array("webhooks") { json in
-                    for webhook in webhooks { write(webhook, to: &json, showsSecret: true) }
+                    for webhook in webhooks { writeNew(webhook, to: &json) }
                 }
             }
         }

@@ -40,7 +40,7 @@ extension Service {
     private func created(_ view: WebhookView, _ more: HeaderFields) -> Response {
         var headers: HeaderFields = ["Location": "/v1/webhooks/\(view.record.id)"]
         headers.add(contentsOf: more)
-        return .json(201, headers: headers) { write(view, to: &$0, showsSecret: true) }
+        return .json(201, headers: headers) { writeNew(view, to: &$0) }
     }
 
     /// The session that a body names; nil for none.
@@ -51,6 +51,12 @@ extension Service {
             throw ProblemCode.invalidValue.problem("There is no such session.", at: "/session")
         }
         return id
+    }
+
+    /// A webhook as the answer to its creation has it, whose client may have lost the first one.
+    /// With its secret, unless that was replaced: the new one was told to who has asked for it.
+    func writeNew(_ view: WebhookView, to json: inout JSONWriter) {
+        write(view, to: &json, showsSecret: view.record.formerSecret == nil)
     }
 
     /// A webhook as it is answered; its secret only to whoever has made it.
@@ -67,10 +73,20 @@ extension Service {
 
     func listWebhooks(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
-        let session = try await session(named: call.request.queryValue("session"), of: call)
-        let views = gateway.webhooks.list(
-            of: call.tenant, session: session, after: try call.cursor(WebhookID.self),
-            limit: limit + 1)
+        let after = try call.cursor(WebhookID.self)
+        var views: [WebhookView] = []
+        if let name = call.request.queryValue("session") {
+            guard name == "shared" || SessionID(name) != nil else {
+                throw Call.invalid("session", "must be the id of a session")
+            }
+            // The shared one may not be there yet.
+            if let session = SessionID(name) ?? gateway.sessions.existingShared(of: call.tenant) {
+                views = gateway.webhooks.list(
+                    of: call.tenant, session: session, after: after, limit: limit + 1)
+            }
+        } else {
+            views = gateway.webhooks.list(of: call.tenant, after: after, limit: limit + 1)
+        }
         return await .lists(
             JSONList("webhooks", views.prefix(limit)) { [self] view, json in
                 write(view, to: &json)
@@ -143,11 +159,12 @@ extension Service {
         }
         let found = try await gateway.webhooks.deliveries(
             id, of: call.tenant, state: state, before: before, limit: limit + 1)
-        let (stream, sessions) = (record.stream, gateway.sessions)
+        let (stream, sessions, webhooks) = (record.stream, gateway.sessions, gateway.webhooks)
         return await .lists(
             JSONList("deliveries", found.prefix(limit)) { delivery, json in
                 delivery.write(
                     to: &json, identifier: stream.identifier(of: delivery.position),
+                    nextAttemptAt: webhooks.nextAttempt(of: delivery),
                     sharedSession: sessions.isShared(delivery.session))
             },
             last: { json in

@@ -334,5 +334,6 @@ enum Schema {
             PRIMARY KEY (webhook, position)
         ) WITHOUT ROWID;
         CREATE INDEX delivery_by_state ON delivery (webhook, state, position);
+        CREATE INDEX delivery_by_age ON delivery (keptAt) WHERE state <> 0;
         """
 }

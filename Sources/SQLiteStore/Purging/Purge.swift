@@ -96,11 +96,30 @@ struct Purge {
     }
 
     private func purgeDeliveries(_ limits: RetentionLimits) async throws(StoreError) {
+        try await repeatedly { webhooks in
+            try webhooks.purgeDeliveries(before: limits.deliveriesBefore, limit: Self.stepSize)
+        }
+        let sealer = sealer
+        let crowded = try await connections.reading { database in
+            try WebhookTable(database: database, sealer: sealer).crowdedWebhooks(
+                beyond: limits.deliveriesPerWebhook)
+        }
+        for (webhook, position) in crowded {
+            try await repeatedly { webhooks in
+                try webhooks.purgeDeliveries(
+                    of: webhook, through: position, limit: Self.stepSize)
+            }
+        }
+    }
+
+    /// Does a step, a transaction each, until it has nothing to do.
+    private func repeatedly(
+        _ step: @escaping @Sendable (WebhookTable) throws -> Int
+    ) async throws(StoreError) {
         let sealer = sealer
         while true {
             let count = try await connections.writing { database in
-                try WebhookTable(database: database, sealer: sealer).purgeDeliveries(
-                    limits, limit: Self.stepSize)
+                try step(WebhookTable(database: database, sealer: sealer))
             }
             guard count == Self.stepSize else { return }
         }

@@ -73,6 +73,7 @@ extension DeliveryRecord {
         static let attempt: UInt8 = 4
         static let attemptCount: UInt8 = 5
         static let nextAttemptAt: UInt8 = 6
+        static let firstAttemptAt: UInt8 = 7
     }
 
     /// Writes what is in no column of its own.
@@ -83,6 +84,7 @@ extension DeliveryRecord {
         for attempt in attempts { writer.put(Field.attempt, record: { attempt.write(to: &$0) }) }
         if attemptCount != attempts.count { writer.put(Field.attemptCount, attemptCount) }
         writer.put(Field.nextAttemptAt, nextAttemptAt?.milliseconds)
+        writer.put(Field.firstAttemptAt, firstAttemptAt?.milliseconds)
     }
 
     /// Reads what `write` has written.
@@ -92,7 +94,7 @@ extension DeliveryRecord {
         var reader = reader
         var (event, session, task) = ("", Int64(0), TaskID?.none)
         var attempts: [DeliveryAttempt] = []
-        var (count, next) = (Int?.none, Timestamp?.none)
+        var (count, first, next) = (Int?.none, KeptTime?.none, KeptTime?.none)
         while let field = try reader.next() {
             switch field {
             case Field.event: event = try reader.string()
@@ -100,7 +102,8 @@ extension DeliveryRecord {
             case Field.task: task = TaskID(rawValue: try reader.int64())
             case Field.attempt: attempts.append(try DeliveryAttempt(try reader.record()))
             case Field.attemptCount: count = try reader.int()
-            case Field.nextAttemptAt: next = Timestamp(milliseconds: try reader.int64())
+            case Field.nextAttemptAt: next = KeptTime(milliseconds: try reader.int64())
+            case Field.firstAttemptAt: first = KeptTime(milliseconds: try reader.int64())
             default: try reader.skip()
             }
         }
@@ -109,6 +112,7 @@ extension DeliveryRecord {
             session: SessionID(rawValue: session), task: task, attempts: attempts,
             attemptCount: count ?? attempts.count)
         self.state = state
+        firstAttemptAt = first
         nextAttemptAt = next
     }
 }

@@ -157,23 +157,61 @@ struct WebhookTable {
         }
     }
 
-    /// Forgets deliveries that are over, and behind which their webhook is: those that are too old,
-    /// or too many; at most `limit`.
+    // MARK: What has outlived its time
+
+    /// Forgets deliveries that are over, and behind which their webhook is, and that are too old;
+    /// at most `limit`.
     ///
     /// - Returns: How many.
-    func purgeDeliveries(_ limits: RetentionLimits, limit: Int) throws -> Int {
+    func purgeDeliveries(before instant: KeptTime, limit: Int) throws -> Int {
         let statement = try PreparedStatement(
             database,
             """
             DELETE FROM delivery WHERE (webhook, position) IN (
-                SELECT webhook, position FROM delivery JOIN webhook ON id = webhook
-                WHERE delivery.state <> 0 AND position <= cursor AND (keptAt < ?1 OR position <= (
-                    SELECT newer.position FROM delivery AS newer WHERE newer.webhook = id
-                    ORDER BY newer.position DESC LIMIT 1 OFFSET ?2))
-                LIMIT ?3)
+                SELECT webhook, position FROM delivery
+                WHERE state <> 0 AND keptAt < ?1
+                    AND position <= (SELECT cursor FROM webhook WHERE id = webhook)
+                LIMIT ?2)
             """)
-        statement.bind(1, limits.deliveriesBefore.milliseconds)
-        statement.bind(2, Int64(limits.deliveriesPerWebhook))
+        statement.bind(1, instant.milliseconds)
+        statement.bind(2, Int64(limit))
+        try statement.run()
+        return database.changesCount
+    }
+
+    /// For each webhook that has more deliveries than `count`: which of them, and older ones, are
+    /// too many.
+    func crowdedWebhooks(beyond count: Int) throws -> [(webhook: WebhookID, through: Int64)] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id, cursor, (
+                SELECT position FROM delivery WHERE webhook = id
+                ORDER BY position DESC LIMIT 1 OFFSET ?1) AS boundary
+            FROM webhook WHERE boundary IS NOT NULL
+            """)
+        statement.bind(1, Int64(count))
+        return try statement.all { row in
+            (WebhookID(rawValue: row.int64(0)), min(row.int64(1), row.int64(2)))
+        }
+    }
+
+    /// Forgets the oldest deliveries of a webhook that are over, through a position; at most
+    /// `limit`.
+    ///
+    /// - Returns: How many.
+    func purgeDeliveries(
+        of webhook: WebhookID, through position: Int64, limit: Int
+    ) throws -> Int {
+        let statement = try PreparedStatement(
+            database,
+            """
+            DELETE FROM delivery WHERE webhook = ?1 AND position IN (
+                SELECT position FROM delivery
+                WHERE webhook = ?1 AND position <= ?2 AND state <> 0 LIMIT ?3)
+            """)
+        statement.bind(1, webhook.rawValue)
+        statement.bind(2, position)
         statement.bind(3, Int64(limit))
         try statement.run()
         return database.changesCount

@@ -16,8 +16,10 @@ public struct DeliveryRecord: Equatable, Sendable {
     public private(set) var attempts: [DeliveryAttempt] = []
     /// How often it was tried.
     public private(set) var attemptCount = 0
-    /// When it is tried again, by the wall clock; nil where it waits for nothing but its turn.
-    public var nextAttemptAt: Timestamp?
+    /// When it was tried first; nil before that.
+    public var firstAttemptAt: KeptTime?
+    /// When it is tried again; nil where it waits for nothing but its turn.
+    public var nextAttemptAt: KeptTime?
 
     /// How many tries are kept.
     public static let attemptLimit = 16
@@ -36,8 +38,9 @@ public struct DeliveryRecord: Equatable, Sendable {
         self.attemptCount = attemptCount
     }
 
-    /// Takes note of a try.
-    public mutating func add(_ attempt: DeliveryAttempt) {
+    /// Takes note of a try that has ended at an instant.
+    public mutating func add(_ attempt: DeliveryAttempt, at instant: KeptTime) {
+        if firstAttemptAt == nil { firstAttemptAt = instant }
         attempts.append(attempt)
         if attempts.count > DeliveryRecord.attemptLimit { attempts.removeFirst() }
         attemptCount += 1

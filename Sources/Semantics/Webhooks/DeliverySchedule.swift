@@ -25,26 +25,35 @@ public enum DeliverySchedule {
     ///
     /// - Parameters:
     ///   - status: of the answer; nil where there was none.
-    ///   - retryAfter: how long the answer asks to be left alone.
+    ///   - retryAfter: how long the answer asks to be left alone, at least.
     ///   - tries: how often the event was tried, 1, 2, ….
+    ///   - age: how long ago the first of them was.
     ///   - jitter: chance, from 0 to below 1: what failed together does not come back together.
     /// - Returns: what follows.
     public static func verdict(
-        status: Int?, retryAfter: Duration?, tries: Int, jitter: Double
+        status: Int?, retryAfter: Duration?, tries: Int, age: Duration, jitter: Double
     ) -> Verdict {
         if let status, (200...299).contains(status) { return .taken }
         if status == 410 { return .unwanted }
-        guard waits.indices.contains(tries - 1) else { return .givenUp }
+        let scheduled = Double(waits[min(tries, waits.count) - 1])
+        var wait = Duration.seconds(scheduled * (1 + spread * (2 * jitter - 1)))
         if status == 429 || status == 503, let retryAfter {
-            return .again(after: min(retryAfter, longestWait))
+            wait = max(wait, min(retryAfter, longestWait))
         }
-        return .again(after: .seconds(Double(waits[tries - 1]) * (0.9 + 0.2 * jitter)))
+        return age + wait > lifetime ? .givenUp : .again(after: wait)
     }
 
-    /// In seconds, behind the first try, the second, ….
+    /// In seconds, behind the first try, the second, …; the last one stays.
     private static let waits = [
         5, 30, 120, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600, 24 * 3600,
     ]
+
+    /// By which part of it a wait may be longer or shorter.
+    private static let spread = 0.1
+
+    /// How long after its first try the last one of an event may be: all waits, however they have
+    /// fallen out.
+    public static let lifetime = Duration.seconds(waits.reduce(0, +)) * (1 + spread)
 
     private static let longestWait = Duration.seconds(86_400)
 }

@@ -36,8 +36,10 @@ public struct WebhookSecret: Hashable, Sendable {
     /// `whsec_` and the key in base64: what libraries of receivers take.
     public var text: String { WebhookSecret.prefix + Base64.standard.text(of: bytes) }
 
-    /// A code that was made with the key, as it stands in a header field.
-    public func signature(by code: [UInt8]) -> String { Base64.standard.text(of: code) }
+    /// A code that was made with a key, as `webhook-signature` has it.
+    public static func signature(_ code: [UInt8]) -> String {
+        "v1," + Base64.standard.text(of: code)
+    }
 
     private static let prefix = "whsec_"
 }

@@ -81,7 +81,7 @@ final class WebhookReceiver {
         else { return false }
         let code = SHADigests().authenticationCode(
             of: Array("\(id).\(timestamp).".utf8) + body, key: secret.bytes)
-        let expected = "v1," + secret.signature(by: code)
+        let expected = WebhookSecret.signature(code)
         let signatures = request.header("webhook-signature")?.split(separator: " ") ?? []
         return signatures.contains { WebhookReceiver.areEqual($0, expected) }
     }

@@ -64,7 +64,7 @@ struct Change: Sendable, CustomTestStringConvertible {
     private static let kinds: [String: String] = [
         "{doomed}": "{session}", "{asking}": "{session}", "{finished}": "{task}",
         "{gone}": "{task}", "{resting}": "{task}", "{running}": "{task}", "{upload}": "{task}",
-        "{part}": "{file}",
+        "{part}": "{file}", "{delivery}": "{event}",
     ]
 
     /// Every way to change something.
@@ -175,6 +175,22 @@ struct Change: Sendable, CustomTestStringConvertible {
             "POST /v1/decisions/{decision}", ["disposition": "becomeDownload"],
             seen: "/v1/decisions/{decision}", "/v1/tasks?state=all"),
         .init(
+            "POST /v1/webhooks", ["url": "{origin}/echo", "events": ["session.didFinishEvents"]],
+            seen: "/v1/webhooks"),
+        .init(
+            "PATCH /v1/webhooks/{webhook}", ["events": ["*"]],
+            seen: "/v1/webhooks", "/v1/webhooks/{webhook}", answer: .ofPath),
+        .init(
+            "DELETE /v1/webhooks/{webhook}", seen: "/v1/webhooks", "/v1/webhooks/{webhook}",
+            "/v1/webhooks/{webhook}/deliveries"),
+        .init(
+            "POST /v1/webhooks/{webhook}/replay", ["after": "t.0"],
+            seen: "/v1/webhooks/{webhook}", "/v1/webhooks/{webhook}/deliveries", answer: .ofPath),
+        .init(
+            "POST /v1/webhooks/{webhook}/deliveries/{delivery}/retry",
+            seen: "/v1/webhooks/{webhook}/deliveries"),
+
+        .init(
             "PATCH /v1/gateway", ["maximumBytesPerSecond": 1_000_000], seen: "/v1/gateway",
             answer: .ofPath),
     ]
@@ -185,6 +201,8 @@ struct Change: Sendable, CustomTestStringConvertible {
     /// Operations that are not in `all`, each with the reason.
     static let others: [String: String] = [
         "POST /v1/sessions/{session}/flush": "no GET shows it: it has a test of its own",
+        "POST /v1/webhooks/{webhook}/rotate-secret": "no GET shows a secret",
+        "POST /v1/webhooks/{webhook}/test": "it changes nothing",
         "POST /v1/browser-session": "a browser's session is in memory, and ends with the process",
         "DELETE /v1/browser-session": "as it is started",
     ]

@@ -4,6 +4,7 @@ import Sealing
 import Semantics
 import Synchronization
 import TestSupport
+import Testing
 
 @testable import Engine
 
@@ -57,6 +58,8 @@ struct ChangeScene: Sendable {
             try exchange.patternBody(from: 100_000, count: 100_000)
             try exchange.stall()
         }
+        // Of all that goes on behind a start, webhooks only: one has to have posted something.
+        await gateway.engine.webhooks.directory.start()
         names = try await ChangeScene.furnish(client, origin)
         events = try await client.events("/v1/events?replay=all")
         try await settle()
@@ -91,6 +94,7 @@ struct ChangeScene: Sendable {
         let upload = try await asking.start(
             "upload", origin.url("/echo"), ["body": ["stream": [:]]])
         let bodyDecision = try await questions.question().id
+        let (webhook, delivery) = try await delivery(client, origin)
         let file = try await client.send("POST", "/v1/files", body: Array("whole".utf8)).json.id
         let part = try await client.send(
             "POST", "/v1/files", ["Upload-Complete": "?0"], body: Array("begun".utf8)
@@ -101,8 +105,26 @@ struct ChangeScene: Sendable {
             "finished": finished, "gone": gone, "resting": resting, "running": running,
             "waiting": waiting, "endless": endless, "asked": asked, "upload": upload,
             "decision": decision, "bodyDecision": bodyDecision, "file": file, "part": part,
-            "origin": origin.url(""),
+            "webhook": webhook, "delivery": delivery, "origin": origin.url(""),
         ]
+    }
+
+    /// A webhook that is paused, and an event that its receiver has taken before.
+    private static func delivery(
+        _ client: TestClient, _ origin: ScriptedOrigin
+    ) async throws -> (webhook: String, event: String) {
+        let made: TestJSON = ["url": .string(origin.url("/small")), "events": ["task.didCreate"]]
+        let webhook = try await client.post("/v1/webhooks", made).json(201, of: "webhook").id
+        let path = "/v1/webhooks/\(webhook)"
+        _ = try await client.createSession("default").create("data", origin.url("/endless"))
+        var event: String?
+        try await eventually("a delivery") {
+            let list = try await client.get("\(path)/deliveries?state=delivered").json
+            event = list["deliveries"].array?.first?["event"].string
+            return event != nil
+        }
+        _ = try await client.patch(path, ["state": "paused"]).json(200, of: "pause")
+        return (webhook, try #require(event))
     }
 
     @LoopActor

@@ -4,10 +4,11 @@ import Testing
 /// When events are posted again, and what they are signed with.
 @Suite struct DeliveryScheduleTests {
     private func verdict(
-        _ status: Int?, retryAfter: Duration? = nil, tries: Int = 1, jitter: Double = 0.5
+        _ status: Int?, retryAfter: Duration? = nil, tries: Int = 1, age: Duration = .zero,
+        jitter: Double = 0.5
     ) -> DeliverySchedule.Verdict {
         DeliverySchedule.verdict(
-            status: status, retryAfter: retryAfter, tries: tries, jitter: jitter)
+            status: status, retryAfter: retryAfter, tries: tries, age: age, jitter: jitter)
     }
 
     @Test(arguments: [200, 201, 204, 299])
@@ -20,14 +21,29 @@ import Testing
         let waits = [
             5, 30, 120, 600, 1800, hour, 3 * hour, 6 * hour, 12 * hour, 24 * hour, 24 * hour,
         ]
-        for (index, wait) in waits.enumerated() {
-            for status in [nil, 100, 301, 404, 500] {
-                #expect(verdict(status, tries: index + 1) == .again(after: .seconds(wait)))
+        for jitter in [0, 0.5, 1] {
+            var age = Duration.zero
+            for (index, wait) in waits.enumerated() {
+                let wait = Duration.seconds(wait) * (0.9 + 0.2 * jitter)
+                for status in [nil, 100, 301, 404, 500] {
+                    let verdict = verdict(status, tries: index + 1, age: age, jitter: jitter)
+                    guard case .again(let delay) = verdict else {
+                        Issue.record("\(verdict)"); return
+                    }
+                    #expect(abs((delay - wait).milliseconds) <= 1)
+                }
+                age += wait
             }
+            #expect(verdict(500, tries: 12, age: age, jitter: jitter) == .givenUp)
         }
-        #expect(verdict(500, tries: 12) == .givenUp)
-        #expect(verdict(503, retryAfter: .seconds(1), tries: 12) == .givenUp)
         #expect(waits.reduce(0, +) >= 70 * hour)
+    }
+
+    @Test func `what is tried more often, early, is not given up for it`() {
+        #expect(verdict(500, tries: 99) == .again(after: .seconds(86_400)))
+        #expect(
+            verdict(503, retryAfter: .seconds(86_400), tries: 3, age: .seconds(3 * 86_400))
+                == .givenUp)
     }
 
     @Test func `what failed together does not come back together`() {
@@ -35,9 +51,9 @@ import Testing
         #expect(verdict(nil, tries: 2, jitter: 1) == .again(after: .seconds(33)))
     }
 
-    @Test func `429 and 503 say themselves how long, up to a day`() {
+    @Test func `429 and 503 say themselves how long at least, up to a day`() {
         #expect(verdict(429, retryAfter: .seconds(77)) == .again(after: .seconds(77)))
-        #expect(verdict(503, retryAfter: .zero) == .again(after: .zero))
+        #expect(verdict(503, retryAfter: .zero) == .again(after: .seconds(5)))
         #expect(verdict(503, retryAfter: .seconds(1 << 30)) == .again(after: .seconds(86_400)))
         #expect(verdict(500, retryAfter: .seconds(77)) == .again(after: .seconds(5)))
     }
