@@ -90,8 +90,7 @@ class Crowd:
             ready = threading.Event()
             self._start(self._follow, path, ready)
             assert ready.wait(30), f"no events of {path}"
-        for order in self.unanswered[:]:
-            self._send(self.gateway.client, order)
+        self._ask_again()
         for place in self.places:
             self._start(self._repeat, self._order, place)
             self._start(self._repeat, self._furnish, place)
@@ -207,6 +206,11 @@ class Crowd:
             self.unanswered.remove(order)
             self.orders.append(order)
         order.show(order.task)
+
+    def _ask_again(self):
+        """What nobody has answered is created now, or was before (R-10)."""
+        for order in self.unanswered[:]:
+            self._send(self.gateway.client, order)
 
     def _stage_whole(self, client, bytes):
         """The id of a file, which is sent whole or in two parts; None where the power failed."""
@@ -359,6 +363,7 @@ class Crowd:
     def settle(self, place):
         """Answers what the tasks of a session ask, until none is outstanding."""
         client = self.gateway.client
+        self._ask_again()
         for order in self.orders:
             if order.session is place and order.suspend_count.value and not order.end:
                 self._suspend(client, order)

@@ -134,7 +134,7 @@ class Gateway:
         """What `ferry check` finds in the data directory of a gateway that has ended, by lines."""
         command = [*self._entrance, os.environ["FERRY"], "check", str(self._data_path)]
         check = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        *lines, verdict = check.stdout.splitlines()
+        *lines, verdict = check.stdout.splitlines() or [""]
         assert check.returncode == (1 if lines else 0), f"{check.stdout}{check.stderr}"
         assert lines or verdict.endswith("is whole."), verdict
         return lines
