@@ -29,7 +29,7 @@ class Disk:
     nothing is left of them. Only root may have one; the tests are skipped for others.
     """
 
-    def __init__(self, mebibytes=512):
+    def __init__(self, mebibytes=4096):
         programs = ["mkfs.ext4", "mount", "unshare", "nsenter", "setpriv"]
         missing = [each for each in programs if not shutil.which(each, path=PROGRAMS)]
         if os.geteuid() != 0 or missing:

@@ -106,6 +106,11 @@ def test_a_first_start_that_is_cut_off_is_made_good_by_the_next(disk, gateway):
         fail(disk, gateway)
         gateway.restart()
         gateway.post("/v1/sessions", 201)
+    # Of the first content the folder is new, too.
+    file = gateway.client.post("/v1/files", content=b"f" * 100_000).headers["Location"]
+    fail(disk, gateway)
+    gateway.restart()
+    assert gateway.client.get(file).content == b"f" * 100_000
 
 
 def test_a_new_token_holds(disk, gateway):
