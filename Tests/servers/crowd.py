@@ -20,6 +20,8 @@ RETRY = {"attempts": 9, "statuses": [503]}
 RETRY["backoff"] = {"initial": 0.5, "maximum": 1, "multiplier": 1}
 BACKGROUND = ["small", "small", "slow", "busy", "broken", "locked", "put", "post"]
 FOREGROUND = ["small", "small", "busy", "put", "post"]
+BRIEF = ["small"]
+FINISHED = "session.didFinishEvents"
 
 
 class Crowd:
@@ -50,11 +52,13 @@ class Crowd:
         self._number = 0
         bound = {"url": receiver.url("/bound"), "events": ["*"]}
         delegate = {"handles": ["challenge"], "decisionTimeout": 3600}
-        # The one whose tasks go on by themselves, and one whose tasks end with the gateway.
+        # One whose tasks go on by themselves, another that runs dry again and again, and one whose
+        # tasks end with the gateway.
         self.background = self._open(
-            True, type="background", identifier="power", delegate=delegate, webhooks=[bound]
+            BACKGROUND, type="background", identifier="power", delegate=delegate, webhooks=[bound]
         )
-        self.foreground = self._open(False, type="default")
+        self.brief = self._open(BRIEF, type="background", identifier="brief", delegate={})
+        self.foreground = self._open(FOREGROUND, type="default")
         made = gateway.post("/v1/webhooks", 201, url=receiver.url("/all"), events=["*"]).json()
         self.webhooks = [made, *self.background.session["webhooks"]]
         for path, webhook in zip(["/all", "/bound"], self.webhooks):
@@ -62,18 +66,18 @@ class Crowd:
         # What each of them is told.
         self.streams = {"/all": "/v1", "/bound": self.background.path}
 
-    def _open(self, is_background, **members):
+    def _open(self, kinds, **members):
         """Makes a session."""
         members["configuration"] = CONFIGURATION
         answer = self.gateway.post("/v1/sessions", 201, **members)
-        place = Place(answer.json(), is_background, members)
+        place = Place(answer.json(), kinds, members)
         self.seen[place.path] = {}
         self._is_new(place.id)
         return place
 
     @property
     def places(self):
-        return [self.background, self.foreground]
+        return [self.background, self.brief, self.foreground]
 
     def _is_new(self, id):
         """No id is given twice."""
@@ -91,8 +95,10 @@ class Crowd:
             self._start(self._follow, path, ready)
             assert ready.wait(30), f"no events of {path}"
         self._ask_again()
-        for place in self.places:
+        for place in self.background, self.foreground:
             self._start(self._repeat, self._order, place)
+        self._start(self._repeat, self._order_alone)
+        for place in self.places:
             self._start(self._repeat, self._furnish, place)
         self._start(self._repeat, self._stage)
         self._start(self._repeat, self._decide)
@@ -162,7 +168,8 @@ class Crowd:
             if not self._is_off.is_set():
                 raise
             return None
-        assert answer.status_code in statuses, f"{method} {path}: {answer.status_code} {answer.text}"
+        status = answer.status_code
+        assert status in statuses, f"{method} {path}: {status} {answer.text}"
         return answer
 
     def _order(self, client, place):
@@ -170,7 +177,7 @@ class Crowd:
         with self._lock:
             self._number += 1
             number = self._number
-            kind = self.chance.choice(BACKGROUND if place.is_background else FOREGROUND)
+            kind = self.chance.choice(place.kinds)
             running = [each for each in self.orders if each.kind == "slow" and not each.end]
             if kind == "slow" and len(running) > 5:
                 kind = "small"
@@ -193,6 +200,16 @@ class Crowd:
             order = Order(place, kind, target, spec, spec["description"])
             self.unanswered.append(order)
         self._send(client, order)
+
+    def _order_alone(self, client):
+        """Creates a task as soon as it is told that the session has run dry after the one before."""
+        names = [name for name, _ in list(self.seen[self.brief.path].values())]
+        if names.count(FINISHED) == len(self.orders_of(self.brief)):
+            self._order(client, self.brief)
+
+    def orders_of(self, place):
+        with self._lock:
+            return [each for each in self.orders if each.session is place]
 
     def _send(self, client, order):
         path = f"{order.session.path}/tasks"

@@ -137,12 +137,14 @@ class File:
 class Place:
     """A session, and what clients have put into it."""
 
-    def __init__(self, session, is_background, members):
+    def __init__(self, session, kinds, members):
         self.id = session["id"]
         self.session = session
         # What it was made of.
         self.members = members
-        self.is_background = is_background
+        # The kinds of its tasks.
+        self.kinds = kinds
+        self.is_background = session["type"] == "background"
         self.path = session["links"]["self"]
         self.description = Fact(session["description"])
         self.cookies = {}
