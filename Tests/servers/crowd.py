@@ -1,4 +1,4 @@
-"""Clients of a gateway that all work at once until its power fails, and then look what is left."""
+"""Clients of a gateway that all work at once until its power fails, and know what they were told."""
 
 import collections
 import threading
@@ -202,7 +202,7 @@ class Crowd:
         self._send(client, order)
 
     def _order_alone(self, client):
-        """Creates a task as soon as it is told that the session has run dry after the one before."""
+        """Creates a task once it is told that the session has run dry after the one before."""
         names = [name for name, _ in list(self.seen[self.brief.path].values())]
         if names.count(FINISHED) == len(self.orders_of(self.brief)):
             self._order(client, self.brief)

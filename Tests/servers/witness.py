@@ -30,7 +30,7 @@ def digest(content):
     return "sha-256=:" + base64.b64encode(hashlib.sha256(content).digest()).decode() + ":"
 
 
-# A value that nobody has been told, but some one.
+# Stands for a value, not None, that nobody has been told.
 UNKNOWN = object()
 
 
