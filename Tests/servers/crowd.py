@@ -1,4 +1,4 @@
-"""Clients of a gateway that all work at once until its power fails, and know what they were told."""
+"""Clients of a gateway that all work at once until its power fails, and know what was said."""
 
 import collections
 import threading
