@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import GRDB
 import SQLiteStore
 import Semantics
 import Testing
@@ -45,6 +46,36 @@ import Testing
                 let survivor = try DurableStore(folder: copy, sealer: sealer)
                 #expect(
                     try await wholeBatches(in: survivor, of: history) == history.batches.count)
+            }
+        }
+    }
+
+    @Test func `a store that was cut off while it was made is made by the next start (R-1)`()
+        async throws
+    {
+        try await withFolder { folder, sealer in
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true)
+            let path = folder + "/" + DurableStore.fileName
+            let half = try DatabaseQueue(path: path)
+            try await TemporaryFolder.with { copy in
+                // More than fits into memory, so that a part of it is in the file.
+                try half.inDatabase { database in
+                    try database.execute(
+                        sql: """
+                            PRAGMA cache_size = 1;
+                            BEGIN;
+                            CREATE TABLE half (bytes BLOB);
+                            INSERT INTO half SELECT randomblob(100000) FROM (VALUES (1), (2), (3));
+                            """)
+                    try FileManager.default.copyItem(atPath: folder, toPath: copy)
+                    try database.execute(sql: "ROLLBACK")
+                }
+                let cutOff = copy + "/" + DurableStore.fileName
+                #expect(try size(cutOff) > 0 && size(cutOff + "-journal") > 0)
+                let store = try DurableStore(folder: copy, sealer: sealer)
+                #expect(try await store.load().sessions.isEmpty)
+                try store.close()
             }
         }
     }

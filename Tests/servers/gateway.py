@@ -3,11 +3,13 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import tempfile
 
 import httpx
+import httpx_sse
 
 import canaries
 from daemon import eventually, run
@@ -18,15 +20,20 @@ MARKER = "Ferry listens on "
 class Gateway:
     """May fetch from what is `allowed`. Can be killed, and started on its data again.
 
-    With `mebibytes` its data lie on a disk of that size, which only root may give it. Behind an
-    `entrance` it runs where that leads to, and is spoken to by a socket in its folder.
+    With `mebibytes` its data lie on a disk of that size, which only root may give it, or on a given
+    `disk`. Behind an `entrance` it runs where that leads to, and is spoken to by a socket in its
+    folder.
     """
 
     def __init__(
-        self, *arguments, allowed="127.0.0.0/8", mebibytes=None, entrance=(), **environment
+        self, *arguments, allowed="127.0.0.0/8", mebibytes=None, entrance=(), disk=None,
+        **environment,
     ):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
+        # The data directory as the gateway names it, and where the tests find it.
+        self._data_path = (disk.path if disk else self.folder) / "data"
+        self.data = (disk.view if disk else self.folder) / "data"
         self._has_disk = mebibytes is not None
         if self._has_disk:
             (self.folder / "data").mkdir(mode=0o700)
@@ -34,7 +41,7 @@ class Gateway:
             run("mount", "-t", "tmpfs", "-o", size, "none", str(self.folder / "data"))
         self._arguments = ["--allow-destination", allowed, *arguments]
         self._environment = environment
-        self._entrance = list(entrance)
+        self._entrance = disk.entrance if disk else list(entrance)
         self._socket = self.folder / "socket" if entrance else None
         if self._socket:
             self._arguments += ["--unix-socket", str(self._socket)]
@@ -57,6 +64,15 @@ class Gateway:
         return self._process.pid
 
     def _start(self, probe="/readyz"):
+        self.launch()
+        url = eventually(self._url, "the gateway to listen", 30)
+        token = (self.data / "token").read_text().strip()
+        self._access = {"base_url": url, "headers": {"Authorization": f"Bearer {token}"}}
+        self.client = self.connect(event_hooks={"response": [_look]})
+        eventually(lambda: self.client.get(probe).status_code == 200, probe, 30)
+
+    def launch(self):
+        """Starts the process, and waits for nothing; it must have ended before."""
         # Nothing of the machine's environment that is meant for another gateway.
         environment = {
             name: value
@@ -65,19 +81,15 @@ class Gateway:
         }
         environment |= {"HOME": str(self.folder), "XDG_RUNTIME_DIR": str(self.folder)}
         command = [*self._entrance, "setpriv", "--pdeathsig", "TERM", os.environ["FERRY"], "serve"]
-        command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self.folder / "data"]
+        command += ["--host", "127.0.0.1", "--port", "0", "--data-directory", self._data_path]
         command += self._arguments
         with open(self.folder / "output", "w") as output, open(self.folder / "log", "a") as log:
             self._process = subprocess.Popen(
                 command, env=environment | self._environment, stdout=output, stderr=log
             )
-        url = eventually(self._url, "the gateway to listen", 30)
-        token = (self.folder / "data" / "token").read_text().strip()
-        self._access = {"base_url": url, "headers": {"Authorization": f"Bearer {token}"}}
-        self.client = self._connect(event_hooks={"response": [_look]})
-        eventually(lambda: self.client.get(probe).status_code == 200, probe, 30)
 
-    def _connect(self, **options):
+    def connect(self, **options):
+        """A client beside the one that there is."""
         transport = httpx.HTTPTransport(uds=str(self._socket)) if self._socket else None
         return httpx.Client(
             timeout=30, transport=transport, trust_env=False, **self._access, **options
@@ -86,7 +98,7 @@ class Gateway:
     def _url(self):
         assert self._process.poll() is None, f"the gateway ended: {self.last_words()}"
         for line in (self.folder / "output").read_text().splitlines():
-            if line.startswith(MARKER) and (self.folder / "data" / "token").exists():
+            if line.startswith(MARKER) and (self.data / "token").exists():
                 return line.removeprefix(MARKER).split()[0]
 
     def last_words(self):
@@ -97,7 +109,8 @@ class Gateway:
         if self._process is None:
             return
         process, self._process = self._process, None
-        self.client.close()
+        if self.client:
+            self.client.close()
         process.send_signal(number)
         try:
             status = process.wait(20)
@@ -108,8 +121,23 @@ class Gateway:
         if number == signal.SIGTERM:
             assert status == 0, f"the gateway ended with {status}: {self.last_words()}"
 
+    def ended(self, within):
+        """The status with which it ends by itself, in so many seconds."""
+        process, self._process = self._process, None
+        self.client.close()
+        return process.wait(within)
+
     def kill9(self):
         self.stop(signal.SIGKILL)
+
+    def damage(self):
+        """What `ferry check` finds in the data directory of a gateway that has ended, by lines."""
+        command = [*self._entrance, os.environ["FERRY"], "check", str(self._data_path)]
+        check = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        *lines, verdict = check.stdout.splitlines() or [""]
+        assert check.returncode == (1 if lines else 0), f"{check.stdout}{check.stderr}"
+        assert lines or verdict.endswith("is whole."), verdict
+        return lines
 
     def restart(self, probe="/readyz"):
         """Starts it again on its data, until it answers the probe; it must have ended."""
@@ -130,7 +158,7 @@ class Gateway:
         """The kept events of a stream, as pairs of name and data: until one of the name `last`
         that comes behind the ends of so many tasks."""
         events, name, ended = [], None, 0
-        with self._connect() as own, own.stream("GET", f"{path}/events?replay=all") as stream:
+        with self.connect() as own, own.stream("GET", f"{path}/events?replay=all") as stream:
             for line in stream.iter_lines():
                 kind, _, value = line.partition(": ")
                 if kind == "event":
@@ -141,6 +169,20 @@ class Gateway:
                     if name == last and ended >= tasks:
                         return events
         raise AssertionError(f"no {last} in {events}")
+
+    def replayed(self, path):
+        """The numbered events of a stream that there are now."""
+        events = []
+        # A client that does not read an answer to its end before it shows it.
+        with self.connect() as own:
+            with httpx_sse.connect_sse(own, "GET", f"{path}/events?replay=all") as source:
+                newest = number_of(source.response.headers.get("Ferry-Last-Event-ID"))
+                for event in source.iter_sse() if newest else ():
+                    if event.id:
+                        events.append(event)
+                    if number_of(event.id) >= newest:
+                        break
+        return events
 
     def content(self, task):
         """The body of a task."""
@@ -160,6 +202,11 @@ class Gateway:
         return [
             (path.name, found) for path in files if (found := canaries.seen_in(path.read_bytes()))
         ]
+
+
+def number_of(id):
+    """An event's place in its stream; 0 for none."""
+    return int(re.search(r"(\d+)$", id)[1]) if id else 0
 
 
 def _look(response):

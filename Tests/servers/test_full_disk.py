@@ -10,13 +10,11 @@ import re
 import threading
 import time
 
-import httpx
-import httpx_sse
 import pytest
 
 from daemon import eventually
 from delegate import Delegate
-from gateway import Gateway
+from gateway import Gateway, number_of
 from origin import Answer
 from session import Session
 
@@ -239,33 +237,10 @@ def check(gateway):
             answer = gateway.client.get(f"/v1/tasks/{task['id']}/content")
             assert (answer.status_code, len(answer.content)) == (200, task["content"]["length"])
     for session in gateway.get("/v1/sessions")["sessions"]:
-        events = replayed(gateway, session["id"])
+        events = gateway.replayed(f"/v1/sessions/{session['id']}")
         numbers = [number_of(each.id) for each in events]
         ends = [each.json()["task"] for each in events if each.event in ENDS]
         assert numbers == sorted(set(numbers)) and len(ends) == len(set(ends))
-
-
-def replayed(gateway, session):
-    """The numbered events of a session."""
-    events = []
-    path = f"/v1/sessions/{session}/events?replay=all"
-    # A client that does not read an answer to its end before it shows it.
-    client = httpx.Client(
-        base_url=gateway.client.base_url, headers=gateway.client.headers, trust_env=False
-    )
-    with client, httpx_sse.connect_sse(client, "GET", path) as source:
-        newest = number_of(source.response.headers.get("Ferry-Last-Event-ID"))
-        for event in source.iter_sse() if newest else ():
-            if event.id:
-                events.append(event)
-            if number_of(event.id) >= newest:
-                break
-    return events
-
-
-def number_of(id):
-    """Its place in the session's order; 0 for none."""
-    return int(re.search(r"(\d+)$", id)[1]) if id else 0
 
 
 def test_everything_is_done_or_refused_at_once_and_holds_behind_kill_9(gateway, origin):

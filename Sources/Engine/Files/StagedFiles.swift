@@ -128,7 +128,7 @@ final class StagedFiles {
             return try await contents.openKnown(.file(id))
         } catch {
             log.write(.error, "a staged file cannot be opened", ["error": .words("\(error)")])
-            throw .noSuchFile
+            throw .cannotOpen(error, orIsGone: .noSuchFile)
         }
     }
 

@@ -94,7 +94,7 @@ public final class ContentService {
                 return .file(try await spools.contents.openKnown(.task(record.id)))
             } catch {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
-                throw .noContent
+                throw .cannotOpen(error, orIsGone: .noContent)
             }
         }
     }

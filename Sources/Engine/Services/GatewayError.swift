@@ -1,3 +1,5 @@
+internal import Glibc
+internal import Loop
 public import Semantics
 
 /// Why the gateway does not do what a client asks.
@@ -76,4 +78,12 @@ public enum GatewayError: Error, Equatable, Sendable {
 
     /// What is asked for is damaged: the store has its row, and cannot read it.
     static let damaged = GatewayError.store(.damaged("It is left out since the start."))
+}
+
+extension GatewayError {
+    /// Why a file that the store tells of cannot be opened: `gone` where there is none any more, else
+    /// the gateway's fault, which says nothing of the file.
+    static func cannotOpen(_ error: any Error, orIsGone gone: GatewayError) -> GatewayError {
+        (error as? FileError)?.code == ENOENT ? gone : .store(.failed("\(error)"))
+    }
 }

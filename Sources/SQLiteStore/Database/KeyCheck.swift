@@ -19,10 +19,28 @@ enum KeyCheck {
 
     /// Whether the key is the database's; nil where nothing has been sealed yet. Asked on a
     /// connection that changes nothing in the database, though SQLite may make its `-shm` and
-    /// `-wal`.
+    /// `-wal`, and takes a transaction back that the end of the machine has cut off.
     static func opens(_ path: String, sealer: any Sealer) throws -> Bool? {
+        let sealed: [UInt8]?
+        do {
+            sealed = try read(path, readonly: true)
+        } catch let error as DatabaseError
+            where error.extendedResultCode == .SQLITE_READONLY_ROLLBACK
+        {
+            // The power has failed while the database was made, before it had a write-ahead log.
+            sealed = try read(path, readonly: false)
+        }
+        guard let sealed else { return nil }
+        do {
+            return try sealer.open(sealed, for: context) == words
+        } catch SealError.notAuthentic {
+            return false
+        }
+    }
+
+    private static func read(_ path: String, readonly: Bool) throws -> [UInt8]? {
         var configuration = Configuration()
-        configuration.readonly = true
+        configuration.readonly = readonly
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         let sealed = try queue.read { database -> [UInt8]? in
             guard try database.tableExists("gateway") else { return nil }
@@ -31,12 +49,7 @@ enum KeyCheck {
             }
         }
         try queue.close()
-        guard let sealed else { return nil }
-        do {
-            return try sealer.open(sealed, for: context) == words
-        } catch SealError.notAuthentic {
-            return false
-        }
+        return sealed
     }
 
     /// Writes the check where there is none.

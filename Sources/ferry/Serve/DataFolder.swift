@@ -142,6 +142,11 @@ struct DataFolder {
         guard Glibc.write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0,
             rename(temporary, path) == 0
         else { throw DataFolder.failure(path) }
+        // Only with its folder is the new name there for good.
+        let folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw DataFolder.failure(path) }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw DataFolder.failure(path) }
     }
 
     private static func failure(_ path: String) -> Refusal {
