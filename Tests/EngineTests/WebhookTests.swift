@@ -18,6 +18,7 @@ struct WebhookTests {
         private(set) var ids: [String] = []
         /// Answers on its own; nil where the test does.
         var status: Int?
+        var onPost: (@LoopActor () -> Void)?
 
         /// Of time only the test's own clock counts.
         private static var limits: GatewayLimits {
@@ -38,6 +39,7 @@ struct WebhookTests {
                     return attempt.answer(200, [:], Array("done".utf8))
                 }
                 ids.append(attempt.request.headers.first("webhook-id") ?? "")
+                onPost?()
                 if let status { attempt.answer(status) } else { posts.append(attempt) }
             }
         }
@@ -210,6 +212,26 @@ struct WebhookTests {
         try await stage.messages(9)
         await stage.harness.quiet()
         #expect(stage.posts.count == 8)
+    }
+
+    @Test @LoopActor
+    func `receivers that answer at once leave the loop to others`() async throws {
+        let stage = try await Stage()
+        stage.status = 204
+        for _ in 0..<2 { _ = try await stage.webhook(.some(["task.didCreate"])) }
+        var (inThisTurn, most) = (0, 0)
+        stage.onPost = {
+            inThisTurn += 1
+            most = max(most, inThisTurn)
+            LoopActor.later { inThisTurn = 0 }
+        }
+        let session = try await stage.harness.session()
+        for _ in 0..<20 {
+            _ = try await stage.harness.create(try stage.harness.spec(resume: false), in: session)
+        }
+        try await stage.messages(40)
+        #expect(most == 1)
+        #expect(Set(stage.ids).count == 40)
     }
 
     // MARK: Failures

@@ -2,17 +2,29 @@ internal import DequeModule
 internal import Loop
 
 /// How many requests go to receivers at a time, of all webhooks together.
+///
+/// One begins in each turn of the loop: receivers that answer at once would otherwise keep those
+/// waiting who ask the gateway for something. Webhooks that wait have theirs in the order of coming.
 @LoopActor
 final class WebhookSlots {
     private var free: Int
     private var waiting = Deque<(runner: () -> WebhookRunner?, id: ObjectIdentifier)>()
     private var isWaiting: Set<ObjectIdentifier> = []
+    /// Whether one has begun in this turn of the loop.
+    private var isTurnTaken = false
+    /// A timer of no time fires in the next turn, behind the sockets that are ready by then.
+    private lazy var nextTurn = LoopTimer { [weak self] in
+        self?.isTurnTaken = false
+        self?.handOut()
+    }
 
     init(count: Int) { free = count }
 
-    /// Takes one; where there is none the runner is told to go on when there is.
+    private var isOpen: Bool { free > 0 && !isTurnTaken }
+
+    /// Takes one; where there is none in this turn the runner is told to go on when there is.
     func take(for runner: WebhookRunner) -> Bool {
-        guard free > 0 else {
+        guard isOpen else {
             let id = ObjectIdentifier(runner)
             if isWaiting.insert(id).inserted {
                 waiting.append(({ [weak runner] in runner }, id))
@@ -20,6 +32,8 @@ final class WebhookSlots {
             return false
         }
         free -= 1
+        isTurnTaken = true
+        nextTurn.arm(after: .zero)
         return true
     }
 
@@ -27,11 +41,13 @@ final class WebhookSlots {
     func giveBack() {
         free += 1
         // On the next turn: who gives one back is in the middle of something.
-        LoopActor.later { [self] in
-            while free > 0, let next = waiting.popFirst() {
-                isWaiting.remove(next.id)
-                next.runner()?.goOn()
-            }
+        LoopActor.later { [self] in handOut() }
+    }
+
+    private func handOut() {
+        while isOpen, let next = waiting.popFirst() {
+            isWaiting.remove(next.id)
+            next.runner()?.goOn()
         }
     }
 }
