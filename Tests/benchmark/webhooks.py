@@ -56,16 +56,16 @@ class WebhookReceiver:
 
     def messages(self) -> list[Message]:
         """What has come since the last call, in that order."""
-        text = expect_text(self._connection, "/messages")
+        text = _text(self._connection, "/messages")
         lines = (line.split() for line in text.splitlines())
         return [Message(float(at), int(position), task) for at, position, task in lines]
 
     def _counts(self) -> tuple[int, int]:
-        answered, silent = expect_text(self._connection, "/counts").split()
+        answered, silent = _text(self._connection, "/counts").split()
         return int(answered), int(silent)
 
 
-def expect_text(connection: Connection, path: str) -> str:
+def _text(connection: Connection, path: str) -> str:
     answer = connection.request("GET", path)
     if answer.status != 200:
         raise Failed(f"the receiver of webhooks answered {answer.status} to {path}")
@@ -84,16 +84,14 @@ def replay_all(connection: Connection, webhook: str) -> None:
 
 
 def check_messages(messages: list[Message], tasks: list[str], each: int) -> None:
-    """Raises unless every one of the tasks has told so many events, each once and in their order."""
+    """Raises unless each task has told so many events, all of them once and in their order."""
     positions: dict[str, list[int]] = {task: [] for task in tasks}
     for message in messages:
         if message.task not in positions:
             raise Failed(f"the receiver was told of {message.task}, which is none of the tasks")
         told = positions[message.task]
         if told and message.position <= told[-1]:
-            raise Failed(
-                f"{message.task}: event {message.position} came behind {told[-1]}"
-            )
+            raise Failed(f"{message.task}: event {message.position} came behind {told[-1]}")
         told.append(message.position)
     for task, told in positions.items():
         if len(told) != each:

@@ -12,8 +12,8 @@
 // up for. Nothing is known of slow start.
 //
 // Prints the port it listens on. `GET /most` answers how many bodies were being sent at once at
-// most since it was asked last, `GET /sent` how many bytes of bodies have been sent so far. Ends with
-// the process that started it, or when told to.
+// most since it was asked last, `GET /sent` how many bytes of bodies have been sent so far. Ends
+// with the process that started it, or when told to.
 #include "common.h"
 
 #include <fcntl.h>

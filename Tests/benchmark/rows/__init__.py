@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..bench import Bench
 from ..results import Comparison
 from . import (
-    background, cached, create, download, events, forgetting, get, idle, latency, lists, memory, peak,
-    readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
+    background, cached, create, download, events, forgetting, get, idle, latency, lists, memory,
+    peak, readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
     webhooks, webhooks_stuck,
 )  # fmt: skip
 

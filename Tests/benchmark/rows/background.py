@@ -52,10 +52,9 @@ def _turn(bench: Bench, file: Path, count: int, kills: int) -> float:
         for kill in range(1, kills):
             with start_gateway(bench.ferry, bench.work, name) as gateway:
                 time.sleep(_LIFE)
-                if (completed := _completed(gateway, session)) == count:
+                if _completed(gateway, session) == count:
                     raise Failed(f"all was done before kill {kill + 1}")
                 gateway.server.kill()
-            bench.say(f"  kill {kill + 1}: {completed} downloads have completed")
         with start_gateway(bench.ferry, bench.work, name) as gateway:
             wait_until(
                 f"{count} downloads", lambda: _completed(gateway, session) == count, 600, pause=0.5

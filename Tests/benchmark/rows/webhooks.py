@@ -6,13 +6,16 @@ time from that call to the last message. The receiver (load/webhook_receiver.c) 
 each event of each task has to be there, once, and behind the one before it.
 
 The GETs are those of the row `latency`, with the events replayed again and again as long as they
-take, beside the same at rest.
+take, beside the same at rest. Gateway and receiver leave no core of two at rest, so the client that
+asks has priority over them where this is run by root: as if it were on a machine of its own.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
+from collections.abc import Callable
 
 from ..bench import Bench
 from ..gateway import Gateway, check_all_completed, create_all, expect, start_gateway
@@ -33,12 +36,14 @@ _EVENTS = [
     "task.didComplete",
 ]
 _EVENTS_EACH = 4 + _REFUSALS
-_PACE = (8, 1_000)
+_CONNECTIONS = 8
+_RATE = 1_000
 
 
 def measure(bench: Bench) -> list[Comparison]:
     refused = "location = /refused { return 503; }"
     seconds = bench.seconds(usual=4, quick=2)
+    has_priority = os.geteuid() == 0
     with (
         start_nginx(bench.work, "webhooks-origin", locations=refused) as origin,
         WebhookReceiver(bench, "webhooks-receiver") as receiver,
@@ -54,7 +59,7 @@ def measure(bench: Bench) -> list[Comparison]:
         def gets() -> dict[str, int]:
             return paced_get(
                 bench.tools, gateway.port, f"/v1/tasks/{tasks[0]}", gateway.authorization,
-                Pace(*_PACE, seconds),
+                Pace(_CONNECTIONS, _RATE, seconds), has_priority,
             )  # fmt: skip
 
         def gets_meanwhile() -> dict[str, int]:
@@ -67,9 +72,10 @@ def measure(bench: Bench) -> list[Comparison]:
     rates = [work.rate for work in samples["deliveries"]]
     loaded = [float(found["p99"]) for found in samples["under load"]]
     rest = [float(found["p99"]) for found in samples["at rest"]]
+    note = "" if has_priority else "the client that asks has waited for a core like everybody"
     return [
         Comparison("webhooks", "rate", "deliveries/s", rates, None, [], "≥", 2_000),
-        Comparison("webhooks", "p99 of GET", "µs", loaded, "Ferry at rest", rest, "≤", 2),
+        Comparison("webhooks", "p99 of GET", "µs", loaded, "Ferry at rest", rest, "≤", 2, note),
     ]
 
 
@@ -115,7 +121,7 @@ def _deliver(
 class _Deliveries:
     """Has the events delivered again and again until it is left."""
 
-    def __init__(self, deliver):
+    def __init__(self, deliver: Callable[[], object]):
         self._deliver = deliver
         self._is_over = threading.Event()
         self._failure: BaseException | None = None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from statistics import median
 
@@ -89,16 +89,20 @@ def _webhook(connection: Connection, url: str, events: list[str]) -> Iterator[st
         connection.request("DELETE", path)
 
 
+def _silent(connection: Connection, receiver: WebhookReceiver) -> AbstractContextManager[str]:
+    return _webhook(connection, receiver.url("/silent"), ["*"])
+
+
 def _turn(bench: Bench, receiver: WebhookReceiver, is_stuck: bool) -> _Sample:
     silent = receiver.silent_count
     with (
         start_gateway(bench.ferry, bench.work, "webhooks-stuck") as gateway,
         gateway.connection() as connection,
-        _webhook(connection, receiver.url("/silent"), ["*"]) if is_stuck else nullcontext() as webhook,
+        _silent(connection, receiver) if is_stuck else nullcontext() as webhook,
     ):
+        gateway.server.forget_peak()
         if webhook:
             replay_all(connection, webhook)
-        gateway.server.forget_peak()
         latency = _latency(bench, gateway, connection, receiver)
         memory = gateway.server.peak_resident_bytes() / (1 << 20)
         if webhook:
