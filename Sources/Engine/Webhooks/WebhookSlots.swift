@@ -4,7 +4,8 @@ internal import Loop
 /// How many requests go to receivers at a time, of all webhooks together.
 ///
 /// One begins in each turn of the loop: receivers that answer at once would otherwise keep those
-/// waiting who ask the gateway for something. Webhooks that wait have theirs in the order of coming.
+/// waiting who ask the gateway for something. Webhooks that wait have theirs in the order of
+/// coming.
 @LoopActor
 final class WebhookSlots {
     private var free: Int
