@@ -122,6 +122,26 @@ struct WebhookTests {
         #expect(stage.posts.count == 8)
     }
 
+    @Test @LoopActor
+    func `receivers that answer at once leave the loop to others`() async throws {
+        let stage = try await Stage()
+        for _ in 0..<2 { _ = try await stage.webhook(.some(["task.didCreate"])) }
+        var (inThisTurn, most) = (0, 0)
+        stage.answer = { _ in
+            inThisTurn += 1
+            most = max(most, inThisTurn)
+            LoopActor.later { inThisTurn = 0 }
+            return 204
+        }
+        let session = try await stage.harness.session()
+        for _ in 0..<20 {
+            _ = try await stage.harness.create(try stage.harness.spec(resume: false), in: session)
+        }
+        try await stage.messages(40)
+        #expect(most == 1)
+        #expect(Set(stage.ids).count == 40)
+    }
+
     // MARK: Failures
 
     @Test @LoopActor

@@ -38,6 +38,12 @@ NEW_WORK = {
     "appendToFile",
     "resumeTask",
     "sendTaskBody",
+    "createWebhook",
+    "updateWebhook",
+    "deleteWebhook",
+    "rotateWebhookSecret",
+    "replayWebhook",
+    "retryDelivery",
 }
 
 
@@ -118,11 +124,15 @@ class Scene:
         late = threading.Event()
         origin.on("/late", lambda _: Answer(pieces=late_pieces(late), length=8_000_000))
         origin.on("/sink", Answer(b"taken"))
+        origin.on("/hook", Answer(b""))
+        self.hook = {"url": origin.url("/hook"), "events": ["*"]}
         self.session = Session(gateway)
         self.doomed = Session(gateway)
         self.session.set_cookie("old")
         self.session.put(SPACE, user="u", password="p", persistence="permanent")
         self.finished = self.session.fetch(origin.url("/small"), type="download").id
+        # Of all that is told of the one task that is over by then it gets the end, and is paused.
+        self.webhook = self.delivered(origin.url("/hook"))
         self.gone = self.session.fetch(origin.url("/tiny"), type="download").id
         self.resting = self.session.start(origin.url("/small"), resume=False)
         self.file = staged(gateway, b"x" * 100)
@@ -143,9 +153,22 @@ class Scene:
         late.set()
         eventually(lambda: waits_for_room(gateway), "bodies that wait")
 
+    def delivered(self, url):
+        """A webhook that has posted an event, and is paused; its path."""
+        members = {"url": url, "events": ["task.didComplete"]}
+        path = self.gateway.post("/v1/webhooks", 201, **members).headers["Location"]
+        self.gateway.post(f"{path}/replay", 202, after="t.0")
+        found = lambda: self.gateway.get(f"{path}/deliveries?state=delivered")["deliveries"]
+        eventually(found, "a delivery")
+        self.event = found()[0]["event"]
+        answer = self.gateway.client.patch(path, json={"state": "paused"})
+        assert answer.status_code == 200, answer.text
+        return path
+
     def tell(self):
         """One call of each operation."""
         client, path = self.gateway.client, self.session.path
+        hook = self.webhook
         running, suspended, cancelled, kept = [f"/v1/tasks/{each}" for each in self.downloads]
         spec = self.session.spec("http://127.0.0.1:9/", resume=False)
         now = self.session.spec("http://127.0.0.1:9/")
@@ -202,6 +225,13 @@ class Scene:
                 "updateGateway",
                 lambda: client.patch("/v1/gateway", json={"maximumBytesPerSecond": 10**11}),
             ),
+            ("createWebhook", lambda: client.post("/v1/webhooks", json=self.hook)),
+            ("updateWebhook", lambda: client.patch(hook, json={"events": ["*"]})),
+            ("rotateWebhookSecret", lambda: client.post(f"{hook}/rotate-secret")),
+            ("testWebhook", lambda: client.post(f"{hook}/test")),
+            ("replayWebhook", lambda: client.post(f"{hook}/replay", json={"after": "t.0"})),
+            ("retryDelivery", lambda: client.post(f"{hook}/deliveries/{self.event}/retry")),
+            ("deleteWebhook", lambda: client.delete(hook)),
             ("createBrowserSession", lambda: client.post("/v1/browser-session")),
             ("deleteBrowserSession", lambda: client.delete("/v1/browser-session")),
         ]

@@ -2,36 +2,53 @@ internal import DequeModule
 internal import Loop
 internal import Semantics
 
-/// How many requests go to receivers at a time, of all webhooks together. Tenants that wait have
-/// their turns, one after the other.
+/// How many requests go to receivers at a time, of all webhooks together.
+///
+/// One begins in each turn of the loop: receivers that answer at once would otherwise keep those
+/// waiting who ask the gateway for something. Tenants that wait have their turns, one after the
+/// other.
 @LoopActor
 final class WebhookSlots {
     /// How many nobody has.
     private(set) var free: Int
     private var waiting: [TenantID: Deque<@LoopActor () -> Void>] = [:]
     /// Tenants of which something waits.
-    private var turns = Deque<TenantID>()
+    private var tenants = Deque<TenantID>()
+    /// Whether one has begun in this turn of the loop.
+    private var isTurnTaken = false
+    /// A timer of no time fires in the next turn, behind the sockets that are ready by then.
+    private lazy var nextTurn = LoopTimer { [weak self] in
+        self?.isTurnTaken = false
+        self?.handOut()
+    }
 
     init(count: Int) { free = count }
 
-    /// Takes one, if there is one.
+    private var isOpen: Bool { free > 0 && !isTurnTaken }
+
+    /// Takes one, if one can begin now.
     func take() -> Bool {
-        guard free > 0 else { return false }
+        guard isOpen else { return false }
         free -= 1
+        isTurnTaken = true
+        nextTurn.arm(after: .zero)
         return true
     }
 
-    /// Calls once, when there is one to be taken.
+    /// Calls once, when one can be taken.
     func wait(_ tenant: TenantID, _ call: @escaping @LoopActor () -> Void) {
         waiting[tenant, default: []].append(call)
-        if waiting[tenant]?.count == 1 { turns.append(tenant) }
+        if waiting[tenant]?.count == 1 { tenants.append(tenant) }
     }
 
-    /// Takes one, as soon as there is one.
+    /// Takes one, as soon as one can begin.
     func take(_ tenant: TenantID) async {
-        while !take() {
-            await withCheckedContinuation { continuation in
-                wait(tenant) { continuation.resume() }
+        guard !take() else { return }
+        await withCheckedContinuation { continuation in
+            wait(tenant) { [self] in
+                // Who is called can take one.
+                _ = take()
+                continuation.resume()
             }
         }
     }
@@ -40,18 +57,20 @@ final class WebhookSlots {
     func giveBack() {
         free += 1
         // On the next turn: who gives one back is in the middle of something.
-        LoopActor.later { [self] in
-            while free > 0, let call = next() { call() }
-        }
+        LoopActor.later { [self] in handOut() }
+    }
+
+    private func handOut() {
+        while isOpen, let call = next() { call() }
     }
 
     private func next() -> (@LoopActor () -> Void)? {
-        guard let tenant = turns.popFirst() else { return nil }
+        guard let tenant = tenants.popFirst() else { return nil }
         let call = waiting[tenant]?.popFirst()
         if waiting[tenant]?.isEmpty ?? true {
             waiting[tenant] = nil
         } else {
-            turns.append(tenant)
+            tenants.append(tenant)
         }
         return call
     }

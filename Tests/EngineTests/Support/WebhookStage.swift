@@ -16,7 +16,7 @@ final class WebhookStage {
     /// Answers on its own; nil where the test does.
     var status: Int?
     /// The same, by the message's id.
-    var answer: ((String) -> Int)?
+    var answer: (@LoopActor (String) -> Int)?
 
     /// Of time only the test's own clock counts.
     private static var limits: GatewayLimits {

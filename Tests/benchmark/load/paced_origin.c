@@ -1,7 +1,9 @@
-// An origin behind a slow line of its own for every connection: serves the first LENGTH bytes of
-// FILE, with ranges, ETag and If-Range, RATE bytes a second to each connection.
+// An origin behind a slow line of its own for every connection: serves bodies of LENGTH bytes, with
+// ranges, ETag and If-Range, RATE bytes a second to each connection.
 //
 //   paced_origin FILE LENGTH RATE DELAY
+//
+// FILE has one body behind the other: `/body/3` is the one behind three others, `/body` the first.
 //
 // A connection counts as established DELAY seconds after it was accepted, and the head of each
 // answer leaves DELAY after its request: a round trip each. A body of n bytes that begins to be
@@ -10,7 +12,8 @@
 // up for. Nothing is known of slow start.
 //
 // Prints the port it listens on. `GET /most` answers how many bodies were being sent at once at
-// most since it was asked last. Ends with the process that started it, or when told to.
+// most since it was asked last, `GET /sent` how many bytes of bodies have been sent so far. Ends
+// with the process that started it, or when told to.
 #include "common.h"
 
 #include <fcntl.h>
@@ -26,6 +29,7 @@ struct client {
     double established;  // before it nothing is received
     double begin;        // when the head leaves, 0 while there is no request
     double line;         // what the line has brought by now, in seconds of its time
+    int64_t base;        // where the body begins in the file
     int64_t next, end;   // of the body: what is left to send
     int is_sending, is_last;
     size_t request_length, head_length;
@@ -35,7 +39,7 @@ struct client {
 
 static struct client *clients;
 static int file, sending, most;
-static int64_t length;
+static int64_t length, bodies, sent;
 static double rate, delay;
 
 /// The value of a field of the request's head, or NULL. It ends with the line.
@@ -48,6 +52,16 @@ static const char *field(const char *request, const char *name) {
         return line + strspn(line, " \t");
     }
     return NULL;
+}
+
+/// Which body a request is about, or -1 where there is no such one.
+static int64_t body_number(const char *request) {
+    static const char place[] = " /body/";
+    const char *path = strchr(request, ' ');
+    if (!path || strncmp(path, place, sizeof place - 1) != 0) return 0;
+    char *rest;
+    int64_t number = strtoll(path + sizeof place - 1, &rest, 10);
+    return *rest == ' ' && number >= 0 && number < bodies ? number : -1;
 }
 
 /// Reads a Range of one part into first and end. Returns 206, 416, or 200 where none holds
@@ -101,8 +115,16 @@ static void prepare_answer(struct client *c, double moment) {
         first = end = 0;
         snprintf(part, sizeof part, "Allow: GET, HEAD\r\n");
     }
+    int64_t number = body_number(request);
+    if (number < 0) {
+        status = 404;
+        first = end = number = 0;
+        part[0] = 0;
+    }
+    c->base = number * length;
     const char *reason = status == 200   ? "OK"
                          : status == 206 ? "Partial Content"
+                         : status == 404 ? "Not Found"
                          : status == 416 ? "Range Not Satisfiable"
                                          : "Method Not Allowed";
     c->is_last = status == 405 || (connection && strncasecmp(connection, "close\r\n", 7) == 0) ||
@@ -117,10 +139,9 @@ static void prepare_answer(struct client *c, double moment) {
     c->begin = (moment > c->established ? moment : c->established) + delay;
 }
 
-static void answer_most(struct client *c) {
+static void answer_number(struct client *c, int64_t number) {
     char body[32];
-    int size = snprintf(body, sizeof body, "%d\n", most);
-    most = sending;
+    int size = snprintf(body, sizeof body, "%lld\n", (long long)number);
     c->head_length =
         (size_t)snprintf(c->head, sizeof c->head,
                          "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", size, body);
@@ -136,8 +157,14 @@ static int take_request(struct client *c) {
     char *blank = strstr(c->request, "\r\n\r\n");
     if (!blank) return c->request_length < ROOM - 1;
     blank[2] = 0;
-    if (strncmp(c->request, "GET /most ", 10) == 0) answer_most(c);
-    else prepare_answer(c, now());
+    if (strncmp(c->request, "GET /most ", 10) == 0) {
+        answer_number(c, most);
+        most = sending;
+    } else if (strncmp(c->request, "GET /sent ", 10) == 0) {
+        answer_number(c, sent);
+    } else {
+        prepare_answer(c, now());
+    }
     size_t used = (size_t)(blank + 4 - c->request);
     memmove(c->request, c->request + used, c->request_length + 1 - used);
     c->request_length -= used;
@@ -175,11 +202,14 @@ static int serve(struct client *c, double moment) {
         if (c->next < c->end && ++sending > most) most = sending;
     }
     while (c->next < c->end && due(c) <= moment) {
-        off_t offset = c->next;
+        off_t offset = c->base + c->next;
         size_t size = (size_t)next_piece(c);
         ssize_t n = sendfile(c->descriptor, file, &offset, size);
         if (n == 0 || (n < 0 && errno != EAGAIN)) return 0;
-        c->next += n > 0 ? n : 0;
+        if (n > 0) {
+            c->next += n;
+            sent += n;
+        }
         if (n == (ssize_t)size) c->line += (double)n / rate;
         else c->line = moment;
         if (c->next == c->end) sending--;
@@ -252,7 +282,7 @@ int main(int count, char **words) {
     length = strtoll(words[2], NULL, 10);
     rate = atof(words[3]);
     delay = atof(words[4]);
-    if (length < 1 || rate < 1 || delay < 0 || lseek(file, 0, SEEK_END) < length)
+    if (length < 1 || rate < 1 || delay < 0 || (bodies = lseek(file, 0, SEEK_END) / length) < 1)
         fail("the length has to be within the file, the rate above zero");
 
     prctl(PR_SET_TIMERSLACK, 1000);

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from ..bench import Bench
 from ..results import Comparison
 from . import (
-    cached, create, download, events, forgetting, get, idle, latency, lists, memory, peak,
-    readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
+    background, cached, create, download, events, forgetting, get, idle, latency, lists, memory,
+    peak, readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
+    webhooks, webhooks_stuck,
 )  # fmt: skip
 
 ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
@@ -30,6 +31,9 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "readers": ("5,000 event readers of one session, 100 events a second", readers.measure),
     "lists": ("lists with 1,000,000 tasks and 20,000 sessions", lists.measure),
     "forgetting": ("GET /healthz while a long history is forgotten", forgetting.measure),
+    "webhooks": ("10,000 events of 1,000 tasks to a webhook, and GETs meanwhile", webhooks.measure),
+    "webhooks-stuck": ("100,000 events for a receiver that never answers", webhooks_stuck.measure),
+    "background": ("1,000 background downloads over 20 kills", background.measure),
     "waiting": ("restart with 100,000 waiting tasks", waiting.measure),
     "restart": ("restart with 100,000 tasks in the store", restart.measure),
 }
