@@ -25,14 +25,11 @@ struct ReceiverHealth {
     /// How many requests may be under way.
     var width: Int { isFailing ? 1 : ReceiverHealth.greatestWidth }
 
-    /// Whether an event that was not tried yet may be sent; if so it is, at an instant of the
-    /// monotonic clock.
-    mutating func takeProbe(at now: Duration) -> Bool {
-        guard isFailing else { return true }
-        guard now >= nextProbe else { return false }
-        nextProbe = now + ReceiverHealth.probeInterval
-        return true
-    }
+    /// Whether an event that was not tried yet may be sent, at an instant of the monotonic clock.
+    func mayProbe(at now: Duration) -> Bool { !isFailing || now >= nextProbe }
+
+    /// Takes note that one is sent.
+    mutating func noteProbe(at now: Duration) { nextProbe = now + ReceiverHealth.probeInterval }
 
     /// Takes note of a request in vain. An answer that refuses the event says that the receiver is
     /// there; only none, 429 and 5xx tell of the receiver itself.
@@ -40,7 +37,7 @@ struct ReceiverHealth {
         if let status, status != 429, status < 500 { return failuresInARow = 0 }
         failuresInARow += 1
         if failuresInARow == ReceiverHealth.failureLimit {
-            nextProbe = now + ReceiverHealth.probeInterval
+            noteProbe(at: now)
         }
     }
 

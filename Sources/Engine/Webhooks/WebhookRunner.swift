@@ -195,7 +195,7 @@ final class WebhookRunner {
     private func nextTurn() -> DeliveryLines.Turn? {
         while let turn = lines.next() {
             let known = reader.outcomes[turn.position]
-            if known == nil, !health.takeProbe(at: services.clock.uptime) {
+            if known == nil, !health.mayProbe(at: services.clock.uptime) {
                 lines.putBack(turn)
                 armTimer()
                 return nil
@@ -297,6 +297,7 @@ final class WebhookRunner {
 
     private func start(_ turn: DeliveryLines.Turn) {
         tries.updateValue(nil, forKey: turn.position)
+        if reader.outcomes[turn.position] == nil { health.noteProbe(at: services.clock.uptime) }
         if let event = reader.takeEvent(at: turn.position) {
             send(event, turn)
             return
