@@ -81,8 +81,8 @@ public enum GatewayError: Error, Equatable, Sendable {
 }
 
 extension GatewayError {
-    /// Why a file that the store tells of cannot be opened: `gone` where there is none any more, else
-    /// the gateway's fault, which says nothing of the file.
+    /// Why a file that the store tells of cannot be opened: `gone` where there is none any more,
+    /// else the gateway's fault, which says nothing of the file.
     static func cannotOpen(_ error: any Error, orIsGone gone: GatewayError) -> GatewayError {
         (error as? FileError)?.code == ENOENT ? gone : .store(.failed("\(error)"))
     }

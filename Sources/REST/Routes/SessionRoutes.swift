@@ -76,7 +76,8 @@ extension Service {
         } catch {
             throw Problem(error)
         }
-        if let pointer = SessionShape.difference(of: spec, from: view.record) {
+        let webhooks = gateway.webhooks.list(of: call.tenant, session: id).map(\.record)
+        if let pointer = SessionShape.difference(of: spec, from: view.record, webhooks) {
             throw ProblemCode.identifierInUse.problem(
                 "The session that has the identifier was created with another value.", at: pointer)
         }

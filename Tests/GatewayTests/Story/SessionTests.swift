@@ -116,6 +116,53 @@ struct SessionTests {
         #expect(refused.json["pointer"].string == "/configuration/httpAdditionalHeaders")
     }
 
+    @Test func `a session's webhooks are shown with their secrets to who has made them`()
+        async throws
+    {
+        let name = "hooked-\(UInt64.random(in: 0...UInt64.max))"
+        func spec(_ path: String) -> TestJSON {
+            [
+                "type": "background", "identifier": .string(name), "delegate": [:],
+                "webhooks": [["url": .string("http://127.0.0.1:9/\(path)"), "events": ["*"]]],
+            ]
+        }
+        func create(_ key: String) async throws -> TestResponse {
+            try await client.send(
+                "POST", "/v1/sessions",
+                ["Content-Type": "application/json", "Idempotency-Key": key],
+                body: try spec("a").text())
+        }
+        let created = try await create(name).json(201, of: "POST /v1/sessions")
+        let hook = created["webhooks"][0]
+        #expect(hook["secret"].string?.hasPrefix("whsec_") == true)
+        // Another one, which somebody else has made since, is not in what is answered again.
+        let later = try await client.post(
+            "/v1/webhooks",
+            ["url": "http://127.0.0.1:9/b", "events": ["*"], "session": created["id"]])
+        #expect(later.status == 201)
+        let replayed = try await create(name)
+        #expect(replayed.headers["Idempotency-Replayed"] == "true")
+        #expect(replayed.json["webhooks"].array == [hook])
+        // Who joins the session has to mean its webhooks, if any, and is told no secret.
+        let joined = try await client.post("/v1/sessions", spec("a"))
+        #expect(joined.status == 200 && joined.json["webhooks"].isNull)
+        let refused = try await client.post("/v1/sessions", spec("c"))
+        #expect(refused.problem == "identifier-in-use")
+        #expect(refused.json["pointer"].string == "/webhooks")
+        // A secret that has replaced it is told to who has asked for that alone.
+        let rotated = try await client.post("/v1/webhooks/\(hook.id)/rotate-secret").json
+        #expect(rotated["secret"].string?.hasPrefix("whsec_") == true)
+        #expect(try await create(name).json["webhooks"][0]["secret"].isNull)
+        let list = try await client.get("/v1/webhooks?session=\(created.id)").json
+        #expect(list["webhooks"].array?.count == 2)
+        #expect(list["webhooks"].array?.allSatisfy { $0["secret"].isNull } == true)
+        for query in ["nonsense", ""] {
+            let refused = try await client.get("/v1/webhooks?session=\(query)")
+            #expect(refused.problem == "invalid-value")
+            #expect(refused.json["parameter"].string == "session")
+        }
+    }
+
     @Test func `a background session is found again by its identifier (S-6)`() async throws {
         let name = "nightly-\(UInt64.random(in: 0...UInt64.max))"
         let spec: TestJSON = ["type": "background", "identifier": .string(name), "delegate": [:]]
