@@ -50,6 +50,7 @@ def serve(origin, planted):
     origin.on("/stored", Answer(b"stored", headers=varied))
     origin.on("/hop", Answer(status=302, headers={"Set-Cookie": hop, "Location": "/stored"}))
     origin.on("/refused", Answer(b"refused", 500, {"Set-Cookie": f"a={planted['set by a 500']}"}))
+    origin.on("/hook", Answer(b"taken"))
     for path in ["/put/", "/answered/", "/guarded/"]:
         origin.on(path, guarded)
     for path in ["/slow", "/stuck"]:
@@ -148,6 +149,21 @@ class Story:
         for changed in [{"persistence": "none"}, {"user": 7}, {"password": planted["put"] + "\n"}]:
             self.send("PUT", credentials, 422, json=entry | changed)
 
+    def make_webhook(self):
+        """One that is posted everything, with a secret of its client's and one that replaced it."""
+        key = secrets.token_bytes(32)
+        self.planted.add("webhook", key)
+        secret = "whsec_" + base64.b64encode(key).decode()
+        members = {"url": self.origin.url("/hook"), "events": ["*"], "secret": secret}
+        made = self.client.post("/v1/webhooks", json=members).raise_for_status()
+        assert made.json()["secret"] == secret
+        self.webhook = made.headers["Location"]
+        rotated = self.client.post(f"{self.webhook}/rotate-secret").raise_for_status()
+        new = rotated.json()["secret"].removeprefix("whsec_")
+        self.planted.add("rotated webhook", base64.b64decode(new))
+        broken = members | {"events": ["nothing"]}
+        self.send("POST", "/v1/webhooks", 422, json=broken)
+
     def request(self, path):
         """Fields that are always sensitive, and one that the client says is."""
         planted = self.planted
@@ -219,6 +235,7 @@ class Story:
             # A task that is created may have its response already.
             assert planted.seen_in(data, *shown, *set_by_answers) == [], data
         paths = ["/v1/sessions", "/v1/gateway", "/metrics", "/healthz", "/readyz", "/"]
+        paths += ["/v1/webhooks", self.webhook, f"{self.webhook}/deliveries"]
         for session in [self.session, self.other]:
             parts = ["", "/credentials", "/cache", "/decisions", "/tasks"]
             paths += [session.path + part for part in parts]
@@ -243,6 +260,10 @@ class Story:
             # What may be seen is, so that the reading is none of thin air.
             if path != self.other.path:
                 assert planted.seen_in("".join(events).encode()) == ["query"]
+        posts = self.origin.seen("/hook")
+        assert bool(posts) is self.is_persistent
+        for post in posts:
+            assert planted.seen_in(post.body + str(post.headers).encode(), *shown) == [], post
         for event in self.delegate.events:
             assert planted.seen_in(event.text.encode(), *shown) == [], event
 
@@ -277,6 +298,7 @@ def test_no_secret_is_ever_seen_again(origin, authorities, type):
     with Gateway("--log-level", "debug", FERRY_KEY=key.hex()) as gateway:
         story = Story(gateway, origin, authorities, planted, type)
         story.put_secrets()
+        story.make_webhook()
         story.run_tasks(gate)
         story.look_everywhere()
         search(gateway, planted)

@@ -56,7 +56,7 @@ final class Recovery {
         tasks.begin(starting: waiting.map(\.record.id))
         // The store takes a slice while the next one is on its way.
         await Slices.of(waiting) { for runner in $0 { tasks.letGoOn(runner) } }
-        for runner in ending { await runner.completion(within: .seconds(60)) }
+        await ending.completions(within: .seconds(60))
     }
 
     /// Ends a task that the end of the last process has interrupted; a suspended one that is here

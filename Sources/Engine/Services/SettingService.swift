@@ -57,7 +57,7 @@ public final class SettingService {
                 runner.interrupt(.cancelled(because: .backgroundUpdatesDisabled))
             }
         }
-        for runner in ending { await runner.completion(within: .seconds(60)) }
+        await ending.completions(within: .seconds(60))
         await durable.caughtUp()
     }
 }

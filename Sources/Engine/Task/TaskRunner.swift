@@ -483,3 +483,14 @@ extension TaskRunner: TaskTimersOwner {
         }
     }
 }
+
+extension Collection where Element == TaskRunner {
+    /// Returns when all of these tasks have completed, or after `limit`.
+    @LoopActor
+    func completions(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        for runner in self where ContinuousClock.now < end {
+            await runner.completion(within: end - .now)
+        }
+    }
+}
