@@ -248,6 +248,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var suspendCount: Int
     /// S-27: whether the task is put off to a quiet time; no more once that has been so for long.
     public var isDiscretionary: Bool
+    /// S-55: why the operator ends the task, while it is ending.
+    public var cancellation: BackgroundCancellation?
     /// How often an attempt was made again by `TaskOptions.retry`.
     public var retryCount: Int
     /// When the next attempt follows one that has failed, by the wall clock; nil where none is

@@ -203,6 +203,35 @@ struct BackgroundTests {
     }
 
     @Test @LoopActor
+    func `each time is told though the next task has come by then`() async throws {
+        let (harness, session) = try await open()
+        let first = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        await harness.quiet()
+        harness.store.hold()
+        attempt.answer()
+        try await eventually("its end, which nobody has heard of") {
+            if harness.gateway.tasks.directory.runners[first] == nil { return true }
+            harness.store.step()
+            return false
+        }
+        let creation = LoopActor.start {
+            try await harness.create(try harness.spec(.download), in: session)
+        }
+        try await eventually("the next task") {
+            harness.gateway.sessions.directory[session]?.record.lastTaskNumber == 2
+        }
+        harness.store.release()
+        let second = try await creation.value
+        try await eventually("the event") { finishes(harness, session) == 1 }
+        #expect(try await harness.task(second).state == .running)
+        try await harness.network.attempt(1).answer()
+        try await eventually("the event") { finishes(harness, session) == 2 }
+        await harness.quiet()
+        #expect(finishes(harness, session) == 2)
+    }
+
+    @Test @LoopActor
     func `one that ran dry during a crash tells it at the next start`() async throws {
         let (harness, session) = try await open()
         let task = try await harness.create(

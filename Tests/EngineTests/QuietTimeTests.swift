@@ -326,4 +326,33 @@ struct QuietTimeTests {
         #expect(error.userInfo["NSURLErrorBackgroundTaskCancelledReasonKey"] == .integer(0))
         #expect((error.userInfo[TransferError.resumeDataKey] != nil) == keepsPart)
     }
+
+    @Test @LoopActor
+    func `the operator's reason outlives a crash in the middle of the end (S-55, R-1)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(
+            .background, identifier: "nightly", delegate: DelegateOptions())
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200, ["Content-Length": "10", "ETag": "\"a\"", "Accept-Ranges": "bytes"])
+        attempt.body([1, 2, 3])
+        await harness.quiet()
+        harness.store.hold()
+        let (tasks, tenant) = (harness.gateway.tasks, harness.tenant)
+        LoopActor.start {
+            _ = try? await tasks.cancelProducingResumeData(task, of: tenant, because: .userForced)
+        }
+        try await eventually("the end has begun") {
+            let state = try await harness.store.disk.task(task, of: tenant)?.state
+            if state != .canceling { harness.store.step() }
+            return state == .canceling
+        }
+        let next = try await harness.crash()
+        await next.gateway.start()
+        let error = try #require(try await next.finished(task).error)
+        #expect(error.code == -999)
+        #expect(error.userInfo["NSURLErrorBackgroundTaskCancelledReasonKey"] == .integer(0))
+    }
 }

@@ -65,7 +65,7 @@ final class Recovery {
     /// - Returns: whether its end takes a while, since a part of it is brought to safety first.
     private func end(_ runner: TaskRunner) -> Bool {
         if runner.record.state == .canceling {
-            runner.interrupt(.cancelled)
+            runner.interrupt(.cancelled(because: runner.record.cancellation))
             return true
         }
         guard runner.record.hasLiveAttempt else { return false }

@@ -54,7 +54,8 @@ public final class SettingService {
         }
         await Slices.of(ending) { slice in
             for runner in slice where runner.record.state == .running {
-                runner.interrupt(.cancelled(because: .backgroundUpdatesDisabled))
+                runner.interrupt(
+                    runner.task.noteCancellation(because: .backgroundUpdatesDisabled))
             }
         }
         await ending.completions(within: .seconds(60))

@@ -135,7 +135,7 @@ public final class TaskService {
     public func cancel(
         _ id: TaskID, of tenant: TenantID, because reason: BackgroundCancellation? = nil
     ) async throws(GatewayError) -> TaskView {
-        try await end(id, tenant) { $0.cancel(.cancelled(because: reason)) }
+        try await end(id, tenant) { $0.cancel($0.task.noteCancellation(because: reason)) }
     }
 
     /// Ends a download with -999 as `cancel` does, and brings what has come to safety (S-34).
@@ -152,7 +152,7 @@ public final class TaskService {
     public func cancelProducingResumeData(
         _ id: TaskID, of tenant: TenantID, because reason: BackgroundCancellation? = nil
     ) async throws(GatewayError) -> TaskView {
-        try await end(id, tenant) { $0.interrupt(.cancelled(because: reason)) }
+        try await end(id, tenant) { $0.interrupt($0.task.noteCancellation(because: reason)) }
     }
 
     private func end(

@@ -22,6 +22,8 @@ final class LiveSession {
     let nonces: DigestNonces
     private let memory: SessionMemory
     private let clock: any Clock
+    /// The number of the newest task with which the session has run dry, and told so (S-54).
+    var finishedThrough = 0
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
     private let transport: any Transport

@@ -37,28 +37,30 @@ final class SessionCloser {
         guard session.record.owesFinish, session.record.state != .invalid,
             !tasks.hasRunners(in: session.record.id)
         else { return }
-        let newest = session.record.lastTaskNumber
+        let last = session.record.lastTaskNumber
         LoopActor.start { [self] in
-            guard await hasNoOutstandingTask(session), session.record.lastTaskNumber == newest,
-                session.record.state != .invalid
-            else { return }
-            tellFinish(session)
+            guard await haveEnded(session, through: last), session.record.state != .invalid else {
+                return
+            }
+            tellFinish(session, through: last)
         }
     }
 
-    private func tellFinish(_ session: LiveSession) {
-        guard session.record.owesFinish else { return }
-        session.change { $0.owesFinish = false }
+    /// Once for the tasks through this one; those that were created since have a time of their own.
+    private func tellFinish(_ session: LiveSession, through last: Int) {
+        guard session.record.owesFinish, session.finishedThrough < last else { return }
+        session.finishedThrough = last
+        session.change { $0.owesFinish = $0.lastTaskNumber > last }
         hub.publish(.didFinishEvents, of: nil, in: session)
     }
 
-    /// Whether all tasks of a session have ended, or are damaged: those never end.
-    private func hasNoOutstandingTask(_ session: LiveSession) async -> Bool {
+    /// Whether all tasks of a session through this one have ended, or are damaged: those never end.
+    private func haveEnded(_ session: LiveSession, through last: Int) async -> Bool {
         await session.commits.durable()
         let outstanding = TaskQuery(
             tenant: session.record.tenant, session: session.record.id, limit: 1)
         guard let page = try? await session.store.tasks(outstanding) else { return false }
-        return page.tasks.isEmpty
+        return page.tasks.first.map { $0.number > last } ?? true
     }
 
     /// Sends the last event of a session that is on its way out and has no outstanding task, or
@@ -68,14 +70,14 @@ final class SessionCloser {
             return
         }
         Task { @LoopActor in
-            guard await hasNoOutstandingTask(session), session.record.state == .invalidating else {
-                return
-            }
+            let last = session.record.lastTaskNumber
+            guard await haveEnded(session, through: last), session.record.state == .invalidating
+            else { return }
             // Nothing can use it any more, and a crash from here on leaves nothing of it.
             session.credentials?.onChange = nil
             await session.forgetEverything()
             guard session.record.state == .invalidating else { return }
-            tellFinish(session)
+            tellFinish(session, through: last)
             session.change { record in
                 record.state = .invalid
                 record.invalidatedAt = clock.now

@@ -110,6 +110,12 @@ final class LiveTask: Ticking {
         return bandwidth
     }
 
+    /// Returns the error of a task that is ended, and keeps why over a restart (S-55).
+    func noteCancellation(because reason: BackgroundCancellation?) -> TransferError {
+        record.cancellation = reason
+        return .cancelled(because: reason)
+    }
+
     /// The task is one as any other from now on (S-27).
     func endDiscretion() {
         record.isDiscretionary = false

@@ -25,6 +25,7 @@ enum TaskStatus {
         static let resourceTimeLeft: UInt8 = 18
         static let nextAttemptAt: UInt8 = 19
         static let isDiscretionary: UInt8 = 20
+        static let cancellation: UInt8 = 21
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -76,6 +77,9 @@ enum TaskStatus {
             parts.clear.put(Field.nextAttemptAt, next.milliseconds)
         }
         if task.isDiscretionary { parts.clear.put(Field.isDiscretionary, true) }
+        if task.state == .canceling, let reason = task.cancellation {
+            parts.clear.put(Field.cancellation, reason.rawValue)
+        }
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
 
@@ -129,6 +133,8 @@ enum TaskStatus {
                 task.nextAttemptAt = Timestamp(
                     milliseconds: try milliseconds(try reader.int64()))
             case Field.isDiscretionary: task.isDiscretionary = try reader.bool()
+            case Field.cancellation:
+                task.cancellation = BackgroundCancellation(rawValue: try reader.int())
             default: try reader.skip()
             }
         }
