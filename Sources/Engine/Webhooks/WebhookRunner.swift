@@ -213,7 +213,8 @@ final class WebhookRunner {
 
     private func armTimer() {
         var next = waits.next
-        if health.isFailing, lines.readyCount > 0 {
+        // What is under way, or waits for a slot, goes on by itself.
+        if health.isFailing, lines.readyCount > 0, tries.isEmpty, !waitsForSlot {
             next = min(next ?? health.nextProbe, health.nextProbe)
         }
         guard !isOver, record.state == .active, let next else { return timer.cancel() }
