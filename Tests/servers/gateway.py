@@ -154,10 +154,9 @@ class Gateway:
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text}"
         return answer.json()
 
-    def story(self, path, last, tasks=0):
-        """The kept events of a stream, as pairs of name and data: until one of the name `last`
-        that comes behind the ends of so many tasks."""
-        events, name, ended = [], None, 0
+    def story(self, path, last):
+        """The kept events of a stream, as pairs of name and data, until one of the name `last`."""
+        events, name = [], None
         with self.connect() as own, own.stream("GET", f"{path}/events?replay=all") as stream:
             for line in stream.iter_lines():
                 kind, _, value = line.partition(": ")
@@ -165,8 +164,7 @@ class Gateway:
                     name = value
                 elif kind == "data":
                     events.append((name, json.loads(value)))
-                    ended += name == "task.didComplete"
-                    if name == last and ended >= tasks:
+                    if name == last:
                         return events
         raise AssertionError(f"no {last} in {events}")
 
