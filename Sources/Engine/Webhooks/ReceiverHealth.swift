@@ -36,9 +36,7 @@ struct ReceiverHealth {
     mutating func noteFailure(_ status: Int?, at now: Duration) {
         if let status, status != 429, status < 500 { return failuresInARow = 0 }
         failuresInARow += 1
-        if failuresInARow == ReceiverHealth.failureLimit {
-            noteProbe(at: now)
-        }
+        if failuresInARow == ReceiverHealth.failureLimit { noteProbe(at: now) }
     }
 
     /// Takes note of a request that has come home; `waiting` are the events that wait for their

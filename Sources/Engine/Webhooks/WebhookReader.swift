@@ -97,8 +97,6 @@ struct DeliveryWaits {
     /// Some have been ended meanwhile: those that `turns` does not have with this instant.
     private var dues = Heap<Wait>()
 
-    var isEmpty: Bool { turns.isEmpty }
-
     /// By the monotonic clock; nil where nothing waits.
     var next: Duration? { dues.min?.due }
 

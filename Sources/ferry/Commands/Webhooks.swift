@@ -10,8 +10,8 @@ struct Webhooks: ParsableCommand {
             Each event is posted as JSON, signed as standardwebhooks.com says, and again over three \
             days until it is taken.
 
-            Exit status: 0 done; 1 the gateway refused: there is no such webhook (404), or its \
-            description is none (422); or the receiver did not answer with 2xx; 3 no gateway; 64 \
+            Exit status: 0 done; 1 the gateway refused: there is no such webhook (404), or what was \
+            asked for is not valid (422); or the receiver did not answer with 2xx; 3 no gateway; 64 \
             wrong arguments.
             """,
         subcommands: [
