@@ -73,7 +73,7 @@ let package = Package(
         library("PSL", ["Engine", "CPSL"]),
         library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         library("Sealing", ["Engine", "Semantics", "Syntax", crypto]),
-        .target(name: "CAssets"),
+        .target(name: "CAssets", exclude: ["page"]),
         library(
             "REST",
             [
