@@ -3,8 +3,10 @@
 PREFIX ?= /usr/local
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
-# Further options of the release build. A program without shared Swift libraries runs anywhere.
-RELEASE_FLAGS ?= --static-swift-stdlib
+# Further options of the release build. The Swift runtime is linked in, and what is small stays small: functions of the
+# same code are kept once, and relocations are packed, which glibc can read since 2.36 (Debian 12).
+RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --icf=safe \
+    -Xlinker -z -Xlinker pack-relative-relocs
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=
 BENCH ?=
