@@ -31,7 +31,7 @@ build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
 	$(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
 
-test: toolchain ## all tests, then the contract checks, then real servers against a live gateway
+test: toolchain ## all tests, the contract checks, real servers against a live gateway, the page in a browser
 	@.ci/setup test
 	$(SWIFT) build --build-tests
 	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own.
@@ -43,6 +43,7 @@ test: toolchain ## all tests, then the contract checks, then real servers agains
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.ShownChange'
 	Tests/contract/run $(DEBUG)
 	Tests/servers/run $(DEBUG)
+	Tests/page/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)
 	@.ci/setup bench

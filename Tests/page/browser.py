@@ -113,7 +113,7 @@ class Page:
     def press_button(self, words, within="body"):
         """The button, in sight, that bears these words, or has them as its label."""
         script = """
-        return [...document.querySelectorAll(arguments[1] + ' :is(button, a)')].find((one) => !one.closest('[hidden]')
+        return [...document.querySelectorAll(arguments[1] + ' :is(button, a)')].find((one) => !one.closest('[hidden], [aria-hidden]')
           && !one.disabled && one.checkVisibility() && (one.textContent.trim() === arguments[0] || one.getAttribute('aria-label') === arguments[0]))"""
         element = eventually(lambda: self.js(script, words, within), f"a button “{words}” within {within}", 20)
         element.click()

@@ -26,13 +26,19 @@ const build = (section) => {
 };
 
 const drawList = () => {
-  parts.list.replaceChildren(...[...sessions.all()].map((session) => {
+  const entry = (session) => {
     const counts = session.taskCounts;
     const live = counts.running + counts.suspended + counts.canceling;
     return h("a.entry", { href: `#sessions/${session.id}`, "aria-current": session.id === shownID ? "true" : null },
       h("strong", sessionName(session)),
       h("span", [kinds[session.type], session.state !== "active" && states[session.state][1].toLowerCase(), live ? `${live} live` : null, `${counts.completed} done`].filter(Boolean).join(" · ")));
-  }));
+  };
+  const list = [...sessions.all()];
+  const over = list.filter((session) => session.state === "invalid");
+  // What is over stays for a while, and is not what one looks for.
+  const isOpen = parts.list.querySelector("details")?.open || over.some((session) => session.id === shownID);
+  parts.list.replaceChildren(...list.filter((session) => session.state !== "invalid").map(entry),
+    ...(over.length ? [h("details.over", { open: isOpen }, h("summary", `Ended (${over.length})`), over.map(entry))] : []));
 };
 
 const perform = async (words, work) => {
