@@ -36,7 +36,8 @@ public struct HostRule: Sendable {
         UInt16(host.dropFirst(name(in: host).count + 1))
     }
 
-    private static func name(in host: String) -> Substring {
+    /// What a Host field's value has before its port.
+    static func name(in host: String) -> Substring {
         if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return host[...end] }
         return host.prefix { $0 != ":" }
     }
