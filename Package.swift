@@ -71,7 +71,7 @@ let package = Package(
         library("PSL", ["Engine", "CPSL"]),
         library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
-        .target(name: "CAssets"),
+        .target(name: "CAssets", exclude: ["page"]),
         .target(name: "CEmptyICU"),
         library(
             "REST",

@@ -5,7 +5,8 @@ internal import JSON
 ///
 /// Each gateway has its own, `gateway-PID.json` of mode 0600 in `$XDG_RUNTIME_DIR/ferry`, or where
 /// that is not set or not writable in `~/.config/ferry`. Of several that run, the last that was
-/// started is the one that is found.
+/// started is the one that is found. Root also finds the gateway that systemd runs, in
+/// `/run/ferry`.
 public struct DiscoveryFile: Equatable, Sendable {
     /// The address, in the form of `GatewayAddress.init(parsing:)`; one that this machine can
     /// reach.
@@ -41,8 +42,11 @@ public struct DiscoveryFile: Equatable, Sendable {
         "\(DiscoveryFile.prefix)\(processIdentifier)\(DiscoveryFile.suffix)"
     }
 
+    /// The runtime folder of the service.
+    private static let serviceFolder = "/run/ferry"
+
     /// The folders that may hold the file, in the order in which they are tried; never empty
-    /// folders' names, and none at all when neither variable is set.
+    /// folders' names, and only root has one when neither variable is set.
     static func folders(_ environment: [String: String]) -> [String] {
         var folders: [String] = []
         if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
@@ -51,6 +55,7 @@ public struct DiscoveryFile: Equatable, Sendable {
         if let home = environment["HOME"], home.hasPrefix("/") {
             folders.append(home + "/.config/ferry")
         }
+        if geteuid() == 0, !folders.contains(serviceFolder) { folders.append(serviceFolder) }
         return folders
     }
 
@@ -168,7 +173,9 @@ public struct DiscoveryFile: Equatable, Sendable {
 
     /// The file at `path`; nil when there is none.
     init?(atPath path: String) throws(ClientError) {
-        guard let bytes = try LocalFile.read(path, limit: 4096, onlyOwn: true) else { return nil }
+        let service = path.hasPrefix(DiscoveryFile.serviceFolder + "/")
+        guard let bytes = try LocalFile.read(path, limit: 4096, onlyOwn: true, ofService: service)
+        else { return nil }
         guard let json = try? JSONValue(parsing: bytes), let gateway = json["gateway"]?.string,
             let token = json["token"]?.string, let process = json["pid"]?.int64
         else { throw .file(path: path, detail: "is not the file of a gateway") }
