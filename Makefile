@@ -16,7 +16,7 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build test bench format reference lint install package package-test clean toolchain
+.PHONY: help run build test bench man completions format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -66,6 +66,15 @@ lint: toolchain ## check the format and the rules of .swift-format
 
 install: build ## copy the release build to PREFIX/bin (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+
+man: build ## manual pages of the release build: .build/man/man1/ferry*.1
+	@rm -rf .build/man && .ci/manual $(RELEASE) .build/man/man1
+
+completions: build ## what shells complete: .build/completions/ferry.bash, _ferry, ferry.fish
+	@mkdir -p .build/completions
+	@$(RELEASE) completions bash >.build/completions/ferry.bash
+	@$(RELEASE) completions zsh >.build/completions/_ferry
+	@$(RELEASE) completions fish >.build/completions/ferry.fish
 
 package: toolchain ## a Debian package of the release build, for apt install
 	@.ci/setup package
