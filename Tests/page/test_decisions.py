@@ -73,7 +73,8 @@ def test_a_redirect_is_shown_from_and_to_and_followed(page, gateway, origin, ask
     page.wait_text("dialog.decision .hop", origin.url("/to"))
     assert origin.url("/from") in page.text("dialog.decision .hop") and origin.count("/to") == 0
     page.press_button("Follow: Follow the redirect?")
-    page.wait_row("from", kind="done")
+    # It bears the name of where it came from in the end.
+    page.wait_row("to", kind="done")
     assert gateway.content(id) == "there"
 
 
@@ -86,7 +87,8 @@ def test_what_somebody_else_has_answered_goes_away_and_says_so(page, gateway, or
     gateway.post(f"/v1/decisions/{decision['id']}", 204, disposition="follow")
     page.wait_none("dialog.decision[open]")
     page.said("answered by somebody else")
-    page.wait_row("from", kind="done")
+    # It bears the name of where it came from in the end.
+    page.wait_row("to", kind="done")
 
 
 def test_questions_that_were_put_aside_wait_in_a_view_of_their_own(page, gateway, origin, asking):
