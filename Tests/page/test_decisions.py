@@ -78,6 +78,19 @@ def test_a_redirect_is_shown_from_and_to_and_followed(page, gateway, origin, ask
     assert gateway.content(id) == "there"
 
 
+def test_an_answer_is_looked_at_and_saved_as_a_download(page, gateway, origin):
+    handles = ["response"]
+    session = gateway.post("/v1/sessions", 201, type="default", delegate={"handles": handles}).json()["id"]
+    origin.on("/big.iso", Answer(b"disk image", headers={"Content-Type": "application/x-iso9660-image"}))
+    id = start(gateway, origin.url("/big.iso"), session, type="data")
+    page.wait_text("dialog.decision .facts", "application/x-iso9660-image")
+    page.press_button("Save it as a download: What shall be done with the answer?")
+    eventually(lambda: task(gateway, id)["becameTask"], "the data task to become a download")
+    assert gateway.content(task(gateway, id)["becameTask"]) == "disk image"
+    eventually(lambda: [row["kind"] for row in page.rows()] == ["done", "done"], "both to be done")
+    gateway.post(f"/v1/sessions/{session}/invalidate", mode="cancelTasks")
+
+
 def test_what_somebody_else_has_answered_goes_away_and_says_so(page, gateway, origin, asking):
     origin.on("/from", Answer(b"", 302, {"Location": "/to"}))
     origin.on("/to", Answer(b"there"))
