@@ -20,13 +20,6 @@ extension Service {
         return Response(status: 200, headers: headers, body: .bytes(Assets.page))
     }
 
-    func contract(_ call: Call) async throws -> Response {
-        Response(
-            status: 200,
-            headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
-            body: .bytes(Assets.contract))
-    }
-
     func health(_ call: Call) async throws -> Response {
         .json { $0.object { $0.member("status", "ok") } }
     }
@@ -73,6 +66,7 @@ extension Service {
                 json.member("startedAt", instant: startedAt.milliseconds)
                 json.member("maximumBytesPerSecond", gateway.settings.limit)
                 json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
+                json.member("folders", gateway.contents.saveFolderNames)
                 json.object("limits") { json in
                     let limits = ServerLimits()
                     json.member("requestLineBytes", limits.requestLine)
@@ -139,7 +133,6 @@ extension Problem {
 /// Files that are part of the program.
 private enum Assets {
     static let page = bytes(ferry_page_bytes(), ferry_page_length)
-    static let contract = bytes(ferry_contract_bytes(), ferry_contract_length)
 
     private static func bytes(_ start: UnsafePointer<UInt8>, _ count: Int) -> [UInt8] {
         Array(UnsafeBufferPointer(start: start, count: count))
