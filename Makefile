@@ -1,10 +1,14 @@
 # Every target does its own set-up on a Debian 12 machine that has a Swift toolchain.
 
 PREFIX ?= /usr/local
+# Where zsh looks below PREFIX/share/zsh: packages have a folder of their own.
+ZSH_FOLDER ?= site-functions
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
-# Further options of the release build. A program without shared Swift libraries runs anywhere.
-RELEASE_FLAGS ?= --static-swift-stdlib
+# Further options of the release build. The Swift runtime is linked in, and what is small stays small: functions of the
+# same code are kept once, and relocations are packed, which glibc can read since 2.36 (Debian 12).
+RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --icf=safe \
+    -Xlinker -z -Xlinker pack-relative-relocs
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=
 BENCH ?=
@@ -14,11 +18,11 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build test bench format lint install clean toolchain
+.PHONY: help run build test bench man completions format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--port 9000")
 	@echo "In another terminal, in this folder: $(RELEASE) get https://example.com/file"
@@ -29,7 +33,7 @@ build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
 	$(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
 
-test: toolchain ## all tests, then the contract checks, then real servers against a live gateway
+test: toolchain ## all tests, the contract checks, real servers against a live gateway, the page in a browser
 	@.ci/setup test
 	$(SWIFT) build --build-tests
 	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own.
@@ -41,6 +45,7 @@ test: toolchain ## all tests, then the contract checks, then real servers agains
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.ShownChange'
 	Tests/contract/run $(DEBUG)
 	Tests/servers/run $(DEBUG)
+	Tests/page/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)
 	@.ci/setup bench
@@ -50,6 +55,10 @@ bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BE
 format: toolchain ## bring the sources into the project's format
 	$(SWIFT) format format --in-place --parallel --recursive $(SOURCES)
 
+reference: ## write docs/events.md and docs/errors.md anew from openapi.yaml
+	@test -x .build/python/bin/python || { echo "First: make test, which sets Python up." >&2; exit 69; }
+	.build/python/bin/python Tests/contract/reference.py
+
 lint: toolchain ## check the format and the rules of .swift-format
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	# The formatter leaves comments as they are; URLs cannot be broken.
@@ -57,8 +66,33 @@ lint: toolchain ## check the format and the rules of .swift-format
 		| grep -vF https:// | grep -E '^[^:]+:[0-9]+:.{101,}' \
 		|| { echo "These comments are longer than 100 columns." >&2; exit 1; }
 
-install: build ## copy the release build to PREFIX/bin (/usr/local)
+install: man completions ## copy program, manual pages and completions to PREFIX (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man1" .build/man/man1/*.1
+	install -D -m 644 .build/completions/ferry.bash \
+		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/ferry"
+	install -D -m 644 .build/completions/_ferry \
+		"$(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_FOLDER)/_ferry"
+	install -D -m 644 .build/completions/ferry.fish \
+		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ferry.fish"
+
+man: build ## manual pages of the release build: .build/man/man1/ferry*.1
+	@.ci/setup install
+	@rm -rf .build/man && .ci/manual $(RELEASE) .build/man/man1
+
+completions: build ## what shells complete: .build/completions/ferry.bash, _ferry, ferry.fish
+	@mkdir -p .build/completions
+	@$(RELEASE) completions bash >.build/completions/ferry.bash
+	@$(RELEASE) completions zsh >.build/completions/_ferry
+	@$(RELEASE) completions fish >.build/completions/ferry.fish
+
+package: toolchain ## a Debian package of the release build, for apt install
+	@.ci/setup package
+	@packaging/build
+
+package-test: package ## install, use and remove it on a bare Debian 12 (as root)
+	@.ci/setup package-test
+	@packaging/test
 
 clean: ## remove all that was built
 	rm -rf .build

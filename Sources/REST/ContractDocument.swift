@@ -31,18 +31,21 @@ struct ContractDocument: Sendable {
     /// - Parameter yaml: the document in UTF-8.
     /// - Throws: `Malformed`, or Yams' `YamlError`.
     init(yaml: [UInt8]) throws {
-        guard let root = try Yams.compose(yaml: String(decoding: yaml, as: UTF8.self)) else {
+        guard let root = try Yams.compose(yaml: String(decoding: yaml, as: UTF8.self), .basic)
+        else {
             throw Malformed(place: "/")
         }
         guard let rows = root["x-ferry-problems"]?.mapping else {
             throw Malformed(place: "x-ferry-problems")
         }
         problems = try rows.map { key, row in
-            guard let code = key.string, let status = row["status"]?.int,
-                let title = row["title"]?.string
-            else { throw Malformed(place: "x-ferry-problems/\(key.string ?? "")") }
+            guard let code = key.scalar?.string,
+                let status = row["status"]?.scalar.flatMap({ Int($0.string) }),
+                let title = row["title"]?.scalar?.string
+            else { throw Malformed(place: "x-ferry-problems/\(key.scalar?.string ?? "")") }
             return ProblemMeaning(
-                code: code, status: status, title: title, meaning: row["meaning"]?.string ?? title)
+                code: code, status: status, title: title,
+                meaning: row["meaning"]?.scalar?.string ?? title)
         }
         var writer = JSONWriter(capacity: yaml.count * 2)
         try ContractDocument.write(root, to: &writer)
@@ -54,7 +57,7 @@ struct ContractDocument: Sendable {
         case .mapping(let members):
             try json.object { json in
                 for (key, value) in members {
-                    guard let name = key.string else { throw Malformed(place: "\(key)") }
+                    guard let name = key.scalar?.string else { throw Malformed(place: "\(key)") }
                     json.name(named: name)
                     try write(value, to: &json)
                 }
@@ -63,23 +66,30 @@ struct ContractDocument: Sendable {
             try json.array { json in
                 for item in items { try write(item, to: &json) }
             }
-        case .scalar(let scalar): write(scalar, of: node, to: &json)
+        case .scalar(let scalar): write(scalar, to: &json)
         case .alias: throw Malformed(place: "alias")
         }
     }
 
-    private static func write(_ scalar: Node.Scalar, of node: Node, to json: inout JSONWriter) {
-        let tag = node.tag.rawValue
-        if tag == Tag.Name.null.rawValue {
-            json.null()
-        } else if tag == Tag.Name.bool.rawValue, let value = node.bool {
-            json.bool(value)
-        } else if tag == Tag.Name.int.rawValue, let value = node.int {
-            json.int(Int64(value))
-        } else if tag == Tag.Name.float.rawValue, let value = node.float {
-            json.double(value)
-        } else {
-            json.string(scalar.string)
+    /// By YAML's core schema (§10.3.2 of its specification), of which this document uses little. The
+    /// library's own resolver would need tables of ICU that a release has not.
+    private static func write(_ scalar: Node.Scalar, to json: inout JSONWriter) {
+        let text = scalar.string
+        guard scalar.style == .plain else { return json.string(text) }
+        switch text {
+        case "null", "~", "": json.null()
+        case "true": json.bool(true)
+        case "false": json.bool(false)
+        default:
+            if let number = Int64(text) {
+                json.int(number)
+            } else if text.utf8.first.map({ $0 < UInt8(ascii: "A") }) == true,
+                let number = Double(text)
+            {
+                json.double(number)
+            } else {
+                json.string(text)
+            }
         }
     }
 }

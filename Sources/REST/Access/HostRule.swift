@@ -31,23 +31,36 @@ public struct HostRule: Sendable {
         if allows(host) { return nil }
         return ProblemCode.misdirectedRequest.problem(
             """
-            If this gateway is meant to be called "\(HostRule.name(of: host))", start it with \
-            --allow-host \(HostRule.name(of: host))
+            If this gateway is meant to be called "\(HostRule.name(in: host))", start it with \
+            --allow-host \(HostRule.name(in: host))
             """)
     }
 
     /// Whether a Host field's value names this gateway.
     func allows(_ host: String) -> Bool {
-        let name = HostRule.name(of: host)
-        if names.contains(name) { return true }
+        let name = HostRule.name(in: host)
+        if names.contains(String(name)) { return true }
         let lowercased = name.lowercased()
         return names.contains(lowercased)
             || suffixes.contains { lowercased.hasSuffix($0) && lowercased.count > $0.count }
     }
 
-    /// The field's value without a port.
-    private static func name(of host: String) -> String {
-        if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return String(host[...end]) }
-        return String(host.prefix { $0 != ":" })
+    /// Whether a Host field's value names the machine that the browser runs on.
+    static func isLoopback(_ host: String) -> Bool {
+        let name = name(in: host).lowercased()
+        if name == "localhost" || name == "[::1]" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// The port in a Host field's value; nil for the scheme's own.
+    static func port(of host: String) -> UInt16? {
+        UInt16(host.dropFirst(name(in: host).count + 1))
+    }
+
+    /// What a Host field's value has before its port.
+    static func name(in host: String) -> Substring {
+        if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return host[...end] }
+        return host.prefix { $0 != ":" }
     }
 }

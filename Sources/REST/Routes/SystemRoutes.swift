@@ -1,4 +1,3 @@
-internal import CAssets
 internal import Engine
 internal import HTTP
 internal import JSON
@@ -6,20 +5,6 @@ internal import Loop
 internal import Semantics
 
 extension Service {
-    func page(_ call: Call) async throws -> Response {
-        let headers: HeaderFields = [
-            "Content-Type": "text/html; charset=utf-8",
-            "Cache-Control": "no-cache",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Content-Security-Policy":
-                "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
-                + " connect-src 'self'; form-action 'none'; frame-ancestors 'none';"
-                + " base-uri 'none'",
-        ]
-        return Response(status: 200, headers: headers, body: .bytes(Assets.page))
-    }
-
     func health(_ call: Call) async throws -> Response {
         .json { $0.object { $0.member("status", "ok") } }
     }
@@ -112,13 +97,16 @@ extension Service {
                 "A browser session is started with a token.",
                 headers: ["WWW-Authenticate": "Bearer realm=\"ferry\""])
         }
-        let cookie = authenticator.browsers.start(for: call.principal)
+        let cookie = try authenticator.browsers.start(for: call.principal, by: call.request)
         return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
     }
 
     func endBrowserSession(_ call: Call) async throws -> Response {
-        let cookie = authenticator.browsers.end(of: call.request)
-        return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
+        var headers: HeaderFields = ["Cache-Control": "no-store"]
+        for cookie in authenticator.browsers.end(of: call.request) {
+            headers.add("Set-Cookie", cookie)
+        }
+        return Response(status: 204, headers: headers)
     }
 }
 
@@ -127,14 +115,5 @@ extension Problem {
         var problem = Problem.unavailable
         problem.detail = detail
         return problem
-    }
-}
-
-/// Files that are part of the program.
-private enum Assets {
-    static let page = bytes(ferry_page_bytes(), ferry_page_length)
-
-    private static func bytes(_ start: UnsafePointer<UInt8>, _ count: Int) -> [UInt8] {
-        Array(UnsafeBufferPointer(start: start, count: count))
     }
 }
