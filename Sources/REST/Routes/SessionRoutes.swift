@@ -100,6 +100,7 @@ extension Service {
 
     func listSessions(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
+        let cursor = try call.cursor(SessionID.self)
         if let identifier = call.request.queryValue("identifier") {
             guard SessionDraft.isIdentifier(identifier) else {
                 throw Call.invalid(
@@ -115,7 +116,7 @@ extension Service {
         // A full disk has no room to make it: then it is not there yet.
         if gateway.takesWork { _ = try await gateway.sessions.shared(of: call.tenant) }
         let views = try await gateway.sessions.list(
-            of: call.tenant, after: call.cursor(SessionID.self), limit: limit + 1)
+            of: call.tenant, after: cursor, limit: limit + 1)
         return await .lists(
             JSONList("sessions", views.prefix(limit)) { view, json in view.write(to: &json) },
             last: { json in
