@@ -9,7 +9,7 @@ extension Service {
             Endpoint("GET", "/healthz", .open, health),
             Endpoint("GET", "/readyz", .open, readiness),
             Endpoint("GET", "/openapi.yaml", .open, contract),
-            Endpoint("GET", "/metrics", .scope(.admin), metrics),
+            Endpoint("GET", "/metrics", .eitherScope(.metrics, .admin), metrics),
             Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
             Endpoint("PATCH", "/v1/gateway", .scope(.admin), changeGateway),
 

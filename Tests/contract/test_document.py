@@ -12,7 +12,7 @@ from referencing.jsonschema import DRAFT202012
 ROOT = pathlib.Path(__file__).parents[2]
 DOCUMENT = yaml.safe_load((ROOT / "openapi.yaml").read_text())
 METHODS = {"get", "put", "post", "delete", "head", "patch"}
-SCOPES = {"sessions", "tasks", "events", "decisions", "webhooks", "admin", "any", "none"}
+SCOPES = {"sessions", "tasks", "events", "decisions", "webhooks", "metrics", "admin", "any", "none"}
 REGISTRY = Registry().with_resource("doc:", Resource(DOCUMENT, DRAFT202012))
 
 

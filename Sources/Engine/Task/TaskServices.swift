@@ -8,14 +8,13 @@ final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
     let room: DiskRoom
-    /// Keeps contents that are whole.
-    let contents: any ContentStore
     /// What contents come in by.
     let spools: Spools
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
     let tickers = Tickers()
+    let tally: Tally
     let decisions: DecisionDesk
     let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
@@ -26,24 +25,27 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        keptClock: KeptClock, spools: Spools, sealer: any Sealer, transport: any Transport,
+        keptClock: KeptClock, tally: Tally, spools: Spools, sealer: any Sealer, transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
     ) {
-        self.decisions = DecisionDesk(identifiers)
+        self.tally = tally
+        self.decisions = DecisionDesk(identifiers, tally)
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = spools.clock
         self.keptClock = keptClock
         self.room = spools.room
-        self.contents = spools.contents
         self.spools = spools
         self.sealer = sealer
         self.transport = transport
         self.hub = hub
         self.suspensionGrace = suspensionGrace
     }
+
+    /// Keeps contents that are whole.
+    var contents: any ContentStore { spools.contents }
 
     /// Tells who opens the bodies of tasks; it is not kept alive.
     func connect(to bodyOpener: any BodyOpener) { self.bodyOpener = bodyOpener }

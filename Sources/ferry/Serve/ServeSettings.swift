@@ -1,5 +1,6 @@
 import Diagnostics
 import Foundation
+import Glibc
 import Semantics
 
 /// The gateway's settings: from the command line, else the environment, else a file, else the
@@ -24,6 +25,9 @@ struct ServeSettings {
     let backgroundRetention: Int
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
+    let logFormat: Log.Format
+    /// Where the token is that may read `/metrics` and nothing else; nil for none.
+    let metricsTokenFile: String?
 
     /// `key` is the value of FERRY_KEY, which the environment does not have any more.
     init(_ options: Serve, environment: [String: String], key: String?) throws(Refusal) {
@@ -76,6 +80,12 @@ struct ServeSettings {
                 code: 64)
         }
         logLevel = level
+        let format = options.logFormat ?? source.text("logFormat")
+        guard let format = format.map(Log.Format.init(rawValue:)) ?? .usual else {
+            throw Refusal(description: "The log format must be text or json.", code: 64)
+        }
+        logFormat = format
+        metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         try refuseOpenListener()
     }
 
@@ -106,4 +116,9 @@ struct ServeSettings {
         case nil: return false
         }
     }
+}
+
+extension Log.Format {
+    /// For people where they look at standard error, else for programs.
+    fileprivate static var usual: Log.Format { isatty(STDERR_FILENO) == 1 ? .text : .json }
 }

@@ -123,6 +123,9 @@ final class TestGateway {
             options: options, resume: resume, checkpoint: checkpoint)
     }
 
+    /// How many tasks have ended.
+    var endedTaskCount: Int { gateway.tasks.directory.services.tally.ended.total }
+
     func create(_ spec: TaskSpec, in session: SessionID) async throws -> TaskID {
         let views = try await gateway.tasks.create([spec], in: session, of: tenant)
         return try #require(views.first).record.id
