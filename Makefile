@@ -18,7 +18,7 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build test bench format lint install package package-test clean toolchain
+.PHONY: help run build test bench format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -53,6 +53,10 @@ bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BE
 
 format: toolchain ## bring the sources into the project's format
 	$(SWIFT) format format --in-place --parallel --recursive $(SOURCES)
+
+reference: ## write docs/events.md and docs/errors.md anew from openapi.yaml
+	@test -x .build/python/bin/python || { echo "First: make test, which sets Python up." >&2; exit 69; }
+	.build/python/bin/python Tests/contract/reference.py
 
 lint: toolchain ## check the format and the rules of .swift-format
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)

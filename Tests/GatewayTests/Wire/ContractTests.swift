@@ -1,5 +1,6 @@
 import HTTP
 import Loop
+import Semantics
 import TestSupport
 import Testing
 
@@ -46,6 +47,22 @@ struct ContractTests {
         #expect(Set(BadInput.all.map(\.code)).isSubset(of: contract.problems.map(\.code)))
         let statuses = contract.problems.reduce(into: [:]) { $0[$1.code] = $1.status }
         for input in BadInput.all { #expect(statuses[input.code] == input.status) }
+    }
+
+    @Test func `every error that openapi.yaml tells of is one of the code (S-61)`() throws {
+        let known = Set(
+            URLErrorCode.allCases.map {
+                Contract.TransferFailure(
+                    name: $0.name, domain: "NSURLErrorDomain", code: $0.rawValue,
+                    message: $0.sentence)
+            }
+                + FerryErrorCode.allCases.map {
+                    Contract.TransferFailure(
+                        name: $0.name, domain: "FerryErrorDomain", code: $0.rawValue,
+                        message: $0.sentence)
+                })
+        let told = try Contract().errors
+        #expect(told.count >= 31 && told.isSubset(of: known), "\(told.subtracting(known))")
     }
 
     @Test func `the contract that is served is the file`() async throws {
