@@ -108,7 +108,7 @@ let package = Package(
         tests("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
         tests("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
         tests("HTTPTests", ["HTTP", "Loop", "Metrics", "TestSupport"]),
-        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "TestSupport"]),
+        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "Metrics", "TestSupport"]),
         tests("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
         tests("PSLTests", ["PSL", "Engine"]),
         tests(

@@ -242,7 +242,7 @@ public final class EventLoop: SerialExecutor {
         events.deferred = event_new(
             rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.runDeferred() }, context)
         events.look = event_new(
-            rawBase, -1, Int16(EV_PERSIST), 
+            rawBase, -1, Int16(EV_PERSIST),
             { _, _, context in EventLoop.from(context)?.look() }, context)
         event_add(events.wake, nil)
         var interval = timeval(tv_sec: LoopClock.interval, tv_usec: 0)

@@ -27,5 +27,7 @@ public struct LabelledCounter<Label: Hashable & Sendable>: Sendable {
     public var total: Int { values.values.reduce(0, +) }
 
     /// Counts `count` more of a label.
-    public mutating func add(_ label: Label, _ count: Int = 1) { values[label, default: 0] += count }
+    public mutating func add(_ label: Label, _ count: Int = 1) {
+        values[label, default: 0] += count
+    }
 }

@@ -23,7 +23,8 @@ public struct TraceContext: Hashable, Sendable {
         guard bytes.count >= TraceContext.length, bytes[2] == TraceContext.dash,
             bytes[35] == TraceContext.dash, bytes[52] == TraceContext.dash,
             let version = TraceContext.digits(bytes[0..<2]), version != "ff",
-            let traceID = TraceContext.digits(bytes[3..<35]), traceID.contains(where: { $0 != "0" }),
+            let traceID = TraceContext.digits(bytes[3..<35]),
+            traceID.contains(where: { $0 != "0" }),
             let parentID = TraceContext.digits(bytes[36..<52]),
             parentID.contains(where: { $0 != "0" }),
             let flags = TraceContext.digits(bytes[53..<55]).flatMap({ UInt8($0, radix: 16) })

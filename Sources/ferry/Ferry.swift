@@ -32,7 +32,8 @@ struct Ferry: AsyncParsableCommand {
             CommandGroup(
                 name: "Running a gateway:",
                 subcommands: [
-                    Serve.self, Status.self, Open.self, Health.self, BackUp.self, Check.self, Key.self,
+                    Serve.self, Status.self, Open.self, Health.self, BackUp.self, Check.self,
+                    Key.self,
                 ]),
             CommandGroup(name: "Shells:", subcommands: [Completions.self]),
         ])

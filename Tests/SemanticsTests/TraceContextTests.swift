@@ -34,17 +34,25 @@ struct TraceContextTests {
         #expect(TraceContext(parent: text) == nil)
     }
 
-    @Test(arguments: [
-        (["a=1"], "a=1"), (["a=1, b=2", "c@d=x y"], "a=1,b=2,c@d=x y"),
-        ([" a=1\t,,\t", ""], "a=1"), (["0z_-*/=!~"], "0z_-*/=!~"), ([], nil), ([""], nil),
-        (["a=1,a=2"], nil), (["A=1"], nil), (["a"], nil), (["=1"], nil), (["a="], nil),
-        (["a=1=2"], nil), (["a=\u{1}"], nil), (["_a=1"], nil),
-        ([(0..<32).map { "k\($0)=1" }.joined(separator: ",")],
-            (0..<32).map { "k\($0)=1" }.joined(separator: ",")),
-        ([(0..<33).map { "k\($0)=1" }.joined(separator: ",")], nil),
-        (["a=" + String(repeating: "x", count: 257)], nil),
-        (["a=" + String(repeating: "x", count: 256), "b=" + String(repeating: "x", count: 256)], nil),
-    ] as [([String], String?)])
+    @Test(
+        arguments: [
+            (["a=1"], "a=1"), (["a=1, b=2", "c@d=x y"], "a=1,b=2,c@d=x y"),
+            ([" a=1\t,,\t", ""], "a=1"), (["0z_-*/=!~"], "0z_-*/=!~"), ([], nil), ([""], nil),
+            (["a=1,a=2"], nil), (["A=1"], nil), (["a"], nil), (["=1"], nil), (["a="], nil),
+            (["a=1=2"], nil), (["a=\u{1}"], nil), (["_a=1"], nil),
+            (
+                [(0..<32).map { "k\($0)=1" }.joined(separator: ",")],
+                (0..<32).map { "k\($0)=1" }.joined(separator: ",")
+            ),
+            ([(0..<33).map { "k\($0)=1" }.joined(separator: ",")], nil),
+            (["a=" + String(repeating: "x", count: 257)], nil),
+            (
+                [
+                    "a=" + String(repeating: "x", count: 256),
+                    "b=" + String(repeating: "x", count: 256),
+                ], nil
+            ),
+        ] as [([String], String?)])
     func `tracestate is kept whole or not at all`(values: [String], kept: String?) {
         #expect(TraceContext(parent: Self.usual, states: values)?.state == kept)
     }
@@ -56,7 +64,8 @@ struct TraceContextTests {
         for _ in 0..<100 {
             let fields = context.fields(using: &generator)
             #expect(fields.map(\.name) == ["traceparent", "tracestate"])
-            let sent = try #require(TraceContext(parent: fields[0].value, states: [fields[1].value]))
+            let sent = try #require(
+                TraceContext(parent: fields[0].value, states: [fields[1].value]))
             #expect(sent.traceID == Self.trace && sent.flags == 1 && sent.state == "a=1")
             #expect(spans.insert(sent.parentID).inserted)
         }

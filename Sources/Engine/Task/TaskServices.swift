@@ -25,7 +25,8 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        keptClock: KeptClock, tally: Tally, spools: Spools, sealer: any Sealer, transport: any Transport,
+        keptClock: KeptClock, tally: Tally, spools: Spools, sealer: any Sealer,
+        transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration

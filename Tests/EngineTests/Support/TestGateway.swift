@@ -1,4 +1,5 @@
 import Loop
+import Metrics
 import Semantics
 import TestSupport
 import Testing

@@ -44,7 +44,8 @@ struct LogTests {
                 let created = try await client.send(
                     "POST", "/v1/sessions/shared/tasks",
                     [
-                        "Content-Type": "application/json", "X-Request-Id": "mine\(path.dropFirst())",
+                        "Content-Type": "application/json",
+                        "X-Request-Id": "mine\(path.dropFirst())",
                         "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
                         "Prefer": "wait=20",
                     ],
