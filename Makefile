@@ -18,7 +18,7 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build test bench format reference lint install package package-test clean toolchain
+.PHONY: help run build test bench man completions format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,7 +33,7 @@ build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
 	FERRY_COMMIT="$(FERRY_COMMIT)" $(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
 
-test: toolchain ## all tests, then the contract checks, then real servers against a live gateway
+test: toolchain ## all tests, the contract checks, real servers against a live gateway, the page in a browser
 	@.ci/setup test
 	$(SWIFT) build --build-tests
 	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own.
@@ -45,6 +45,7 @@ test: toolchain ## all tests, then the contract checks, then real servers agains
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.ShownChange'
 	Tests/contract/run $(DEBUG)
 	Tests/servers/run $(DEBUG)
+	Tests/page/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)
 	@.ci/setup bench
@@ -67,6 +68,15 @@ lint: toolchain ## check the format and the rules of .swift-format
 
 install: build ## copy the release build to PREFIX/bin (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+
+man: build ## manual pages of the release build: .build/man/man1/ferry*.1
+	@rm -rf .build/man && .ci/manual $(RELEASE) .build/man/man1
+
+completions: build ## what shells complete: .build/completions/ferry.bash, _ferry, ferry.fish
+	@mkdir -p .build/completions
+	@$(RELEASE) completions bash >.build/completions/ferry.bash
+	@$(RELEASE) completions zsh >.build/completions/_ferry
+	@$(RELEASE) completions fish >.build/completions/ferry.fish
 
 package: toolchain ## a Debian package of the release build, for apt install
 	@.ci/setup package

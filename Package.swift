@@ -80,7 +80,7 @@ let package = Package(
         library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
         .target(
-            name: "CAssets",
+            name: "CAssets", exclude: ["page"],
             cSettings: commit.isEmpty ? [] : [.define("FERRY_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "CEmptyICU"),
         library(

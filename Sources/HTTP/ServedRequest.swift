@@ -107,8 +107,9 @@ extension Connection {
     private func tell(sent: Int, at now: Int64, isWhole: Bool) {
         let route = server.figures.routes[served.route ?? server.figures.routes.count - 1]
         let id = head.requestID.isEmpty ? served.id.text : head.text(head.requestID)
-        var fields: [(String, Log.Field)] = [
-            ("request", .name(id)), ("method", .name(route.method)),
+        var fields: [(String, Log.Field)] = [("request", .name(id))]
+        if !route.method.isEmpty { fields.append(("method", .name(route.method))) }
+        fields += [
             ("route", .name(route.pattern)), ("status", .number(served.status)),
             ("bytes", .number(sent)), ("duration", .duration(.nanoseconds(now - served.began))),
         ]

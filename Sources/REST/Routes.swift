@@ -5,7 +5,8 @@ extension Service {
     /// All routes. What stands here stands in openapi.yaml, and the other way round.
     var endpoints: [Endpoint] {
         [
-            Endpoint("GET", "/", .open, page),
+            Endpoint("GET", "/", .open, showPage),
+            Endpoint("GET", "/page/{file}", .open, showPageFile),
             Endpoint("GET", "/healthz", .open, health),
             Endpoint("GET", "/readyz", .open, readiness),
             Endpoint("GET", "/openapi.yaml", .open, contract),

@@ -41,6 +41,8 @@ public final class Service {
     let startedAt: Timestamp
     /// The same by the clock that is not set.
     let startedUptime: Duration
+    /// The page for people.
+    let page: PageFiles
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
     /// Who serves; set before it does. What it has done is among the metrics.
@@ -69,6 +71,7 @@ public final class Service {
         self.clock = clock
         startedAt = clock.now
         startedUptime = clock.uptime
+        page = PageFiles(digest: options.tokens.digest)
         tokens = options.tokens
         authenticator = Service.authenticator(options.tokens, options, clock)
         streams = EventStreams(gateway: gateway)
@@ -87,7 +90,7 @@ public final class Service {
         _ tokens: TokenTable, _ options: Options, _ clock: any Clock
     ) -> Authenticator {
         let browsers = BrowserSessions(
-            clock: clock, isSecure: options.isBehindTLSProxy, digest: tokens.digest)
+            clock: clock, isBehindTLSProxy: options.isBehindTLSProxy, digest: tokens.digest)
         return Authenticator(tokens: tokens, browsers: browsers, clock: clock)
     }
 
