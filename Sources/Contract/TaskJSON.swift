@@ -27,6 +27,7 @@ extension TaskView {
             json.member("isDiscretionary", record.isDiscretionary)
             json.member("priority", record.options.priority)
             json.member("description", record.options.description)
+            json.member("traceparent", record.traceContext?.parent)
             json.member("createdAt", instant: record.createdAt.milliseconds)
             json.member("startedAt", instant: record.startedAt?.milliseconds)
             json.member("completedAt", instant: record.completedAt?.milliseconds)

@@ -117,7 +117,7 @@ struct ConflictTests {
             return
         }
         let list = try await harness.gateway.sessions.list(of: harness.tenant, after: nil, limit: 9)
-        #expect(list.isEmpty && harness.gateway.figures.sessions == 0)
+        #expect(list.isEmpty && harness.gateway.sessions.directory.count == 0)
 
         let other = try await TestGateway.open()
         let file = try await Self.race(other, with: Self.foreign(other, [8])) { ticket in
