@@ -113,7 +113,7 @@ def test_what_happens_is_counted(busy, origin):
     assert grown("ferry_tasks_completed_total", error="destinationDenied") == 1
 
     origin.on("/busy", Answer(b"", status=503))
-    retry = {"attempts": 2, "initial": 0.01, "maximum": 0.01}
+    retry = {"attempts": 2, "backoff": {"initial": 0.01, "maximum": 0.01}}
     session.fetch(origin.url("/busy"), retry=retry)
     assert grown("ferry_retries_total") == 2 and grown("ferry_attempts_total") == 5
 
