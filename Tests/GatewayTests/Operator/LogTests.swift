@@ -33,7 +33,7 @@ struct LogTests {
 
     @Test func `at debug a log tells what has become of each request and each task`() async throws {
         let origin = try ScriptedOrigin()
-        origin.on("/fine", .fixed(200, body: Array("fine".utf8)))
+        origin.on("/fine", .fixed(200, [:], "fine"))
         origin.on("/gone", .fixed(404))
         origin.on("/reset", .reset())
         try await Permits.gateways.use {
