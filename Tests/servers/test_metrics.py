@@ -113,7 +113,7 @@ def test_what_happens_is_counted(busy, origin):
     assert grown("ferry_tasks_completed_total", error="destinationDenied") == 1
 
     origin.on("/busy", Answer(b"", status=503))
-    retry = {"attempts": 2, "initial": 0.01, "maximum": 0.01}
+    retry = {"attempts": 2, "backoff": {"initial": 0.01, "maximum": 0.01}}
     session.fetch(origin.url("/busy"), retry=retry)
     assert grown("ferry_retries_total") == 2 and grown("ferry_attempts_total") == 5
 
@@ -143,7 +143,7 @@ def test_a_decision_is_counted_while_it_waits_and_when_it_does_not(busy, origin)
 
     def allow(session, _):
         decisions = busy.client.get(f"{session.path}/decisions").json()["decisions"]
-        busy.post(f"/v1/decisions/{decisions[0]['id']}", 200, disposition="allow")
+        busy.post(f"/v1/decisions/{decisions[0]['id']}", 204, disposition="allow")
 
     origin.on("/asked", Answer(b"a"))
     before = {
@@ -158,7 +158,7 @@ def test_a_decision_is_counted_while_it_waits_and_when_it_does_not(busy, origin)
 
 def test_readers_of_events_are_counted(busy):
     assert value(busy, "ferry_event_readers") == 0
-    with busy.client.stream("GET", "/v1/events") as stream:
+    with busy.connect() as reader, reader.stream("GET", "/v1/events") as stream:
         assert stream.status_code == 200
         eventually(lambda: value(busy, "ferry_event_readers") == 1, "the reader", 10)
         labels = dict(method="GET", route="/v1/events", status="200")

@@ -33,7 +33,7 @@ struct LogTests {
 
     @Test func `at debug a log tells what has become of each request and each task`() async throws {
         let origin = try ScriptedOrigin()
-        origin.on("/fine", .fixed(200, body: Array("fine".utf8)))
+        origin.on("/fine", .fixed(200, [:], "fine"))
         origin.on("/gone", .fixed(404))
         origin.on("/reset", .reset())
         try await Permits.gateways.use {
@@ -41,19 +41,17 @@ struct LogTests {
             let client = anyone.with(token: home.token(in: "data"))
             var tasks: [String: String] = [:]
             for path in ["/fine", "/gone", "/reset"] {
-                let created = try await client.send(
-                    "POST", "/v1/sessions/shared/tasks",
+                let created = try await client.post(
+                    "/v1/sessions/shared/tasks",
                     [
-                        "Content-Type": "application/json",
+                        "type": "data", "resume": true,
+                        "request": ["url": .string(origin.url(path) + "?secret=1")],
+                    ],
+                    [
                         "X-Request-Id": "mine\(path.dropFirst())",
                         "traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
                         "Prefer": "wait=20",
-                    ],
-                    body: Array(
-                        """
-                        {"type":"data","resume":true,
-                         "request":{"url":"\(origin.url(path))?secret=1"}}
-                        """.utf8))
+                    ])
                 #expect(created.status == 201, "\(created.text)")
                 #expect(created.headers["Ferry-Request-Id"] == "mine\(path.dropFirst())")
                 tasks[path] = created.json["id"].string
@@ -64,8 +62,9 @@ struct LogTests {
             _ = try await anyone.with(token: "fry_nobody").get("/v1/tasks")
             _ = try await client.get("/no/such/path")
 
+            let (reset, refused) = (tasks["/reset"], denied.json["id"].string)
             let failed = try await line("a task has failed", of: process) {
-                $0["task"].string == tasks["/reset"]
+                $0["task"].string == reset
             }
             #expect(failed["level"].string == "info" && failed["code"].int == -1005)
             #expect(failed["error"].string == "networkConnectionLost")
@@ -76,11 +75,12 @@ struct LogTests {
             #expect(failed["session"].string?.hasPrefix("ses_") == true)
             _ = try await line("a task has failed", of: process) {
                 $0["error"].string == "destinationDenied"
-                    && $0["task"].string == denied.json["id"].string
+                    && $0["task"].string == refused
             }
             for (path, status) in [("/fine", 200), ("/gone", 404)] {
+                let id = tasks[path]
                 let completed = try await line("a task has completed", of: process) {
-                    $0["task"].string == tasks[path]
+                    $0["task"].string == id
                 }
                 #expect(completed["level"].string == "debug")
                 #expect(completed["status"].int == status)
