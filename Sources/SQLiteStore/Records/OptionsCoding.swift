@@ -17,6 +17,7 @@ extension TaskOptions {
         static let mirror: UInt8 = 12
         static let retry: UInt8 = 13
         static let hasCompletionHandler: UInt8 = 14
+        static let metadata: UInt8 = 18
     }
 
     /// Writes the options.
@@ -37,6 +38,9 @@ extension TaskOptions {
         }
         if let retry { writer.put(Field.retry, record: { retry.write(to: &$0) }) }
         writer.put(Field.hasCompletionHandler, hasCompletionHandler)
+        if !metadata.isEmpty {
+            writer.put(Field.metadata, record: { $0.put(metadata: metadata) })
+        }
     }
 
     /// Reads what `write` has written.
@@ -61,6 +65,9 @@ extension TaskOptions {
             case Field.mirror: mirrors.append(try WebURL(try reader.record()))
             case Field.retry: retry = try RetryPolicy(try reader.record())
             case Field.hasCompletionHandler: hasCompletionHandler = try reader.bool()
+            case Field.metadata:
+                var record = try reader.record()
+                metadata = try record.metadata()
             default: try reader.skip()
             }
         }
