@@ -3,8 +3,10 @@
 PREFIX ?= /usr/local
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
-# Further options of the release build. A program without shared Swift libraries runs anywhere.
-RELEASE_FLAGS ?= --static-swift-stdlib
+# Further options of the release build. The Swift runtime is linked in, and what is small stays small: functions of the
+# same code are kept once, and relocations are packed, which glibc can read since 2.36 (Debian 12).
+RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --icf=safe \
+    -Xlinker -z -Xlinker pack-relative-relocs
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=
 BENCH ?=
@@ -14,11 +16,11 @@ RELEASE := .build/release/ferry
 DEBUG := .build/debug/ferry
 SOURCES := Package.swift Sources Tests
 
-.PHONY: help run build test bench format lint install clean toolchain
+.PHONY: help run build test bench format reference lint install package package-test clean toolchain
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--port 9000")
 	@echo "In another terminal, in this folder: $(RELEASE) get https://example.com/file"
@@ -50,6 +52,10 @@ bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BE
 format: toolchain ## bring the sources into the project's format
 	$(SWIFT) format format --in-place --parallel --recursive $(SOURCES)
 
+reference: ## write docs/events.md and docs/errors.md anew from openapi.yaml
+	@test -x .build/python/bin/python || { echo "First: make test, which sets Python up." >&2; exit 69; }
+	.build/python/bin/python Tests/contract/reference.py
+
 lint: toolchain ## check the format and the rules of .swift-format
 	$(SWIFT) format lint --strict --parallel --recursive $(SOURCES)
 	# The formatter leaves comments as they are; URLs cannot be broken.
@@ -59,6 +65,14 @@ lint: toolchain ## check the format and the rules of .swift-format
 
 install: build ## copy the release build to PREFIX/bin (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+
+package: toolchain ## a Debian package of the release build, for apt install
+	@.ci/setup package
+	@packaging/build
+
+package-test: package ## install, use and remove it on a bare Debian 12 (as root)
+	@.ci/setup package-test
+	@packaging/test
 
 clean: ## remove all that was built
 	rm -rf .build

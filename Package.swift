@@ -21,7 +21,6 @@ let argumentParser = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
 let heap = Target.Dependency.product(name: "HeapModule", package: "swift-collections")
-let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
 let grdbSQLite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -33,13 +32,12 @@ let package = Package(
     name: "ferry",
     products: [.executable(name: "ferry", targets: ["ferry"])],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.2"),
-        .package(url: "https://github.com/apple/swift-http-structured-headers", from: "1.7.0"),
-        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
-        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-structured-headers", exact: "1.7.0"),
+        .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", exact: "6.2.2"),
     ],
     targets: [
         .systemLibrary(
@@ -72,8 +70,9 @@ let package = Package(
             ["Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
         library("PSL", ["Engine", "CPSL"]),
         library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
-        library("Sealing", ["Engine", "Semantics", "Syntax", crypto]),
-        .target(name: "CAssets"),
+        library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
+        .target(name: "CAssets", exclude: ["page"]),
+        .target(name: "CEmptyICU"),
         library(
             "REST",
             [
@@ -85,7 +84,7 @@ let package = Package(
             name: "ferry",
             dependencies: [
                 "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore", "Sealing",
-                "Client", "Loop", "Diagnostics", argumentParser,
+                "Client", "Loop", "Diagnostics", "CEmptyICU", argumentParser,
             ],
             swiftSettings: strict),
 
@@ -102,7 +101,10 @@ let package = Package(
         tests("PSLTests", ["PSL", "Engine"]),
         tests(
             "StoreTests",
-            ["SQLiteStore", "Sealing", "Engine", "Semantics", "Loop", "TestSupport", grdb]),
+            [
+                "SQLiteStore", "Sealing", "Engine", "Semantics", "Syntax", "Loop", "TestSupport",
+                grdb,
+            ]),
         tests("ClientTests", ["Client", "JSON", "TestSupport"]),
         tests(
             "GatewayTests",

@@ -2,12 +2,13 @@
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
-/* The library that libcurl makes its TLS connections with. Here is what Swift cannot call: macros, and the stacks
-   of OpenSSL, whose functions are made by macros. <https://docs.openssl.org/3.0/man3/> */
+/* The library that libcurl makes its TLS connections with, and that seals what is kept. Here is what Swift cannot
+   call: macros, and the stacks of OpenSSL, whose functions are made by macros. <https://docs.openssl.org/3.0/man3/> */
 
 /* A place for an object of ours in every SSL_CTX; `release` is called with it, or with null, when one is freed. */
 static inline int copenssl_new_context_index(CRYPTO_EX_free *release) {

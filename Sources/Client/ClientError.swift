@@ -8,6 +8,8 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     case noGateway
     /// An address is known, but no token for it.
     case noToken(gateway: String)
+    /// A private gateway could not be started.
+    case noStart(detail: String)
     /// No answer came from the gateway; the detail is libcurl's.
     case unreachable(gateway: String, detail: String)
     /// The gateway refused with problem+json (RFC 9457).
@@ -25,6 +27,8 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     case file(path: String, detail: String)
     /// The file to send could not be read, or has changed meanwhile.
     case unreadable(path: String, detail: String)
+    /// The command that the user wanted to be run for a file has failed.
+    case commandFailed(command: String, file: String, status: Int32)
     /// It ended for that reason, but the same command will go on where this one has stopped.
     case resumable(ClientError)
     /// The user pressed Ctrl-C, or the process was asked to end.
@@ -43,6 +47,9 @@ extension ClientError: CustomStringConvertible {
         case .noGateway: "no gateway is running here: start one with `ferry serve`"
         case .noToken(let gateway):
             "no token for \(gateway): set FERRY_TOKEN or give --token-file"
+        case .noStart(let detail): "no gateway could be started for this: \(detail)"
+        case .commandFailed(let command, let file, let status):
+            "\(file) is there, but `\(command)` has ended with \(status)"
         case .unreachable(let gateway, let detail): "no answer from \(gateway): \(detail)"
         case .refused(let problem): problem.description
         case .unexpectedAnswer(let detail): "the gateway's answer makes no sense: \(detail)"
@@ -52,19 +59,26 @@ extension ClientError: CustomStringConvertible {
             "\(path) is there already: give -f to replace it, or another name with -o"
         case .file(let path, let detail): "\(path): \(detail)"
         case .unreadable(let path, let detail): "\(path): \(detail)"
-        case .resumable(let error): "\(error.text); run the same command again to resume"
+        case .resumable(let error): "\(error.clause); run the same command again to resume"
         case .interrupted: "interrupted"
         }
     }
 }
 
 extension ClientError {
+    /// The text as a part of a sentence.
+    private var clause: String {
+        var text = text
+        if text.hasSuffix(".") { text.removeLast() }
+        return text
+    }
+
     /// The status that the process leaves with.
     public var exitStatus: ExitStatus {
         switch self {
         case .badArgument: .usage
-        case .noGateway, .noToken, .unreachable: .noGateway
-        case .refused, .unexpectedAnswer: .failure
+        case .noGateway, .noToken, .noStart, .unreachable: .noGateway
+        case .refused, .unexpectedAnswer, .commandFailed: .failure
         case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
         case .serverAnswered: .serverAnswered
         case .fileExists, .file: .cannotWrite
@@ -81,9 +95,13 @@ extension ClientError {
     /// A transfer's error has its `domain`, `code` and `name` too, a refusal its `status` and
     /// `code`, an answer of the origin its `status`. `"resumable":true` stands where the same
     /// command will go on.
-    public var json: String {
+    public var json: String { json(about: nil) }
+
+    /// The same with the `url` that it is about, if one is given.
+    public func json(about url: String?) -> String {
         var json = JSONWriter()
         json.object { json in
+            if let url { json.member("url", url) }
             json.object("error") { json in
                 json.member("message", description)
                 json.member("exitStatus", Int(exitStatus.rawValue))
@@ -102,6 +120,7 @@ extension ClientError {
         case .refused(let problem):
             json.member("status", problem.status)
             json.member("code", problem.code)
+            if let pointer = problem.pointer { json.member("pointer", pointer) }
         case .serverAnswered(let status): json.member("status", status)
         case .resumable(let error):
             json.member("resumable", true)

@@ -43,11 +43,10 @@ extension ProblemDetails {
 }
 
 extension ProblemDetails: CustomStringConvertible {
-    /// One line: the detail, where, the code and the status.
+    /// One line: the detail, the code and the status.
     public var description: String {
         var text = detail.isEmpty ? "the gateway refused" : detail
         if text.hasSuffix(".") { text.removeLast() }
-        if let pointer, !pointer.isEmpty { text += " at \(pointer)" }
         return text + " (\([code, String(status)].compactMap { $0 }.joined(separator: ", ")))"
     }
 }
@@ -64,11 +63,18 @@ public struct TransferFailure: Equatable, Sendable {
     public let message: String
     /// What a new download can go on with, opaque; nil where it cannot (rule S-35).
     public let resumeData: String?
+    /// The URL that was being loaded; nil where that is not told.
+    public let failingURL: String?
+    /// What the layer below said, in its own words; nil where it said nothing.
+    public let underlying: String?
 
     /// A failure of these parts.
     public init(
-        domain: String, code: Int64, name: String, message: String, resumeData: String? = nil
+        domain: String, code: Int64, name: String, message: String, resumeData: String? = nil,
+        failingURL: String? = nil, underlying: String? = nil
     ) {
+        self.failingURL = failingURL
+        self.underlying = underlying
         self.domain = domain
         self.code = code
         self.name = name
@@ -82,7 +88,9 @@ public struct TransferFailure: Equatable, Sendable {
         self.init(
             domain: json["domain"]?.string ?? "", code: json["code"]?.int64 ?? 0,
             name: json["name"]?.string ?? "unknown", message: json["message"]?.string ?? "",
-            resumeData: json["userInfo"]?["NSURLSessionDownloadTaskResumeData"]?.string)
+            resumeData: json["userInfo"]?["NSURLSessionDownloadTaskResumeData"]?.string,
+            failingURL: json["failingURL"]?.string,
+            underlying: json["underlying"]?["message"]?.string)
     }
 
     /// Whether the task was cancelled (NSURLErrorCancelled, rule S-33).
@@ -93,8 +101,12 @@ public struct TransferFailure: Equatable, Sendable {
 }
 
 extension TransferFailure: CustomStringConvertible {
-    /// `cannotFindHost (-1003): a server with that name was not found`
+    /// `cannotFindHost (-1003): A server with the specified host name could not be found`, and in
+    /// brackets what the layer below said.
     public var description: String {
-        "\(name) (\(code))" + (message.isEmpty ? "" : ": \(message)")
+        var words = message
+        if words.hasSuffix(".") { words.removeLast() }
+        let below = underlying.map { " [\($0)]" } ?? ""
+        return "\(name) (\(code))" + (words.isEmpty ? "" : ": \(words)") + below
     }
 }

@@ -37,6 +37,7 @@ extension Event {
     private func writeMembers(
         sharedSession: Bool, _ bytes: [UInt8]?, to json: inout JSONWriter
     ) {
+        json.member("event", body.name)
         json.member("session", sharedSession ? "shared" : session.description)
         if let task { json.member("task", task.description) }
         json.member("at", instant: at.milliseconds)

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Engine
+internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -18,7 +19,12 @@ enum AttemptOutcome {
         circumstances.osErrno = Int32(truncatingIfNeeded: easy.long(CURLINFO_OS_ERRNO))
         circumstances.sslVerifyResult = easy.long(CURLINFO_SSL_VERIFYRESULT)
         circumstances.requestByteCount = Int64(easy.long(CURLINFO_REQUEST_SIZE))
-        return error(failure, easy.words(for: failure), circumstances, at: request.url)
+        var words = easy.words(for: failure)
+        // libcurl's own words do not tell a refusal from a host that does not answer.
+        if failure.code == CURLE_COULDNT_CONNECT, circumstances.osErrno != 0 {
+            words += " (\(String(cString: strerror(circumstances.osErrno))))"
+        }
+        return error(failure, words, circumstances, at: request.url)
     }
 
     /// A name was not found by the address book, which knows whether that is an answer: one is not

@@ -41,13 +41,14 @@ extension Problem {
 
     /// 404: no route has this path.
     public static let notFound = Problem(
-        status: 404, code: "not-found", title: "There is no such resource")
+        status: 404, code: "not-found", title: "There is no such resource",
+        detail: "No operation has this path: /openapi.yaml lists all that there are.")
 
     /// 405: the path has routes, none with this method.
     public static func methodNotAllowed(allow: String) -> Problem {
         Problem(
             status: 405, code: "method-not-allowed", title: "The resource has no such method",
-            headers: ["Allow": allow])
+            detail: "The methods of this path are \(allow).", headers: ["Allow": allow])
     }
 
     /// 408: the header or the body came too slowly.

@@ -51,6 +51,9 @@ public struct Router: Sendable {
         "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
     ]
 
+    /// Methods that are understood, though no route has them: 405 and not 501 (RFC 9110 §9.1).
+    private static let understood = methods.union(["QUERY"])
+
     /// Finds who answers `head`: HEAD falls back to GET.
     func resolve(_ head: RequestHead) -> Resolution {
         let found = head.bytes.withUnsafeBytes { bytes in
@@ -63,7 +66,7 @@ public struct Router: Sendable {
         default: break
         }
         let method = head.text(head.method)
-        guard Router.methods.contains(method) else { return .problem(.notImplemented) }
+        guard Router.understood.contains(method) else { return .problem(.notImplemented) }
         if head.isAsterisk {
             return .options(allow: Router.methods.sorted().joined(separator: ", "))
         }

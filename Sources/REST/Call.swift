@@ -37,7 +37,8 @@ struct Call {
     func jsonBytes() async throws -> [UInt8]? {
         if request.body.isEmpty { return nil }
         guard bodyType?.mimeType == "application/json" else {
-            throw ProblemCode.unsupportedMediaType.problem()
+            throw ProblemCode.unsupportedMediaType.problem(
+                "Send the body with \"Content-Type: application/json\".")
         }
         return try await request.body.collect(limit: 1 << 20)
     }

@@ -61,7 +61,8 @@ extension Call {
         return try await gateway.creations.once(
             // No client's key has a space in it.
             CreationRequest(
-                key: element.map { "\(key) \($0)" } ?? key, fingerprint: fingerprint), of: tenant, create)
+                key: element.map { "\(key) \($0)" } ?? key, fingerprint: fingerprint), of: tenant,
+            create)
     }
 
     /// The request's key; nil without one.

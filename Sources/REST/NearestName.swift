@@ -2,12 +2,14 @@
 enum NearestName {
     /// The name that takes the fewest slips to become `text`: a letter too much, too few, another
     /// one, or two that have changed places, whatever their case. Nil where all take more than a
-    /// third of the letters.
+    /// third of the letters, and where nothing of `text` would be left.
     static func of(_ text: String, in names: [String]) -> String? {
         let letters = Array(text.lowercased())
         let nearest = names.map { (name: $0, slips: slips(letters, Array($0.lowercased()))) }
             .min { $0.slips < $1.slips }
-        guard let nearest, nearest.slips <= max(1, letters.count / 3) else { return nil }
+        guard let nearest, nearest.slips <= max(1, letters.count / 3),
+            nearest.slips < letters.count
+        else { return nil }
         return nearest.name
     }
 

@@ -62,7 +62,7 @@ enum ProblemCode: String, CaseIterable {
         switch self {
         case .malformedJSON: (400, "The body is not JSON")
         case .invalidValue: (422, "A value is not allowed")
-        case .unknownMember: (422, "A member is not known")
+        case .unknownMember: (422, "The member is not known")
         case .unknownParameter: (422, "The query parameter is not known")
         case .unsupportedMediaType: (415, "The media type is not supported")
         case .unauthenticated: (401, "A valid token is needed")
@@ -79,14 +79,14 @@ enum ProblemCode: String, CaseIterable {
         case .unknownDisposition: (422, "The decision has no such disposition")
         case .answerNotPossible: (422, "This answer is not possible here")
         case .credentialNotUsable: (422, "The credential cannot be used")
-        case .invalidCookie: (422, "No jar takes the cookie")
+        case .invalidCookie: (422, "The cookie is not allowed")
         case .idempotencyKeyReused: (422, "The key belongs to another request")
         case .notFound: (404, Problem.notFound.title)
         case .sessionImmutable: (409, "A session's configuration never changes")
-        case .identifierInUse: (409, "A session of this identifier is another one")
+        case .identifierInUse: (409, "A different session has this identifier")
         case .noStorage: (409, "The session has no such storage")
         case .sessionInvalidated: (410, "The session has been invalidated")
-        case .creationForgotten: (410, "What was created is gone")
+        case .creationForgotten: (410, "What was created has been deleted")
         case .decisionAnswered: (409, "The decision has been answered")
         case .decisionExpired: (410, "The time for an answer is over")
         case .decisionWithdrawn: (410, "No answer is needed any more")
@@ -99,17 +99,17 @@ enum ProblemCode: String, CaseIterable {
         case .bodyRefused: (409, "The rest of the body is not wanted")
         case .wrongOffset: (409, "The upload is at another offset")
         case .uploadCompleted: (409, "The upload is complete")
-        case .uploadSuperseded: (409, "Another request has taken up the upload")
+        case .uploadSuperseded: (409, "Another request has taken over the upload")
         case .inconsistentLength: (422, "The lengths do not agree")
-        case .digestMismatch: (422, "The digest is another one")
+        case .digestMismatch: (422, "The digest does not match")
         case .fileTooLarge: (413, "The file is too large")
         case .quotaExceeded: (507, "The quota is used up")
         case .rangeNotSatisfiable: (416, "The range is outside of the content")
         case .preconditionFailed: (412, "The precondition does not hold")
         case .transferFailed: (502, "The transfer failed")
         case .insufficientStorage: (507, "The disk is full")
-        case .damaged: (500, "What is stored is damaged")
-        case .internal: (500, "Ferry has failed")
+        case .damaged: (500, "The stored data is damaged")
+        case .internal: (500, "An error inside the gateway")
         }
     }
 
@@ -236,9 +236,10 @@ extension Problem {
             case .wrongValue: .invalidValue
             case .unknownMember: .unknownMember
             }
-        self = code.problem(
-            "The value \(error.detail).",
-            at: error.kind == .malformed ? nil : prefix + error.pointer)
+        self =
+            error.kind == .malformed
+            ? code.problem("At byte \(error.offset), the value \(error.detail).")
+            : code.problem("The value \(error.detail).", at: prefix + error.pointer)
     }
 
     init(_ error: URLRejection, at pointer: String?) {

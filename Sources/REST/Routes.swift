@@ -5,7 +5,8 @@ extension Service {
     /// All routes. What stands here stands in openapi.yaml, and the other way round.
     var endpoints: [Endpoint] {
         [
-            Endpoint("GET", "/", .open, page),
+            Endpoint("GET", "/", .open, showPage),
+            Endpoint("GET", "/page/{file}", .open, showPageFile),
             Endpoint("GET", "/healthz", .open, health),
             Endpoint("GET", "/readyz", .open, readiness),
             Endpoint("GET", "/openapi.yaml", .open, contract),
@@ -25,20 +26,30 @@ extension Service {
             Endpoint("POST", "/v1/sessions/{session}/reset", .scope(.sessions), resetSession),
             Endpoint("POST", "/v1/sessions/{session}/flush", .scope(.sessions), flushSession),
 
-            Endpoint("GET", "/v1/sessions/{session}/cookies", .scope(.sessions), query: ["domain", "path", "name"], listCookies),
-            Endpoint("POST", "/v1/sessions/{session}/cookies", .scope(.sessions), addCookies),
-            Endpoint("DELETE", "/v1/sessions/{session}/cookies", .scope(.sessions), query: ["domain", "path", "name"], deleteCookies),
             Endpoint(
-                "GET", "/v1/sessions/{session}/credentials", .scope(.sessions), query: .protectionSpace, listCredentials),
+                "GET", "/v1/sessions/{session}/cookies", .scope(.sessions),
+                query: ["domain", "path", "name"], listCookies),
+            Endpoint("POST", "/v1/sessions/{session}/cookies", .scope(.sessions), addCookies),
+            Endpoint(
+                "DELETE", "/v1/sessions/{session}/cookies", .scope(.sessions),
+                query: ["domain", "path", "name"], deleteCookies),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/credentials", .scope(.sessions),
+                query: .protectionSpace, listCredentials),
             Endpoint("PUT", "/v1/sessions/{session}/credentials", .scope(.sessions), putCredential),
             Endpoint(
-                "DELETE", "/v1/sessions/{session}/credentials", .scope(.sessions), query: .protectionSpace,
+                "DELETE", "/v1/sessions/{session}/credentials", .scope(.sessions),
+                query: .protectionSpace,
                 deleteCredentials),
-            Endpoint("GET", "/v1/sessions/{session}/cache", .scope(.sessions), query: ["url"], showCache),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/cache", .scope(.sessions), query: ["url"], showCache),
             Endpoint("DELETE", "/v1/sessions/{session}/cache", .scope(.sessions), emptyCache),
 
-            Endpoint("POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"], createTasks),
-            Endpoint("GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
+            Endpoint(
+                "POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"],
+                createTasks),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint("GET", "/v1/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint(
                 "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskAtHand, showTask),
@@ -51,7 +62,8 @@ extension Service {
             Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), actOnTasks),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
             Endpoint(
-                "PUT", "/v1/tasks/{task}/body", .scope(.tasks), query: ["generation"], bodyPace: .idle(.seconds(60)),
+                "PUT", "/v1/tasks/{task}/body", .scope(.tasks), query: ["generation"],
+                bodyPace: .idle(.seconds(60)),
                 sendBody),
 
             Endpoint(
@@ -72,7 +84,9 @@ extension Service {
             Endpoint("POST", "/v1/decisions/{decision}", .scope(.decisions), answerDecision),
 
             Endpoint("POST", "/v1/webhooks", .scope(.webhooks), createWebhook),
-            Endpoint("GET", "/v1/webhooks", .scope(.webhooks), query: ["limit", "cursor", "session"], listWebhooks),
+            Endpoint(
+                "GET", "/v1/webhooks", .scope(.webhooks), query: ["limit", "cursor", "session"],
+                listWebhooks),
             Endpoint("GET", "/v1/webhooks/{webhook}", .scope(.webhooks), showWebhook),
             Endpoint("PATCH", "/v1/webhooks/{webhook}", .scope(.webhooks), changeWebhook),
             Endpoint("DELETE", "/v1/webhooks/{webhook}", .scope(.webhooks), deleteWebhook),
@@ -82,14 +96,18 @@ extension Service {
             Endpoint("POST", "/v1/webhooks/{webhook}/test", .scope(.webhooks), testWebhook),
             Endpoint("POST", "/v1/webhooks/{webhook}/replay", .scope(.webhooks), replayWebhook),
             Endpoint(
-                "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks), query: ["limit", "cursor", "state"], listDeliveries),
+                "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks),
+                query: ["limit", "cursor", "state"], listDeliveries),
             Endpoint(
                 "POST", "/v1/webhooks/{webhook}/deliveries/{event}/retry", .scope(.webhooks),
                 retryDelivery),
 
             Endpoint("GET", "/v1/events", .scope(.events), query: .eventStream, followTenant),
-            Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), query: .eventStream, followSession),
-            Endpoint("GET", "/v1/tasks/{task}/events", .scope(.events), query: .eventStream, followTask),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/events", .scope(.events), query: .eventStream,
+                followSession),
+            Endpoint(
+                "GET", "/v1/tasks/{task}/events", .scope(.events), query: .eventStream, followTask),
         ]
     }
 

@@ -35,6 +35,8 @@ public final class Service {
     let streams: EventStreams
     let clock: any Clock
     let startedAt: Timestamp
+    /// The page for people.
+    let page: PageFiles
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
@@ -60,6 +62,7 @@ public final class Service {
         self.options = options
         self.clock = clock
         startedAt = clock.now
+        page = PageFiles(digest: options.tokens.digest)
         tokens = options.tokens
         authenticator = Service.authenticator(options.tokens, options, clock)
         streams = EventStreams(gateway: gateway)
@@ -78,7 +81,7 @@ public final class Service {
         _ tokens: TokenTable, _ options: Options, _ clock: any Clock
     ) -> Authenticator {
         let browsers = BrowserSessions(
-            clock: clock, isSecure: options.isBehindTLSProxy, digest: tokens.digest)
+            clock: clock, isBehindTLSProxy: options.isBehindTLSProxy, digest: tokens.digest)
         return Authenticator(tokens: tokens, browsers: browsers, clock: clock)
     }
 

@@ -1,4 +1,3 @@
-internal import Crypto
 internal import Syntax
 
 /// The gateway's 256-bit key for what is sealed at rest. Never shown, never logged: its description
@@ -24,7 +23,8 @@ public struct DataKey: Equatable, Sendable {
 
     /// A new random key.
     public init() {
-        bytes = SymmetricKey(size: .bits256).withUnsafeBytes(Array.init)
+        var generator = SystemRandomNumberGenerator()
+        bytes = (0..<Self.byteCount).map { _ in .random(in: .min ... .max, using: &generator) }
     }
 
     /// Reads the key from a file, or makes both when there is none.

@@ -1,8 +1,8 @@
 public import Engine
 public import Semantics
-internal import Crypto
+internal import COpenSSL
 
-/// Digests by swift-crypto (FIPS 180-4; RFC 1321 for what servers still want).
+/// Digests by OpenSSL (FIPS 180-4; RFC 1321 for what servers still want).
 public struct SHADigests: Digests {
     /// Digests of both algorithms.
     public init() {}
@@ -10,33 +10,67 @@ public struct SHADigests: Digests {
     /// A digest over no bytes yet.
     public func start(_ algorithm: DigestAlgorithm) -> any RunningDigest {
         switch algorithm {
-        case .sha256: SHADigest<SHA256>()
-        case .sha512: SHADigest<SHA512>()
+        case .sha256: SHADigest(OpenSSL.sha256)
+        case .sha512: SHADigest(OpenSSL.sha512)
         }
     }
 
     /// What the Digest scheme hashes with.
     public func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8] {
-        switch function {
-        case .md5: Array(Insecure.MD5.hash(data: bytes))
-        case .sha256: Array(SHA256.hash(data: bytes))
-        }
+        var digest =
+            switch function {
+            case .md5: SHADigest(OpenSSL.md5)
+            case .sha256: SHADigest(OpenSSL.sha256)
+            }
+        bytes.withUnsafeBytes { digest.update($0) }
+        return digest.value()
     }
 
     /// HMAC-SHA256 (RFC 2104).
     public func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        Array(HMAC<SHA256>.authenticationCode(for: bytes, using: SymmetricKey(data: key)))
+        OpenSSL.authenticationCode(of: bytes, key: key)
     }
 }
 
-private struct SHADigest<Function: HashFunction & Sendable>: RunningDigest {
-    private var function = Function()
+/// A value, as Swift's are: a copy goes on by itself.
+private struct SHADigest: RunningDigest {
+    private var state: State
+
+    init(_ function: OpaquePointer?) {
+        state = State()
+        precondition(EVP_DigestInit_ex2(state.context, function, nil) == 1, "no such digest")
+    }
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
-        function.update(bufferPointer: bytes)
+        if !isKnownUniquelyReferenced(&state) { state = State(copying: state) }
+        precondition(
+            EVP_DigestUpdate(state.context, bytes.baseAddress, bytes.count) == 1,
+            "OpenSSL digests whatever it is given")
     }
 
     func value() -> [UInt8] {
-        Array(function.finalize())
+        let end = State(copying: state)
+        var digest = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+        var count: UInt32 = 0
+        precondition(
+            EVP_DigestFinal_ex(end.context, &digest, &count) == 1, "a digest has an end")
+        digest.removeLast(digest.count - Int(count))
+        return digest
+    }
+
+    /// A state of OpenSSL's. Only who alone refers to it changes it, hence `@unchecked`.
+    private final class State: @unchecked Sendable {
+        let context = EVP_MD_CTX_new()
+
+        init() {
+            precondition(context != nil, "OpenSSL has no memory")
+        }
+
+        convenience init(copying other: State) {
+            self.init()
+            precondition(EVP_MD_CTX_copy_ex(context, other.context) == 1, "OpenSSL has no memory")
+        }
+
+        deinit { EVP_MD_CTX_free(context) }
     }
 }

@@ -1,4 +1,6 @@
 import ArgumentParser
+import Client
+import Foundation
 
 /// The program: a gateway, and the commands that use one.
 @main
@@ -9,9 +11,43 @@ struct Ferry: AsyncParsableCommand {
         commandName: "ferry",
         abstract: "Moves bytes over HTTP on behalf of other programs.",
         version: version,
-        subcommands: [
-            Serve.self, Get.self, Put.self, Tasks.self, Watch.self, Cancel.self,
-            Decisions.self, Answer.self, Sessions.self, Webhooks.self, Cookies.self, Health.self,
-            Key.self, Check.self, BackUp.self,
+        groupedSubcommands: [
+            CommandGroup(name: "Transfers:", subcommands: [Get.self, Put.self]),
+            CommandGroup(
+                name: "The gateway's queue:",
+                subcommands: [
+                    Add.self, Tasks.self, Watch.self, Show.self, Pause.self, Resume.self,
+                    Cancel.self, Retry.self, Remove.self, Limit.self, Events.self,
+                ]),
+            CommandGroup(
+                name: "Sessions and questions:",
+                subcommands: [
+                    Sessions.self, Cookies.self, Decisions.self, Answer.self, Webhooks.self,
+                ]),
+            CommandGroup(
+                name: "Running a gateway:",
+                subcommands: [
+                    Serve.self, Open.self, Health.self, BackUp.self, Check.self, Key.self,
+                ]),
+            CommandGroup(name: "Shells:", subcommands: [Completions.self]),
         ])
+
+    static func main() async {
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        do throws(ClientError) {
+            try CommandName.check(arguments.first, among: commandNames)
+            let defaults = try CommandDefaults.read(environment: CommandLineIO.environment)
+            arguments = try defaults.applied(to: arguments)
+        } catch {
+            CommandLineIO.complain(error)
+            Foundation.exit(error.exitStatus.rawValue)
+        }
+        await main(arguments)
+    }
+
+    private static var commandNames: [String] {
+        configuration.groupedSubcommands.flatMap(\.subcommands).map {
+            $0.configuration.commandName ?? "\($0)".lowercased()
+        } + ["help"]
+    }
 }

@@ -294,7 +294,7 @@ struct DownloadTests {
             order.expectedDigest = "sha-256=:AA==:"
             order.options.priority = 0.25
             order.options.maximumBytesPerSecond = 1024
-            order.options.retryAttempts = 3
+            order.options.retry = .times(3)
             order.connections = 8
             order.mirrors = ["http://b/", "http://c/"]
         }
@@ -321,7 +321,7 @@ struct DownloadTests {
             try await run()
         } throws: { error in
             guard let error = error as? ClientError else { return false }
-            return error.description == "No URL at /request/url (bad-url, 422)"
+            return error.description == "No URL (bad-url, 422)"
                 && error.exitStatus == .failure
         }
         #expect(try folder.contents() == [])
@@ -345,7 +345,8 @@ struct DownloadTests {
 
     @Test func `the receipt is JSON for scripts`() throws {
         let receipt = DownloadReceipt(
-            task: "tsk_1", url: "http://h/a", path: "a", status: 200, length: 5, digest: nil,
+            task: "tsk_1", url: "http://h/a", path: "a", status: 200, length: 5, fetched: 5,
+            digest: nil,
             elapsed: .milliseconds(1500))
         let json = try JSONValue(parsing: Array(receipt.json.utf8))
         #expect(json["file"]?.string == "a")

@@ -40,7 +40,7 @@ struct GatewayFindTests {
     @Test func `what serve leaves, a command finds`() throws {
         let file = DiscoveryFile(gateway: "http://127.0.0.1:8080", token: "fry_x")
         let path = try file.write(environment: environment)
-        #expect(path == home.file(".config/ferry/gateway.json"))
+        #expect(path == home.file(".config/ferry/gateway-\(getpid()).json"))
         var status = stat()
         #expect(stat(path, &status) == 0 && status.st_mode & 0o7777 == 0o600)
         #expect(try DiscoveryFile.read(environment: environment) == file)
@@ -56,10 +56,13 @@ struct GatewayFindTests {
         var environment = environment
         environment["XDG_RUNTIME_DIR"] = home.file("run")
         let file = DiscoveryFile(gateway: "http://127.0.0.1:1", token: "a")
-        #expect(try file.write(environment: environment) == home.file("run/ferry/gateway.json"))
+        #expect(
+            try file.write(environment: environment)
+                == home.file("run/ferry/gateway-\(getpid()).json"))
         environment["XDG_RUNTIME_DIR"] = "/proc/nowhere"
         #expect(
-            try file.write(environment: environment) == home.file(".config/ferry/gateway.json"))
+            try file.write(environment: environment)
+                == home.file(".config/ferry/gateway-\(getpid()).json"))
         #expect(throws: ClientError.self) { try file.write(environment: [:]) }
     }
 
@@ -74,11 +77,36 @@ struct GatewayFindTests {
         }
     }
 
-    @Test func `a gateway removes only its own file`() throws {
-        let other = DiscoveryFile(gateway: "http://127.0.0.1:1", token: "a", processIdentifier: 1)
-        _ = try other.write(environment: environment)
+    @Test
+    func `of several gateways the last that was started is found, and each leaves only its own`()
+        throws
+    {
+        let first = DiscoveryFile(
+            gateway: "http://127.0.0.1:1", token: "a", processIdentifier: 1, startedAt: 1)
+        _ = try first.write(environment: environment)
+        let own = DiscoveryFile(gateway: "http://127.0.0.1:2", token: "b")
+        _ = try own.write(environment: environment)
+        #expect(try DiscoveryFile.all(environment: environment) == [own, first])
+        let found = try RemoteGateway.find(option: nil, tokenFile: nil, environment: environment)
+        #expect(found.address.description == "http://127.0.0.1:2")
+        // The token of each is found with its address.
+        let named = try RemoteGateway.find(
+            option: "http://127.0.0.1:1", tokenFile: nil, environment: environment)
+        #expect(named.token == "a")
         DiscoveryFile.remove(environment: environment)
-        #expect(try DiscoveryFile.read(environment: environment) == other)
+        #expect(try DiscoveryFile.read(environment: environment) == first)
+    }
+
+    @Test func `a start takes away what gateways have left that were killed`() async throws {
+        let child = try ChildProcess("true", [])
+        try await child.waitForExit()
+        let dead = DiscoveryFile(
+            gateway: "http://127.0.0.1:1", token: "a", processIdentifier: child.identifier)
+        let path = try dead.write(environment: environment)
+        #expect(access(path, F_OK) != 0)
+        let own = try DiscoveryFile(gateway: "http://127.0.0.1:2", token: "b").write(
+            environment: environment)
+        #expect(access(own, F_OK) == 0)
     }
 
     @Test func `a file that others can read is refused`() throws {

@@ -58,7 +58,7 @@ struct UploadTests {
         let receipt = try await bench.put(path) { order in
             order.headers.append("X-One", "1")
             order.options.maximumBytesPerSecond = 1 << 20
-            order.options.retryAttempts = 2
+            order.options.retry = .times(2)
         }
         #expect(receipt.status == 201 && receipt.length == 5 && receipt.task == "tsk_1")
         let line = try #require(bench.log.notes.last)

@@ -351,17 +351,18 @@ struct TaskBoardTests {
             }
         }
         try await terminal.waitForLines("the task of the list") { lines in
-            lines.count == 1 && lines[0].hasPrefix("http://h/tsk_1    1%")
+            lines.count == 2 && lines[0].hasPrefix("  tsk_1 ") && lines[0].contains(" 1%")
+                && lines[1] == "1 running"
         }
         second.open()
         try await terminal.waitForLines("two bars") { lines in
-            lines.count == 2 && lines[0].hasPrefix("http://h/tsk_1")
-                && lines[1].hasPrefix("http://h/tsk_2    1%")
+            lines.count == 3 && lines[0].hasPrefix("  tsk_1 ")
+                && lines[1].hasPrefix("  tsk_2 ") && lines[2].hasPrefix("2 running")
         }
         last.open()
         try await terminal.waitForLines("a line of the one that ended") { lines in
-            lines.count == 2 && lines[0].hasPrefix("tsk_1  completed")
-                && lines[1].hasPrefix("http://h/tsk_2")
+            lines.count == 3 && lines[0] == "tsk_1  completed  50 B  http://h/tsk_1"
+                && lines[1].hasPrefix("  tsk_2 ") && lines[2].hasPrefix("1 running, 1 done")
         }
         pressed.add(1, ordering: .relaxed)
         await #expect(throws: ClientError.interrupted) { try await run.value }
@@ -404,16 +405,5 @@ struct TaskBoardTests {
         await #expect(throws: ClientError.interrupted) { try await run.value }
         let lines = text.split(separator: "\n")
         #expect(lines == ["tsk_1  download.didWriteData  0 B", "tsk_1  task.didComplete"])
-    }
-
-    @Test(arguments: [
-        (0, 24, ["no running tasks"]), (2, 24, ["a", "a"]), (3, 4, ["a", "a", "a"]),
-        (5, 4, ["a", "a", "and 3 more"]), (5, 1, ["and 5 more"]),
-    ])
-    func `no more bars than rows`(_ count: Int, _ rows: Int, _ expected: [String]) {
-        let states = (0..<count).map { _ in ProgressBar.State(name: "a") }
-        let lines = TaskBoard.lines(
-            states, count: count, width: 80, rows: rows, style: ProgressBar.Style())
-        #expect(lines.map { $0.hasPrefix("a  ") ? "a" : $0 } == expected)
     }
 }

@@ -300,7 +300,8 @@ extension TestGateway {
         await quiet()
         reserve.isDiskFull = true
         store.refuseAsFull(1)
-        _ = try? await gateway.sessions.change(session, of: tenant, SessionUpdate(description: "full"))
+        _ = try? await gateway.sessions.change(
+            session, of: tenant, SessionUpdate(description: "full"))
         #expect(!gateway.takesWork)
     }
 

@@ -53,6 +53,8 @@ import Testing
         ("GET", "/v1/sessions/s/../tasks", 404, "not-found"),
         ("PUT", "/v1/tasks", 405, "method-not-allowed"),
         ("TRACE", "/", 405, "method-not-allowed"),
+        ("QUERY", "/", 405, "method-not-allowed"),
+        ("QUERY", "/nowhere", 404, "not-found"),
         ("get", "/", 501, "not-implemented"),
         ("BREW", "/", 501, "not-implemented"),
         ("BREW", "/nowhere", 501, "not-implemented"),

@@ -2,6 +2,7 @@ import Engine
 import Foundation
 import Sealing
 import Semantics
+import Syntax
 import Testing
 
 @Suite struct SealingTests {
@@ -16,6 +17,14 @@ import Testing
         #expect(sealed.count == 1 + 12 + count + 16)
         #expect(try sealer.open(sealed, for: context) == bytes)
         #expect(try sealer.seal(bytes, for: context) != sealed)
+    }
+
+    @Test func `what another library has sealed opens`() throws {
+        let key = try #require(DataKey(bytes: Array(0..<32)))
+        // By AESGCM of Python's cryptography, with the nonce 0…11.
+        let text = "01000102030405060708090a0b4600d59e8528c2ce6046943250bf74b3546a99"
+        let sealed = try #require(Hex.bytes(of: text))
+        #expect(try AESGCMSealer(key: key).open(sealed, for: context) == [1, 2, 3])
     }
 
     @Test func `a mark is of its key, its context and its bytes alone`() throws {

@@ -124,6 +124,14 @@ turn = itertools.count()
 
 
 @schemathesis.hook
+def before_load_schema(context, raw_schema):
+    """URLs and hosts are drawn from those that lead somewhere; the document has no name for that."""
+    schemas = raw_schema["components"]["schemas"]
+    schemas["WebURL"]["format"] = "web-url"
+    schemas["Host"]["format"] = "host"
+
+
+@schemathesis.hook
 def filter_case(context, case):
     """A wrong item of an array is refused by itself, in an answer of 200: nothing to expect a 4xx from."""
     is_wrong_body = case.meta is not None and case.meta.is_negative_at(ParameterLocation.BODY)

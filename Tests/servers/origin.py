@@ -64,9 +64,13 @@ class Origin:
 
     def start(self):
         """Listens, on the port that it had before if it had one."""
-        self._server = _Server((self._host, self.port), self)
+        self._server = self.listener((self._host, self.port))
         self.port = self._server.server_port
         threading.Thread(target=self._server.serve_forever, args=[0.02], daemon=True).start()
+
+    def listener(self, address):
+        """A server at an address that does not serve yet."""
+        return _Server(address, self)
 
     def stop(self):
         """Takes no connection any more, and drops those that it has."""

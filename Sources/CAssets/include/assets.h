@@ -8,6 +8,14 @@
 const uint8_t *ferry_contract_bytes(void);
 extern const size_t ferry_contract_length;
 
-/* The page for people, served at /. */
-const uint8_t *ferry_page_bytes(void);
-extern const size_t ferry_page_length;
+/* A file of the page for people; `name` and `media_type` end with a NUL. */
+struct ferry_page_file {
+    const char *name;
+    const char *media_type;
+    const uint8_t *bytes;
+    size_t length;
+};
+
+/* All files of the folder `page`; index.html is served at /, all of them under /page/. */
+const struct ferry_page_file *ferry_page_files(void);
+extern const size_t ferry_page_file_count;

@@ -29,6 +29,8 @@ final class ContentDelivery {
         if case .failed = try copy?.status() { mayFollow = false }
         guard mayFollow else { return stop() }
         guard copy == nil else { return }
+        // What standard output has got is the beginning of the content; the rest follows its end.
+        guard !part.isStream || part.count == 0 else { return mayFollow = false }
         try part.restart()
         copy = try ContentCopy(client, task: id, into: part)
     }

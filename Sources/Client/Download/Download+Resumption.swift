@@ -6,6 +6,9 @@ extension Download {
     /// is left at the gateway but what another command goes on with, and throws the error.
     func resumption(of feed: TaskFeed, after error: ClientError) throws(ClientError) -> Beginning {
         switch error {
+        case .transferFailed where hasNoHost && feed.progress.ending == nil:
+            client.abandon(feed)
+            return .anew
         case .transferFailed(let failure):
             guard let data = failure.resumeData else { break }
             // Kept before the task is gone: whatever happens now, it is not lost.
@@ -43,7 +46,7 @@ extension Download {
     private func salvage(_ feed: TaskFeed, after error: ClientError) {
         do throws(ClientError) {
             // Nobody could find it without a name.
-            guard target != nil else { return client.abandon(feed) }
+            guard target?.canBeLeft == true else { return client.abandon(feed) }
             feed.close()
             client.heedInterrupts()
             switch (feed.progress.ending, error) {

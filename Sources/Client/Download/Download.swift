@@ -24,6 +24,12 @@ public final class Download {
     /// Resumptions in a row that brought nothing new, and how far the download was at the last.
     private var vainResumptions = 0
     private var furthest: Int64 = 0
+    /// How much there was before this command fetched a byte.
+    private var firstBase: Int64?
+    /// How much of what a task brings was there before it.
+    private var base: Int64 = 0
+    /// Whether the host was not found, or refused: then nothing is tried again unasked.
+    private(set) var hasNoHost = false
 
     /// What a task begins with.
     enum Beginning: Equatable {
@@ -91,13 +97,18 @@ public final class Download {
 
     /// Opens the target, if its name is known, and tells what an earlier command has left there.
     private func openTarget() throws(ClientError) -> Beginning {
+        if order.output == "-" {
+            target = try DownloadTarget(standardOutputFor: order.url)
+            return .anew
+        }
         var path = order.output
         if path.map(PartFile.isFolder) ?? true {
-            path = ResumeFile.target(of: order.url, in: path ?? ".")
+            path = order.continues ? ResumeFile.target(of: order.url, in: path ?? ".") : nil
             if let found = path, !order.replacesFile, PartFile.exists(found) { path = nil }
         }
         guard let path else { return .anew }
-        let target = try DownloadTarget(path, url: order.url, replacesFile: order.replacesFile)
+        let target = try DownloadTarget(
+            path, url: order.url, replacesFile: order.replacesFile, continues: order.continues)
         self.target = target
         if let complaint = target.complaint { display.note("starting over: \(complaint)") }
         if let task = target.point?.task { return .task(task) }
@@ -107,12 +118,16 @@ public final class Download {
     private func begin(_ beginning: Beginning) throws(ClientError) -> TaskFeed {
         self.beginning = beginning
         hasToldOfBeginning = false
+        base = 0
         switch beginning {
-        case .anew: return try client.start(order.json(), in: session)
+        case .anew:
+            return try client.start(
+                order.json(retries: !hasNoHost), in: session, report: order.report)
         case .task(let id): return try takeUp(id)
         case .resumeData(let data):
             do throws(ClientError) {
-                return try client.start(order.json(resumeData: data), in: session)
+                return try client.start(
+                    order.json(resumeData: data), in: session, report: order.report)
             } catch {
                 guard case .refused(let problem) = error, problem.refusesResumeData else {
                     throw error
@@ -127,9 +142,11 @@ public final class Download {
     private func takeUp(_ id: String) throws(ClientError) -> TaskFeed {
         let made = target?.point?.session
         if let made { session.adopt(made) }
-        let task: RemoteTask
+        var task: RemoteTask
         do throws(ClientError) {
             task = try client.task(id)
+            // One of a gateway that was private to a command that was killed.
+            if task.state == "suspended" { task = try client.resumeTask(id) }
         } catch {
             guard case .refused(let problem) = error, problem.status == 404 else { throw error }
             if let data = target?.point?.resumeData { return try begin(.resumeData(data)) }
@@ -138,7 +155,8 @@ public final class Download {
         }
         guard let failure = task.failure else {
             display.note("going on with \(id)")
-            return try TaskFeed(client, task, of: made)
+            base = task.isCompleted ? target?.part.count ?? 0 : task.received
+            return try TaskFeed(client, task, of: made, report: order.report)
         }
         client.forget(id)
         if let data = failure.resumeData { return try begin(.resumeData(data)) }
@@ -149,6 +167,7 @@ public final class Download {
     /// Forgets what an earlier command has left.
     func startOver(_ why: String) throws(ClientError) {
         display.note("starting over: \(why)")
+        firstBase = 0
         try target?.forget()
     }
 
@@ -167,6 +186,7 @@ public final class Download {
             try feed.turn()
             try delegate.serve(feed, mustStay: beginning != .anew)
             tellOfBeginning(feed.progress)
+            try requireHost(feed.progress)
             try copyAlong(feed)
             show(feed.progress)
         }
@@ -176,10 +196,23 @@ public final class Download {
         throw .transferFailed(full)
     }
 
+    /// A name that nobody knows, and a port that nobody listens at, are mistyped more often than
+    /// they are away for seconds: another try begins at once, and its failure counts.
+    private func requireHost(_ progress: TaskProgress) throws(ClientError) {
+        guard order.options.retry == .usual, beginning == .anew, progress.responseCount == 0,
+            let reason = progress.retryReason,
+            ["cannotFindHost", "dnsLookupFailed", "cannotConnectToHost"].contains(reason)
+        else { return }
+        hasNoHost = true
+        throw .transferFailed(
+            TransferFailure(domain: "NSURLErrorDomain", code: -1004, name: reason, message: ""))
+    }
+
     /// Tells where a resumed download goes on, or that it could not (rule S-36).
     private func tellOfBeginning(_ progress: TaskProgress) {
         guard case .resumeData = beginning, !hasToldOfBeginning else { return }
         if let offset = progress.resumedAt {
+            base = offset
             let total = progress.expected >= 0 ? " of \(Figures.size(progress.expected))" : ""
             display.note("resuming at \(Figures.size(offset))\(total)")
         } else if let response = progress.response, response.status < 400 {
@@ -215,10 +248,16 @@ public final class Download {
             if let folder = order.output {
                 path = folder + (folder.hasSuffix("/") ? "" : "/") + path
             }
-            target = try DownloadTarget(path, url: order.url, replacesFile: order.replacesFile)
+            target = try DownloadTarget(
+                path, url: order.url, replacesFile: order.replacesFile, continues: order.continues)
             self.target = target
         }
         guard let target else { throw .badArgument("a file needs a name") }
+        // So that a command that is killed leaves what the next one goes on with.
+        if target.point == nil, order.continues {
+            try target.save(task: feed.id, of: feed.session, resumeData: nil)
+        }
+        if firstBase == nil { firstBase = base }
         let made = ContentDelivery(client, task: feed.id, into: target.part)
         delivery = made
         return made
@@ -236,7 +275,8 @@ public final class Download {
         try target.commit()
         return DownloadReceipt(
             task: feed.id, url: task.url, path: target.path, status: status, length: length,
-            digest: task.contentDigest, elapsed: display.elapsed)
+            fetched: max(0, length - (firstBase ?? 0)), digest: task.contentDigest,
+            elapsed: display.elapsed)
     }
 
     private func show(_ progress: TaskProgress) {
@@ -252,7 +292,7 @@ public final class Download {
                 delivery?.isMoving == true ? count : progress.received
             }
         display.update(
-            name: name ?? order.url, received: received, total: progress.expected,
+            name: name ?? order.url, received: received, total: progress.expected, base: base,
             note: progress.note(at: TaskWait.now))
     }
 }

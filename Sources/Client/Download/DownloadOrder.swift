@@ -1,11 +1,23 @@
 internal import JSON
+internal import Syntax
 
 /// What `ferry get` is asked for.
 public struct DownloadOrder: Sendable {
     /// The URL; the gateway judges it.
     public var url: String
-    /// The file to write, or the folder to write into; nil for the suggested name in this folder.
+    /// The file to write, or the folder to write into; nil for the suggested name in this folder;
+    /// `-` for standard output.
     public var output: String?
+    /// The method of the request.
+    public var method = "GET"
+    /// The body of the request; nil for none.
+    public var body: [UInt8]?
+    /// Whether the task is left suspended.
+    public var isSuspended = false
+    /// Where the gateway puts the content beside; nil for nowhere.
+    public var destination: DownloadDestination?
+    /// Whether it goes on with what an earlier command has left.
+    public var continues = true
     /// Headers of the request.
     public var headers = RequestFields()
     /// What the content must hash to, as `sha-256=:…:` (RFC 9530); the gateway verifies it.
@@ -23,6 +35,10 @@ public struct DownloadOrder: Sendable {
     public var delegate = DelegateSettings()
     /// Whether a file of that name may be replaced.
     public var replacesFile = false
+    /// What is run once the file is there; nil for nothing.
+    public var completion: CompletionCommand?
+    /// What is told of each event of the task but those of its progress; nil for nothing.
+    public var report: (@Sendable (ServerSentEvent) -> Void)?
 
     /// An order for a URL, all else at its default.
     public init(url: String) {
@@ -30,12 +46,14 @@ public struct DownloadOrder: Sendable {
     }
 
     /// The body of `POST …/tasks`; with resume data the request comes from there (rule S-36).
-    func json(resumeData: String? = nil) -> [UInt8] {
+    /// Unless it `retries`, the first failure is the last.
+    func json(resumeData: String? = nil, retries: Bool = true) -> [UInt8] {
         var json = JSONWriter()
         json.object { json in
             json.member("type", "download")
-            json.member("resume", true)
-            options.write(to: &json)
+            json.member("resume", !isSuspended)
+            options.write(to: &json, retries: retries)
+            destination?.write(to: &json)
             if let expectedDigest { json.member("expectedDigest", expectedDigest) }
             if let connections { json.member("connections", connections) }
             if !mirrors.isEmpty { json.member("mirrors", mirrors) }
@@ -44,8 +62,14 @@ public struct DownloadOrder: Sendable {
             } else {
                 json.object("request") { json in
                     json.member("url", url)
+                    if method != "GET" { json.member("method", method) }
                     if let cachePolicy { json.member("cachePolicy", cachePolicy.rawValue) }
                     headers.write(to: &json)
+                }
+                if let body {
+                    json.object("body") { json in
+                        json.member("data", Base64.standard.text(of: body))
+                    }
                 }
             }
         }

@@ -12,14 +12,20 @@ public struct DownloadReceipt: Equatable, Sendable {
     public let status: Int
     /// Its length in bytes.
     public let length: Int64
+    /// How many of them this command has fetched: the others were there before.
+    public let fetched: Int64
     /// The digest, if the gateway had to compute it.
     public let digest: String?
     /// How long it took.
     public let elapsed: Duration
 
-    /// `big.iso: 700 MiB in 0:12 (58.1 MiB/s)`
+    /// `big.iso: 700 MiB in 0:12 (58.1 MiB/s)`; of one that was resumed
+    /// `big.iso: 700 MiB, of which 350 MiB in 0:06 (58.1 MiB/s)`.
     public var sentence: String {
-        "\(path): \(Figures.outcome(length, in: elapsed))"
+        let outcome = Figures.outcome(fetched, in: elapsed)
+        guard fetched < length else { return "\(path): \(outcome)" }
+        guard fetched > 0 else { return "\(path): \(Figures.size(length)), all there already" }
+        return "\(path): \(Figures.size(length)), of which \(outcome)"
     }
 
     /// One JSON object on one line, for scripts.

@@ -10,10 +10,12 @@ final class DownloadTarget {
     private let url: String
 
     /// Opens the target at `path`; of a part that is there, it keeps what an earlier command has
-    /// left to go on with.
+    /// left to go on with, if it `continues`.
     ///
     /// - Throws: `fileExists`, `file`.
-    init(_ path: String, url: String, replacesFile: Bool) throws(ClientError) {
+    init(
+        _ path: String, url: String, replacesFile: Bool, continues: Bool = true
+    ) throws(ClientError) {
         self.url = url
         var found: ResumeFile?
         var complaint: ClientError?
@@ -23,12 +25,28 @@ final class DownloadTarget {
             } catch {
                 complaint = error
             }
+            if !continues, found != nil {
+                ResumeFile.remove(for: path)
+                found = nil
+            }
             return found?.url == url ? found?.partialLength ?? 0 : 0
         }
         self.complaint = complaint
         if found?.url == url { point = found }
         point?.partialLength = part.count
     }
+
+    /// Standard output as a target.
+    ///
+    /// - Throws: `file`.
+    init(standardOutputFor url: String) throws(ClientError) {
+        self.url = url
+        complaint = nil
+        part = try PartFile(standardOutput: ())
+    }
+
+    /// Whether another command could go on with what is left.
+    var canBeLeft: Bool { !part.isStream }
 
     /// The name that the file will have.
     var path: String { part.path }
@@ -40,6 +58,7 @@ final class DownloadTarget {
     func save(
         task: String?, of session: String? = nil, resumeData: String?, count: Int64 = 0
     ) throws(ClientError) {
+        guard canBeLeft else { return }
         // Also where the disk is full: the part that is given up makes room.
         if count > 0 { try part.synchronize() } else { try part.restart() }
         let point = ResumeFile(
@@ -73,7 +92,7 @@ final class DownloadTarget {
     /// - Throws: `fileExists`, `file`.
     func commit() throws(ClientError) {
         try part.commit()
-        ResumeFile.remove(for: path)
+        if canBeLeft { ResumeFile.remove(for: path) }
         point = nil
     }
 

@@ -13,6 +13,8 @@ final class PartFile {
     /// The error that a write failed with; then nothing more is written.
     private(set) var failure: ClientError?
 
+    /// Whether it is standard output: nothing of it can be taken back, nor left for later.
+    let isStream: Bool
     private let replacesFile: Bool
     private var descriptor: Int32
     private var partPath: String { path + ".part" }
@@ -28,7 +30,10 @@ final class PartFile {
     ) throws(ClientError) {
         self.path = path
         self.replacesFile = replacesFile
-        guard !path.isEmpty else { throw .badArgument("a file needs a name") }
+        isStream = false
+        guard !path.isEmpty, !path.hasSuffix("/") else {
+            throw path.isEmpty ? .badArgument("a file needs a name") : .noFolder(path)
+        }
         guard replacesFile || !PartFile.exists(path) else { throw .fileExists(path: path) }
         // rename would put a file in the place of /dev/null.
         guard PartFile.kind(path) ?? S_IFREG == S_IFREG else {
@@ -43,6 +48,20 @@ final class PartFile {
             throw error
         }
     }
+
+    /// What is appended goes to standard output.
+    ///
+    /// - Throws: `file`.
+    init(standardOutput: Void) throws(ClientError) {
+        path = PartFile.streamName
+        isStream = true
+        replacesFile = false
+        descriptor = dup(STDOUT_FILENO)
+        guard descriptor >= 0 else { throw .file(path: path, failure: errno) }
+    }
+
+    /// What standard output is called.
+    static let streamName = "standard output"
 
     deinit {
         discard()
@@ -69,7 +88,13 @@ final class PartFile {
         while true {
             let flags = O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
             let descriptor = open(path, flags, 0o666)
-            guard descriptor >= 0 else { throw .file(path: path, failure: errno) }
+            guard descriptor >= 0 else {
+                let failure = errno
+                guard failure == ENOENT, let slash = path.lastIndex(of: "/") else {
+                    throw .file(path: path, failure: failure)
+                }
+                throw .noFolder(String(path[...slash]))
+            }
             var opened = stat()
             guard fstat(descriptor, &opened) == 0, opened.st_mode & S_IFMT == S_IFREG else {
                 close(descriptor)
@@ -97,7 +122,7 @@ final class PartFile {
         guard failure == nil else { return false }
         let error = LocalFile.writeAll(bytes, to: descriptor)
         guard error == 0 else {
-            failure = .file(path: partPath, failure: error)
+            failure = .file(path: isStream ? path : partPath, failure: error)
             return false
         }
         count += Int64(bytes.count)
@@ -110,6 +135,12 @@ final class PartFile {
     }
 
     private func begin(keeping length: Int64) throws(ClientError) {
+        guard !isStream else {
+            guard count == 0 else {
+                throw .file(path: path, detail: "has got the beginning of something else by now")
+            }
+            return
+        }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: partPath, failure: errno) }
         let length = min(max(0, length), Int64(status.st_size))
@@ -121,6 +152,7 @@ final class PartFile {
 
     /// Brings what was written to the disk, so that it can be gone on with.
     func synchronize() throws(ClientError) {
+        guard !isStream else { return }
         guard fdatasync(descriptor) == 0 else { throw .file(path: partPath, failure: errno) }
     }
 
@@ -129,10 +161,10 @@ final class PartFile {
     /// The order matters: after this the gateway's copy is deleted.
     func commit() throws(ClientError) {
         try synchronize()
-        try takeName()
+        if !isStream { try takeName() }
         close(descriptor)
         descriptor = -1
-        syncFolder()
+        if !isStream { syncFolder() }
     }
 
     private func takeName() throws(ClientError) {
@@ -171,8 +203,15 @@ final class PartFile {
     /// Removes the part, unless it has its name already.
     func discard() {
         guard descriptor >= 0 else { return }
-        _ = unlink(partPath)
+        if !isStream { _ = unlink(partPath) }
         close(descriptor)
         descriptor = -1
+    }
+}
+
+extension ClientError {
+    /// The folder that a file was to be written into is not there.
+    static func noFolder(_ path: String) -> ClientError {
+        .file(path: path, detail: "there is no such folder: -d makes the one that it names")
     }
 }

@@ -53,7 +53,9 @@ public struct TaskCollection {
     private func completedTask() throws(ClientError) -> RemoteTask {
         let task = try client.task(id)
         // Before a long wait for nothing.
-        if let output, !replacesFile, !PartFile.isFolder(output), PartFile.exists(output) {
+        if let output, output != "-", !replacesFile, !PartFile.isFolder(output),
+            PartFile.exists(output)
+        {
             throw .fileExists(path: output)
         }
         guard !task.isCompleted else { return task }
@@ -70,7 +72,10 @@ public struct TaskCollection {
     }
 
     private func fetch(_ task: RemoteTask, _ status: Int) throws(ClientError) -> DownloadReceipt {
-        let part = try PartFile(path(of: task), replacesFile: replacesFile)
+        let part =
+            output == "-"
+            ? try PartFile(standardOutput: ())
+            : try PartFile(path(of: task), replacesFile: replacesFile)
         let delivery = ContentDelivery(client, task: id, into: part)
         let length = task.contentLength ?? 0
         try delivery.complete(length: length) {
@@ -79,7 +84,7 @@ public struct TaskCollection {
         try part.commit()
         return DownloadReceipt(
             task: id, url: task.url, path: part.path, status: status, length: length,
-            digest: task.contentDigest, elapsed: display.elapsed)
+            fetched: length, digest: task.contentDigest, elapsed: display.elapsed)
     }
 
     private func path(of task: RemoteTask) -> String {

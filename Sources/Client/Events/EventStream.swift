@@ -17,6 +17,14 @@ public final class EventStream {
         public var absence = Duration.seconds(60)
         /// The defaults.
         public init() {}
+
+        /// For people who watch: a gateway that is started anew, or put off to, is waited for.
+        static var long: Patience {
+            var patience = Patience()
+            patience.longestPause = .seconds(5)
+            patience.absence = .seconds(3600)
+            return patience
+        }
     }
 
     /// Whether nothing more will come: the gateway answered 204, or the reader has seen the last

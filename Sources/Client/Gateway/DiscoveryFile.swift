@@ -1,10 +1,12 @@
 internal import Glibc
 internal import JSON
 
-/// The file by which the commands of one user find the gateway that this user runs on this machine.
+/// The file by which the commands of one user find a gateway that this user runs on this machine.
 ///
-/// `gateway.json` of mode 0600 in `$XDG_RUNTIME_DIR/ferry`, or where that is not set or not
-/// writable in `~/.config/ferry`. The last gateway that was started is the one that is found.
+/// Each gateway has its own, `gateway-PID.json` of mode 0600 in `$XDG_RUNTIME_DIR/ferry`, or where
+/// that is not set or not writable in `~/.config/ferry`. Of several that run, the last that was
+/// started is the one that is found. Root also finds the gateway that systemd runs, in
+/// `/run/ferry`.
 public struct DiscoveryFile: Equatable, Sendable {
     /// The address, in the form of `GatewayAddress.init(parsing:)`; one that this machine can
     /// reach.
@@ -13,19 +15,38 @@ public struct DiscoveryFile: Equatable, Sendable {
     public let token: String
     /// The process that serves there.
     public let processIdentifier: Int32
+    /// When that process made its first file, in milliseconds since 1970.
+    let startedAt: Int64
 
     /// The contents for a gateway; without a process, for one that this process serves.
     public init(gateway: String, token: String, processIdentifier: Int32? = nil) {
-        self.gateway = gateway
-        self.token = token
-        self.processIdentifier = processIdentifier ?? getpid()
+        self.init(
+            gateway: gateway, token: token, processIdentifier: processIdentifier ?? getpid(),
+            startedAt: DiscoveryFile.start)
     }
 
+    init(gateway: String, token: String, processIdentifier: Int32, startedAt: Int64) {
+        self.gateway = gateway
+        self.token = token
+        self.processIdentifier = processIdentifier
+        self.startedAt = startedAt
+    }
+
+    /// A file that is written again, for a new token, is not that of a newer gateway.
+    private static let start = TaskWait.now
+
+    private static let (prefix, suffix) = ("gateway-", ".json")
+
     /// The name of the file in its folder.
-    static let name = "gateway.json"
+    private var name: String {
+        "\(DiscoveryFile.prefix)\(processIdentifier)\(DiscoveryFile.suffix)"
+    }
+
+    /// The runtime folder of the service.
+    private static let serviceFolder = "/run/ferry"
 
     /// The folders that may hold the file, in the order in which they are tried; never empty
-    /// folders' names, and none at all when neither variable is set.
+    /// folders' names, and only root has one when neither variable is set.
     static func folders(_ environment: [String: String]) -> [String] {
         var folders: [String] = []
         if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
@@ -34,12 +55,13 @@ public struct DiscoveryFile: Equatable, Sendable {
         if let home = environment["HOME"], home.hasPrefix("/") {
             folders.append(home + "/.config/ferry")
         }
+        if geteuid() == 0, !folders.contains(serviceFolder) { folders.append(serviceFolder) }
         return folders
     }
 
     // MARK: The gateway's side
 
-    /// Leaves the file for the commands, in place of what another gateway has left; atomic.
+    /// Leaves the file for the commands, and takes away those of gateways that are gone; atomic.
     ///
     /// `environment` is the process's. Blocks on the file system.
     /// - Returns: the path of the file.
@@ -49,8 +71,9 @@ public struct DiscoveryFile: Equatable, Sendable {
         for folder in DiscoveryFile.folders(environment) {
             do throws(ClientError) {
                 try LocalFile.makeFolder(folder)
-                let path = folder + "/" + DiscoveryFile.name
-                try LocalFile.replace(path, with: bytes, mode: 0o600)
+                let path = folder + "/" + name
+                try write(to: path)
+                DiscoveryFile.sweep(folder)
                 return path
             } catch {
                 failure = error
@@ -59,13 +82,25 @@ public struct DiscoveryFile: Equatable, Sendable {
         throw failure
     }
 
-    /// Takes the file away if it is still the one that this process left. Blocks on the file
-    /// system.
+    /// Leaves the file at `path`; atomic.
+    ///
+    /// - Throws: `file`.
+    func write(to path: String) throws(ClientError) {
+        try LocalFile.replace(path, with: bytes, mode: 0o600)
+    }
+
+    /// Takes away the files that this process has left. Blocks on the file system.
     public static func remove(environment: [String: String]) {
         for folder in folders(environment) {
-            let path = folder + "/" + name
-            guard let file = try? DiscoveryFile(atPath: path), file.processIdentifier == getpid()
-            else { continue }
+            _ = unlink("\(folder)/\(prefix)\(getpid())\(suffix)")
+        }
+    }
+
+    /// Takes away what gateways have left that were killed.
+    private static func sweep(_ folder: String) {
+        for path in paths(in: folder) {
+            // What cannot be read is told to whoever looks for a gateway.
+            guard let file = try? DiscoveryFile(atPath: path), !file.isServed else { continue }
             _ = unlink(path)
         }
     }
@@ -76,24 +111,59 @@ public struct DiscoveryFile: Equatable, Sendable {
             json.member("gateway", gateway)
             json.member("token", token)
             json.member("pid", Int(processIdentifier))
+            json.member("startedAt", startedAt)
         }
         return json.finish() + [UInt8(ascii: "\n")]
     }
 
     // MARK: The commands' side
 
-    /// The file of a gateway that runs; nil when there is none.
+    /// The files of the gateways that run, the last that was started first.
     ///
     /// What a gateway that was killed has left does not count: by now another program may listen at
     /// its port, and would be sent the token.
-    /// - Throws: `file` when a file is there that cannot be read, or that others could have written
-    ///   or can read.
-    public static func read(environment: [String: String]) throws(ClientError) -> DiscoveryFile? {
+    /// - Throws: `file` when there is none, but a file that cannot be read, or that others could
+    ///   have written or can read.
+    static func all(environment: [String: String]) throws(ClientError) -> [DiscoveryFile] {
+        var failure: ClientError?
         for folder in folders(environment) {
-            guard let file = try DiscoveryFile(atPath: folder + "/" + name) else { continue }
-            if file.isServed { return file }
+            var found: [DiscoveryFile] = []
+            for path in paths(in: folder) {
+                do throws(ClientError) {
+                    guard let file = try DiscoveryFile(atPath: path), file.isServed else {
+                        continue
+                    }
+                    found.append(file)
+                } catch {
+                    failure = error
+                }
+            }
+            if !found.isEmpty { return found.sorted { $0.startedAt > $1.startedAt } }
         }
-        return nil
+        if let failure { throw failure }
+        return []
+    }
+
+    /// The file of the gateway that was started last of those that run; nil when there is none.
+    ///
+    /// - Throws: `file`, as `all`.
+    public static func read(environment: [String: String]) throws(ClientError) -> DiscoveryFile? {
+        try all(environment: environment).first
+    }
+
+    /// The files of gateways in a folder.
+    private static func paths(in folder: String) -> [String] {
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var paths: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { continue }
+            paths.append(folder + "/" + name)
+        }
+        return paths.sorted()
     }
 
     /// Whether the process is there; one of another user is, too (EPERM).
@@ -103,11 +173,14 @@ public struct DiscoveryFile: Equatable, Sendable {
 
     /// The file at `path`; nil when there is none.
     init?(atPath path: String) throws(ClientError) {
-        guard let bytes = try LocalFile.read(path, limit: 4096, onlyOwn: true) else { return nil }
+        let service = path.hasPrefix(DiscoveryFile.serviceFolder + "/")
+        guard let bytes = try LocalFile.read(path, limit: 4096, onlyOwn: true, ofService: service)
+        else { return nil }
         guard let json = try? JSONValue(parsing: bytes), let gateway = json["gateway"]?.string,
             let token = json["token"]?.string, let process = json["pid"]?.int64
         else { throw .file(path: path, detail: "is not the file of a gateway") }
         self.init(
-            gateway: gateway, token: token, processIdentifier: Int32(clamping: process))
+            gateway: gateway, token: token, processIdentifier: Int32(clamping: process),
+            startedAt: json["startedAt"]?.int64 ?? 0)
     }
 }

@@ -33,8 +33,9 @@ enum LocalFile {
     /// The content of a file; nil when there is none.
     ///
     /// With `onlyOwn` the file must be this user's or root's, and nobody else may read or write it.
+    /// With `ofService` root may also read the file of the service's own user.
     static func read(
-        _ path: String, limit: Int, onlyOwn: Bool
+        _ path: String, limit: Int, onlyOwn: Bool, ofService: Bool = false
     ) throws(ClientError) -> [UInt8]? {
         // Without O_NONBLOCK a pipe left in the file's place would hold the command up.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | (onlyOwn ? O_NONBLOCK : 0))
@@ -44,7 +45,7 @@ enum LocalFile {
             throw .file(path: path, failure: failure)
         }
         defer { close(descriptor) }
-        if onlyOwn { try requireOwn(descriptor, path) }
+        if onlyOwn { try requireOwn(descriptor, path, ofService: ofService) }
         return try readAll(descriptor, path, limit: limit)
     }
 
@@ -65,13 +66,16 @@ enum LocalFile {
         }
     }
 
-    private static func requireOwn(_ descriptor: Int32, _ path: String) throws(ClientError) {
+    private static func requireOwn(
+        _ descriptor: Int32, _ path: String, ofService: Bool
+    ) throws(ClientError) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .file(path: path, failure: errno) }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw .file(path: path, detail: "is not a file")
         }
-        guard status.st_uid == geteuid() || status.st_uid == 0 else {
+        guard status.st_uid == geteuid() || status.st_uid == 0 || (ofService && geteuid() == 0)
+        else {
             throw .file(path: path, detail: "belongs to another user")
         }
         guard status.st_mode & 0o077 == 0 else {

@@ -26,10 +26,13 @@ public struct RemoteGateway: Equatable, Sendable {
         if let named {
             address = try GatewayAddress(parsing: named)
             // The address is known: a spoilt file that is not needed is no reason to fail.
-            if token == nil, let left = try? DiscoveryFile.read(environment: environment),
-                let leftAddress = try? GatewayAddress(parsing: left.gateway), leftAddress == address
+            let left = (try? DiscoveryFile.all(environment: environment)) ?? []
+            if token == nil,
+                let own = left.first(where: {
+                    (try? GatewayAddress(parsing: $0.gateway)) == address
+                })
             {
-                token = try checked(left.token)
+                token = try checked(own.token)
             }
         } else {
             guard let left = try DiscoveryFile.read(environment: environment) else {

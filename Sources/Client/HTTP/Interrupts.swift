@@ -24,6 +24,11 @@ public struct Interrupts: Sendable {
         // Made before a handler can run: making it in one would not be safe there.
         _ = signalCount.load(ordering: .relaxed)
         SilentTerminal.prepareForSignals()
+        // A reader of standard output that has gone is an error of a write (EPIPE): the task has to
+        // be ended.
+        var ignore = sigaction()
+        ignore.__sigaction_handler.sa_handler = SIG_IGN
+        sigaction(SIGPIPE, &ignore, nil)
         for number in [SIGINT, SIGTERM, SIGHUP] {
             guard !isIgnored(number) else { continue }
             var action = sigaction()

@@ -2,15 +2,16 @@ internal import JSON
 
 /// An event as one line: for people, or as JSON for scripts.
 public enum EventLine {
-    /// `12:00:01.250  tsk_1  task.didReceiveResponse  200 a.iso`, without control characters.
-    public static func text(_ event: ServerSentEvent) -> String {
+    /// `12:00:01.250  tsk_1  task.didReceiveResponse  200 a.iso`, without control characters; the
+    /// task only if it `hasSubject`.
+    public static func text(_ event: ServerSentEvent, hasSubject: Bool = true) -> String {
         let limits = GatewayClient.limits
         let data = try? JSONValue(parsing: Array(event.data.utf8), limits: limits)
         // RFC 3339: the time of day is behind the T.
         let at = data?["at"]?.string ?? ""
         let time = at.split(separator: "T").last.map { $0.prefix { $0 != "Z" } } ?? ""
         let subject = data?["task"]?.string ?? data?["session"]?.string ?? ""
-        let parts = [String(time), subject, event.name, detail(event.name, data)]
+        let parts = [String(time), hasSubject ? subject : "", event.name, detail(event.name, data)]
         return DisplayText.line(parts.filter { !$0.isEmpty }.joined(separator: "  "))
     }
 
@@ -60,7 +61,7 @@ public enum EventLine {
 
     /// Whether it tells how far a transfer is, four times a second, and not that something
     /// happened.
-    static func isProgress(_ event: ServerSentEvent) -> Bool {
+    public static func isProgress(_ event: ServerSentEvent) -> Bool {
         ["download.didWriteData", "task.didReceiveData", "task.didSendBodyData"].contains(
             event.name)
     }

@@ -102,13 +102,6 @@ extension GatewayClient {
         try RemoteTask(try json("GET", RemoteTask.path(id)))
     }
 
-    /// Asks a task to end (rule S-33), and gives it as it is then.
-    ///
-    /// - Throws: as `json`.
-    public func cancelTask(_ id: String) throws(ClientError) -> RemoteTask {
-        try RemoteTask(try json("POST", RemoteTask.path(id, "/cancel")))
-    }
-
     /// The tasks of the tenant, all pages of the list, as the gateway shows them.
     ///
     /// Only outstanding ones, unless `states` names others: `all`, or states with commas between.

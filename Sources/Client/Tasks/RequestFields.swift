@@ -31,6 +31,12 @@ public struct RequestFields: Equatable, Sendable {
         lines.append(Line(name: name, value: value))
     }
 
+    /// Adds a line behind the others unless there is one of that name, in whatever case.
+    public mutating func appendIfMissing(_ name: String, _ value: String) {
+        guard !lines.contains(where: { $0.name.lowercased() == name.lowercased() }) else { return }
+        append(name, value)
+    }
+
     /// Writes a request's member `headers`: an object of strings, or of arrays where a name comes
     /// more than once, whatever its case. Nothing where there are none.
     func write(to json: inout JSONWriter) {

@@ -1,107 +1,170 @@
 /// What all tasks of the tenant do, as it happens.
 ///
-/// On a live screen the running tasks have a bar each, and tasks that end leave a line; elsewhere
-/// every event is a line, progress at most every five seconds for a task.
+/// On a live screen the tasks that have not ended have a row each, and those that end leave a line;
+/// keys suspend, resume and cancel them. Elsewhere every event is a line, progress at most every
+/// five seconds for a task.
 public final class TaskBoard {
     private let client: GatewayClient
     private let screen: Screen
+    private let keyboard: KeyReader?
     private let report: ((ServerSentEvent) -> Void)?
     private var tasks: [String: Entry] = [:]
     /// The ids in the order in which the tasks were first seen.
     private var order: [String] = []
-    private var needsRefresh = true
-    private var lastRefresh: ContinuousClock.Instant?
+    private var refresh = Refresh()
     private var lastDrawn: ContinuousClock.Instant?
     private var turn = 0
+    private var keys = BoardKeys()
+    private var total = RateMeter()
+    private var moved: Int64 = 0
+    private var footer = BoardLayout.Footer()
+    private var messageEnd: ContinuousClock.Instant?
     private let start = ContinuousClock.now
 
     private struct Entry {
-        var progress: TaskProgress
+        var progress = TaskProgress()
         var meter = RateMeter()
+        var resumedAt: Int64?
         var lastLine: ContinuousClock.Instant?
+        /// Whether the list of tasks has shown it.
+        var isListed = false
     }
 
-    /// A board; with `report` it shows nothing, and every event goes there.
+    /// When the list of tasks is asked for.
+    private struct Refresh {
+        var isNeeded = true
+        var wasConnected = false
+        var last: ContinuousClock.Instant?
+        /// How many tasks were asked for one by one since.
+        var lookups = 0
+    }
+
+    /// A board; with `report` it shows nothing, and every event goes there. `input` is the terminal
+    /// whose keys count; nil for none.
     public init(
-        client: GatewayClient, screen: Screen, report: ((ServerSentEvent) -> Void)? = nil
+        client: GatewayClient, screen: Screen, input: Int32? = nil,
+        report: ((ServerSentEvent) -> Void)? = nil
     ) {
         self.client = client
         self.screen = screen
         self.report = report
+        keyboard = screen.isLive && report == nil ? input.flatMap { KeyReader($0) } : nil
+        footer.hasKeys = keyboard != nil
     }
 
-    /// Shows what happens until the user has seen enough.
+    /// Shows what happens until the user has seen enough: by `q`, or by an interrupt.
     ///
-    /// - Throws: `interrupted` in the end, or what the client throws.
-    public func run() throws(ClientError) -> Never {
-        let events = try EventStream(client, path: "/v1/events", replaysAll: false)
+    /// A gateway that goes away is waited for.
+    /// - Throws: `interrupted`, or what the client throws.
+    public func run() throws(ClientError) {
+        let events = try EventStream(
+            client, path: "/v1/events", replaysAll: false, patience: .long)
         defer {
             events.close()
             screen.clear()
         }
         while true {
             try client.turn(within: screen.isLive ? .milliseconds(100) : .seconds(1))
-            while let event = try events.next() { take(event) }
+            while let event = try events.next() { try take(event) }
             guard report == nil, screen.isLive else { continue }
+            guard try heedKeys() else { return }
             // Only once the stream is open: what happens after the list was made comes as an event.
+            if events.isConnected != refresh.wasConnected {
+                refresh.wasConnected = events.isConnected
+                refresh.isNeeded = true
+            }
             if events.isConnected { try refreshIfNeeded() }
-            draw()
+            draw(isAway: !events.isConnected)
         }
     }
 
     // MARK: Events
 
-    private func take(_ event: ServerSentEvent) {
+    private func take(_ event: ServerSentEvent) throws(ClientError) {
         if let report { return report(event) }
         guard screen.isLive else { return log(event) }
-        var progress = TaskProgress()
+        var subject = TaskProgress()
         // Applied to nothing, the event tells whose it is.
-        guard progress.apply(event) == .none else {
-            needsRefresh = true
+        guard subject.apply(event) == .none else {
+            refresh.isNeeded = true
             return
         }
-        guard !progress.id.isEmpty, event.name != "task.didDelete" else { return }
-        // A suspended task goes from the list, and one that was resumed comes.
-        if event.name == "task.didChange" { needsRefresh = true }
+        let id = subject.id
+        guard !id.isEmpty else { return }
+        guard event.name != "task.didDelete" else { return forget(id) }
+        if event.name == "task.didChange" { refresh.isNeeded = true }
         if let decision = RemoteDecision(event) {
             screen.print("\(DisplayText.line(decision.task)) \(DecisionLine.sentence(decision))")
         }
-        guard var entry = tasks[progress.id] else {
-            needsRefresh = needsRefresh || progress.ending == nil
-            return
-        }
+        var entry = tasks[id] ?? Entry()
+        if tasks[id] == nil { order.append(id) }
         _ = entry.progress.apply(event)
-        entry.meter.note(entry.progress.moved.bytes, at: start.duration(to: .now))
-        tasks[progress.id] = entry
-        if let ending = entry.progress.ending { end(entry.progress, ending) }
+        note(&entry)
+        tasks[id] = entry
+        refresh.isNeeded = refresh.isNeeded || !entry.isListed
+        if let ending = entry.progress.ending { try end(id, entry.progress, ending) }
     }
 
-    private func end(_ progress: TaskProgress, _ ending: TaskProgress.Ending) {
-        tasks[progress.id] = nil
-        order.removeAll { $0 == progress.id }
-        var parts = [progress.id]
+    /// Takes an entry's bytes into the rates; what was there before a resumption does not count.
+    private func note(_ entry: inout Entry) {
+        let now = start.duration(to: .now)
+        let bytes = entry.progress.moved.bytes
+        if entry.progress.resumedAt != entry.resumedAt {
+            entry.resumedAt = entry.progress.resumedAt
+            entry.meter = RateMeter()
+        }
+        moved += max(0, bytes - (entry.meter.last ?? bytes))
+        entry.meter.note(bytes, at: now)
+        total.note(moved, at: now)
+    }
+
+    private func forget(_ id: String) {
+        tasks[id] = nil
+        order.removeAll { $0 == id }
+    }
+
+    /// Leaves a line of a task that has ended, however quickly.
+    private func end(
+        _ id: String, _ progress: TaskProgress, _ ending: TaskProgress.Ending
+    ) throws(ClientError) {
+        forget(id)
+        var progress = progress
+        if progress.url.isEmpty, refresh.lookups < 20 {
+            refresh.lookups += 1
+            refresh.isNeeded = true
+            do throws(ClientError) {
+                progress.apply(try client.task(id))
+            } catch {
+                // Its owner has taken it away: the line does without its URL.
+                if error == .interrupted { throw error }
+            }
+        }
+        let outcome: String
         switch ending {
         case .succeeded:
-            parts.append(progress.response.map { "completed \($0.status)" } ?? "completed")
-        case .failed(let failure): parts.append(failure.description)
+            outcome = progress.response.map { "completed \($0.status)" } ?? "completed"
+            let isRefusal = (progress.response?.status ?? 0) >= 400
+            if isRefusal { footer.failed += 1 } else { footer.ended += 1 }
+        case .failed(let failure):
+            outcome = failure.name
+            footer.failed += 1
         }
-        parts += [Figures.size(progress.moved.bytes), progress.url]
-        let line = DisplayText.line(parts.filter { !$0.isEmpty }.joined(separator: "  "))
-        screen.print(DisplayText.cut(line, to: screen.lineWidth))
+        screen.print(
+            BoardLayout.ending(
+                id, outcome: outcome, bytes: progress.moved.bytes, url: progress.url,
+                width: screen.lineWidth))
     }
 
     private func log(_ event: ServerSentEvent) {
+        var progress = TaskProgress()
+        _ = progress.apply(event)
         if EventLine.isProgress(event) {
-            var progress = TaskProgress()
-            _ = progress.apply(event)
             let now = ContinuousClock.now
             if let last = tasks[progress.id]?.lastLine, last.duration(to: now) < .seconds(5) {
                 return
             }
             tasks[progress.id] = Entry(progress: progress, lastLine: now)
         } else if EventLine.isTerminal(event) {
-            var progress = TaskProgress()
-            _ = progress.apply(event)
             tasks[progress.id] = nil
         }
         screen.print(EventLine.text(event))
@@ -109,61 +172,101 @@ public final class TaskBoard {
 
     // MARK: The list
 
-    /// Asks for the running tasks again, at most once a second however many new ones there are.
+    /// Asks for the outstanding tasks again, at most once a second however many new ones there are.
     private func refreshIfNeeded() throws(ClientError) {
         let now = ContinuousClock.now
-        if let lastRefresh, lastRefresh.duration(to: now) < .seconds(1) { return }
-        guard needsRefresh else { return }
-        needsRefresh = false
-        lastRefresh = now
-        var seen: Set<String> = []
-        for json in try client.tasks(states: "running") {
-            let task = try RemoteTask(json)
-            seen.insert(task.id)
+        if let last = refresh.last, last.duration(to: now) < .seconds(1) { return }
+        guard refresh.isNeeded else { return }
+        refresh.last = now
+        refresh.lookups = 0
+        let list: [RemoteTask]
+        do throws(ClientError) {
+            list = try client.tasks(states: "running,suspended").map { (json) throws(ClientError) in
+                try RemoteTask(json)
+            }
+        } catch {
+            guard error.isPassing else { throw error }
+            return
+        }
+        refresh.isNeeded = false
+        for task in list {
             if tasks[task.id] == nil { order.append(task.id) }
-            var entry = tasks[task.id] ?? Entry(progress: TaskProgress())
+            var entry = tasks[task.id] ?? Entry()
             entry.progress.apply(task)
+            entry.isListed = true
             tasks[task.id] = entry
         }
+        let seen = Set(list.map(\.id))
         order.removeAll { !seen.contains($0) }
         tasks = tasks.filter { seen.contains($0.key) }
     }
 
+    // MARK: Keys
+
+    /// Does what keys say; false to end.
+    private func heedKeys() throws(ClientError) -> Bool {
+        guard let keyboard else { return true }
+        let pressed = keyboard.keys()
+        guard !pressed.isEmpty else { return true }
+        lastDrawn = nil
+        for key in pressed {
+            guard let action = keys.take(key, rows().map(\.id)) else { continue }
+            do throws(ClientError) {
+                switch action {
+                case .quit: return false
+                case .pause(let id): _ = try client.pauseTask(id)
+                case .resume(let id): _ = try client.resumeTask(id)
+                case .cancel(let id): _ = try client.cancelTask(id)
+                }
+                refresh.isNeeded = true
+            } catch {
+                guard error != .interrupted else { throw error }
+                footer.message = "\(error)"
+                messageEnd = ContinuousClock.now.advanced(by: .seconds(4))
+            }
+        }
+        return true
+    }
+
     // MARK: The screen
 
-    private func draw() {
+    private func draw(isAway: Bool) {
         let now = ContinuousClock.now
         if let lastDrawn, lastDrawn.duration(to: now) < .milliseconds(100) { return }
         lastDrawn = now
         turn += 1
-        let states = order.lazy.compactMap { self.tasks[$0].map(self.state) }
-        screen.draw(
-            TaskBoard.lines(
-                states, count: order.count, width: screen.lineWidth, rows: screen.size.rows,
-                style: screen.style))
+        let rows = rows()
+        keys.settle(rows.map(\.id))
+        if let messageEnd, messageEnd < now {
+            footer.message = nil
+            self.messageEnd = nil
+        }
+        var footer = footer
+        total.note(moved, at: start.duration(to: now))
+        footer.rate = total.bytesPerSecond
+        footer.message = isAway ? "waiting for the gateway" : keys.question ?? footer.message
+        let layout = BoardLayout(
+            width: screen.lineWidth, height: screen.size.rows, style: screen.style)
+        screen.draw(layout.lines(rows, selected: keys.selected, footer: footer))
     }
 
-    private func state(_ entry: Entry) -> ProgressBar.State {
+    /// The tasks that are shown: those that run first.
+    private func rows() -> [BoardLayout.Row] {
+        let rows = order.compactMap { tasks[$0].map(row) }
+            .filter { !$0.url.isEmpty && $0.matches(keys.filter) }
+        return rows.filter(\.isRunning) + rows.filter { !$0.isRunning }
+    }
+
+    private func row(_ entry: Entry) -> BoardLayout.Row {
         let progress = entry.progress
         let (bytes, total) = progress.moved
         let left = total >= 0 ? total - bytes : nil
-        return ProgressBar.State(
-            name: progress.url.isEmpty ? progress.id : progress.url, received: bytes,
-            total: total, rate: entry.meter.bytesPerSecond,
+        let bar = ProgressBar.State(
+            name: "", received: bytes, total: total, rate: entry.meter.bytesPerSecond,
             timeLeft: left.flatMap { entry.meter.time(for: $0) },
             note: progress.note(at: TaskWait.now), turn: turn)
-    }
-
-    /// The bars that fit on a screen of `rows`, and how many do not.
-    static func lines(
-        _ states: some Sequence<ProgressBar.State>, count: Int, width: Int, rows: Int,
-        style: ProgressBar.Style
-    ) -> [String] {
-        guard count > 0 else { return [DisplayText.cut("no running tasks", to: width)] }
-        let room = max(1, rows - 1)
-        let shown = count <= room ? count : max(0, room - 1)
-        var lines = states.prefix(shown).map { ProgressBar.render($0, width: width, style: style) }
-        if shown < count { lines.append(DisplayText.cut("and \(count - shown) more", to: width)) }
-        return lines
+        return BoardLayout.Row(
+            id: progress.id, url: progress.url, fileName: progress.response?.suggestedFilename,
+            bar: bar, isRunning: !progress.isSuspended)
     }
 }

@@ -12,13 +12,17 @@ final class TaskFeed {
     private(set) var question: RemoteDecision?
     private let client: GatewayClient
     private let events: EventStream
+    private let report: (@Sendable (ServerSentEvent) -> Void)?
 
-    /// Follows a task from the first event that is kept.
+    /// Follows a task from the first event that is kept; `report` gets those that do not tell of
+    /// progress.
     ///
     /// - Throws: `badArgument`.
     init(
-        _ client: GatewayClient, _ task: RemoteTask, of session: String? = nil
+        _ client: GatewayClient, _ task: RemoteTask, of session: String? = nil,
+        report: (@Sendable (ServerSentEvent) -> Void)? = nil
     ) throws(ClientError) {
+        self.report = report
         self.client = client
         self.session = session
         id = task.id
@@ -35,6 +39,7 @@ final class TaskFeed {
     func turn(within limit: Duration = .seconds(1)) throws(ClientError) {
         try client.turn(within: limit)
         while let event = try events.next() {
+            if !EventLine.isProgress(event) { report?(event) }
             if progress.apply(event) == .refresh {
                 try catchUp()
             } else if !EventLine.isProgress(event) {
@@ -96,9 +101,13 @@ extension GatewayClient {
     /// Creates a task of a session and follows it.
     ///
     /// - Throws: as `create`.
-    func start(_ json: [UInt8], in session: TransferSession) throws(ClientError) -> TaskFeed {
+    func start(
+        _ json: [UInt8], in session: TransferSession,
+        report: (@Sendable (ServerSentEvent) -> Void)? = nil
+    ) throws(ClientError) -> TaskFeed {
         let path = "/v1/sessions/\(PathText.escaped(try session.identifier()))/tasks"
-        return try TaskFeed(self, RemoteTask(create(path, json: json)), of: session.own)
+        return try TaskFeed(
+            self, RemoteTask(create(path, json: json)), of: session.own, report: report)
     }
 
     /// Forgets a completed task with its content (rule S-60). If that fails, the gateway's time to

@@ -46,6 +46,8 @@ public struct TaskProgress: Equatable, Sendable {
     /// What the task does when no bytes come; nil while they do.
     public var note: String? { note(at: nil) }
     private var activity = Activity.does("starting")
+    /// Why the last attempt was followed by another one, by the contract's word; nil before.
+    private(set) var retryReason: String?
     /// The last response; nil before there is one.
     public private(set) var response: Response?
     /// How many responses there have been: after a second one the content has begun anew (rule
@@ -138,7 +140,9 @@ public struct TaskProgress: Equatable, Sendable {
             resumedAt = data["fileOffset"]?.int64
             received = resumedAt ?? received
             expected = data["expectedTotalBytes"]?.int64 ?? expected
-        case "task.willRetry": activity = .waits(TaskProgress.wait(retry: data))
+        case "task.willRetry":
+            retryReason = data["reason"]?.string
+            activity = .waits(TaskProgress.wait(retry: data))
         case "task.didComplete": end(TransferFailure(data["error"]))
         // The data task's terminal event (rule S-70).
         case "task.didBecomeDownloadTask": end(nil)
@@ -146,6 +150,9 @@ public struct TaskProgress: Equatable, Sendable {
         }
         return .none
     }
+
+    /// Whether the task is suspended (S-32).
+    var isSuspended: Bool { activity == .does("suspended") }
 
     /// Whether the task waits for its delegate.
     var waitsForDecision: Bool { activity == .waits(TaskWait("decision")) }

@@ -7,18 +7,41 @@ public struct TaskSettings: Equatable, Sendable {
     public var priority: Double?
     /// The most bytes a second; nil for no limit of the task's own.
     public var maximumBytesPerSecond: Int64?
-    /// How often the gateway may try again after a failure that may pass; nil for never.
-    public var retryAttempts: Int?
+    /// How often the gateway may try again after a failure that may pass.
+    public var retry = Retry.never
+
+    /// How often the gateway may try again.
+    public enum Retry: Equatable, Sendable {
+        /// Not at all.
+        case never
+        /// So often, after all that the contract counts as a failure that may pass.
+        case times(Int)
+        /// What a command does unasked: after a failure of a network that was there, and after 429
+        /// and 503 (RFC 6585 §4, RFC 9110 §15.6.4), by which a server asks for it.
+        case usual
+    }
+
+    /// How many times the usual retry tries again.
+    public static let usualRetries = 4
 
     /// All at the gateway's defaults.
     public init() {}
 
     /// Writes them as members of a task's object.
-    func write(to json: inout JSONWriter) {
+    func write(to json: inout JSONWriter, retries: Bool = true) {
         if let priority { json.member("priority", priority) }
         if let maximumBytesPerSecond { json.member("maximumBytesPerSecond", maximumBytesPerSecond) }
-        if let retryAttempts {
-            json.object("retry") { json in json.member("attempts", retryAttempts) }
+        guard retries, retry != .never else { return }
+        json.object("retry") { json in
+            switch retry {
+            case .never: break
+            case .times(let attempts): json.member("attempts", attempts)
+            case .usual:
+                json.member("attempts", TaskSettings.usualRetries)
+                json.array("statuses") { json in
+                    for status in [429, 503] { json.int(Int64(status)) }
+                }
+            }
         }
     }
 

@@ -4,10 +4,20 @@ public enum TaskTable {
 
     /// The lines of the table, titles first.
     ///
-    /// BYTES is what is received, of an upload what is sent. With a `width`, lines are cut to it,
-    /// at the URL first of all. Text from elsewhere is made fit for a terminal.
+    /// BYTES is what is received, of an upload what is sent. With a `width`, URLs are shortened in
+    /// their middle; where it is narrow they have lines of their own. Text from elsewhere is made
+    /// fit for a terminal.
     public static func lines(_ tasks: [RemoteTask], width: Int? = nil) -> [String] {
-        TextTable.lines(titles, tasks.map(cells), figures: [2, 3], width: width)
+        guard let width, width < 72 else {
+            return TextTable.lines(
+                titles, tasks.map(cells), figures: [2, 3], width: width, shortensLast: true)
+        }
+        let heads = TextTable.lines(
+            Array(titles.prefix(3)), tasks.map { Array(cells($0).prefix(3)) }, figures: [2],
+            width: width)
+        return zip(heads, ["URL"] + tasks.map(\.url)).flatMap { head, url in
+            [head, "  " + DisplayText.shortened(DisplayText.line(url), to: max(0, width - 2))]
+        }
     }
 
     /// One task in one line: `tsk_1  running  42%  294 MiB/700 MiB  https://host/big.iso`.

@@ -80,6 +80,29 @@ public enum DisplayText {
         return kept + "…"
     }
 
+    /// `text` shortened in its middle to at most `width` columns, where its ends tell most: of names
+    /// and URLs.
+    public static func shortened(_ text: String, to width: Int) -> String {
+        guard columns(of: text) > width, width > 4 else { return cut(text, to: width) }
+        let scalars = text.unicodeScalars
+        func kept(_ scalars: some Sequence<Unicode.Scalar>, _ room: Int) -> [Unicode.Scalar] {
+            var room = room
+            var kept: [Unicode.Scalar] = []
+            for scalar in scalars {
+                room -= columns(of: scalar)
+                guard room >= 0 else { break }
+                kept.append(scalar)
+            }
+            return kept
+        }
+        let head = kept(scalars, (width - 1) / 2)
+        let tail = kept(scalars.reversed(), width - 1 - (width - 1) / 2)
+        var short = String.UnicodeScalarView(head)
+        short.append("…")
+        short.append(contentsOf: tail.reversed())
+        return String(short)
+    }
+
     /// `text` with spaces up to `width` columns: behind it, or before it.
     static func padded(_ text: String, to width: Int, before: Bool = false) -> String {
         let spaces = String(repeating: " ", count: max(0, width - columns(of: text)))

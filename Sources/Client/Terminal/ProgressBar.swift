@@ -63,8 +63,11 @@ public enum ProgressBar {
     ///
     /// `big.iso  42% [=======>         ] 294 MiB/700 MiB  58.1 MiB/s  0:07`. Where it is narrow,
     /// first the bar, then the time left, the rate, the sizes and the name go; the percentage
-    /// stays.
-    public static func render(_ state: State, width: Int, style: Style = Style()) -> String {
+    /// stays. With `nameColumns` the name takes so many where there is room, so that several lines
+    /// stand below each other.
+    public static func render(
+        _ state: State, width: Int, style: Style = Style(), nameColumns: Int = 0
+    ) -> String {
         let head = state.percent.map { DisplayText.padded("\($0)%", to: 4, before: true) }
         var fields = tail(of: state)
         let spinner = self.spinner(state, style)
@@ -72,13 +75,20 @@ public enum ProgressBar {
             (fields + [head ?? spinner]).reduce(0) { $0 + DisplayText.columns(of: $1) + 2 } - 2
         }
         while !fields.isEmpty, used() + 2 + leastName > width { fields.removeLast() }
-        let name = DisplayText.cut(
-            DisplayText.line(state.name), to: min(mostName, max(0, width - used() - 2)))
-        var parts = [name, head ?? spinner]
-        let nameColumns = DisplayText.columns(of: name) + (name.isEmpty ? 0 : 2)
-        let room = width - used() - nameColumns - 2
-        if let percent = state.percent, room >= leastBar {
-            parts.append(bar(percent, columns: min(room, mostBar), style))
+        let room = min(max(mostName, nameColumns), max(0, width - used() - 2))
+        let name = DisplayText.padded(
+            DisplayText.shortened(DisplayText.line(state.name), to: room),
+            to: min(nameColumns, room))
+        var parts = [name, head ?? DisplayText.padded(spinner, to: nameColumns > 0 ? 4 : 1)]
+        let used = used() + DisplayText.columns(of: name) + (name.isEmpty ? 0 : 2)
+        let left = width - used - 2
+        if left >= leastBar {
+            let columns = min(left, mostBar)
+            if let percent = state.percent {
+                parts.append(bar(percent, columns: columns, style))
+            } else if nameColumns > 0 {
+                parts.append(String(repeating: " ", count: columns))
+            }
         }
         let line = (parts + fields).filter { !$0.isEmpty }.joined(separator: "  ")
         // The percentage alone may still be too much.

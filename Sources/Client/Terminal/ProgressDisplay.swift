@@ -1,54 +1,68 @@
-/// Shows one transfer on a screen: a bar that is redrawn at most ten times a second, or on a log a
+/// Shows one transfer: a bar on a board that is redrawn at most ten times a second, or on a log a
 /// line every five seconds.
 public final class ProgressDisplay {
-    private let screen: Screen
-    private let isQuiet: Bool
+    /// Where its bar is.
+    public let board: ProgressBoard
     private let start = ContinuousClock.now
     private var meter = RateMeter()
-    private var turn = 0
-    private var lastDrawn: ContinuousClock.Instant?
+    private var lastLine: ContinuousClock.Instant
+    private var received: Int64 = 0
+    /// The number of its bar; nil while it has none.
+    private var bar: Int?
+    private var hasEnded = false
 
-    private var interval: Duration { screen.isLive ? .milliseconds(100) : .seconds(5) }
+    /// How often a log gets a line.
+    private static let interval = Duration.seconds(5)
 
-    /// A display; a quiet one shows nothing.
-    public init(on screen: Screen, isQuiet: Bool = false) {
-        self.screen = screen
-        self.isQuiet = isQuiet
+    /// A display on a board that others may be on, too.
+    public init(on board: ProgressBoard) {
+        self.board = board
         // On a log the first line comes when there is something to tell.
-        lastDrawn = screen.isLive ? nil : start
+        lastLine = start
+    }
+
+    /// A display that has a screen to itself; a quiet one shows nothing.
+    public convenience init(on screen: Screen, isQuiet: Bool = false) {
+        self.init(on: ProgressBoard(on: screen, isQuiet: isQuiet))
     }
 
     /// How long it has been shown.
     public var elapsed: Duration { start.duration(to: .now) }
 
     /// Takes the newest figures and shows them when it is time.
-    public func update(name: String, received: Int64, total: Int64, note: String? = nil) {
+    ///
+    /// `base` is how much of `received` was there before: it counts for the percentage, and not for
+    /// the rate.
+    public func update(
+        name: String, received: Int64, total: Int64, base: Int64 = 0, note: String? = nil
+    ) {
+        guard !board.isQuiet else { return }
         let now = ContinuousClock.now
-        meter.note(received, at: start.duration(to: now))
-        guard !isQuiet else { return }
-        if let lastDrawn, lastDrawn.duration(to: now) < interval { return }
-        lastDrawn = now
-        turn += 1
+        let fetched = max(0, received - base)
+        meter.note(fetched, at: start.duration(to: now))
+        self.received = received
         let state = ProgressBar.State(
             name: name, received: received, total: total, rate: meter.bytesPerSecond,
-            timeLeft: total >= 0 ? meter.time(for: total - received) : nil, note: note, turn: turn)
-        if screen.isLive {
-            let line = ProgressBar.render(state, width: screen.lineWidth, style: screen.style)
-            screen.draw([line])
-        } else {
-            screen.print(ProgressBar.sentence(state))
+            timeLeft: total >= 0 ? meter.time(for: total - received) : nil, note: note)
+        let id = bar ?? board.add()
+        bar = id
+        board.show(id, state, fetched: fetched)
+        guard !board.screen.isLive, lastLine.duration(to: now) >= ProgressDisplay.interval else {
+            return
         }
+        lastLine = now
+        board.screen.print(ProgressBar.sentence(state))
     }
 
     /// Tells something in a line of its own, which stays.
     public func note(_ sentence: String) {
-        guard !isQuiet else { return }
-        screen.print(DisplayText.line(sentence))
+        board.note(sentence)
     }
 
     /// Takes the bar away; with a sentence, that stays in its place.
     public func finish(_ sentence: String? = nil) {
-        guard !isQuiet else { return }
-        if let sentence { screen.print(DisplayText.line(sentence)) } else { screen.clear() }
+        if !hasEnded { board.remove(bar ?? board.add(), bytes: received) }
+        hasEnded = true
+        if let sentence { board.note(sentence) }
     }
 }

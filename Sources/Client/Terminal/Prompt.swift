@@ -1,11 +1,19 @@
 internal import Glibc
+internal import Synchronization
 
-/// Asks a person in front of a terminal for a line, while everything else moves on.
-public final class Prompt {
+/// Asks a person in front of a terminal for a line, while everything else moves on. Threads that
+/// ask at the same time do so one after the other.
+public final class Prompt: Sendable {
     private let input: Int32
     private let screen: Screen
-    /// What was typed behind the last line.
-    private var typed: [UInt8] = []
+    private let keyboard = Mutex(Keyboard())
+
+    fileprivate struct Keyboard {
+        /// Whether a thread waits for an answer.
+        var isTaken = false
+        /// What was typed behind the last line.
+        var typed: [UInt8] = []
+    }
 
     /// Nobody types more in answer to anything.
     private static let byteLimit = 64 << 10
@@ -51,7 +59,7 @@ public final class Prompt {
         _ question: String, preset: Bool, isAsked: () throws(ClientError) -> Bool
     ) throws(ClientError) -> Bool? {
         tcflush(input, TCIFLUSH)
-        typed = []
+        keyboard.withLock { $0.typed = [] }
         while true {
             let choice = preset ? "[Y/n]" : "[y/N]"
             guard let answer = try line("\(question) \(choice) ", isAsked: isAsked) else {
@@ -69,33 +77,60 @@ public final class Prompt {
     private func bytes(
         _ question: String, echoes: Bool, _ isAsked: () throws(ClientError) -> Bool
     ) throws(ClientError) -> [UInt8]? {
+        guard try takeKeyboard(isAsked) else { return nil }
+        defer { keyboard.withLock { $0.isTaken = false } }
         let silence = echoes ? nil : SilentTerminal(input)
         screen.ask(DisplayText.line(question))
         // The terminal shows the end of a line that it shows.
         var isLineEnded = false
         defer {
             silence?.end()
-            if !isLineEnded { screen.print("") }
+            screen.endQuestion(isLineEnded: isLineEnded)
         }
         while true {
-            if let end = typed.firstIndex(of: UInt8(ascii: "\n")) {
+            if let line = keyboard.withLock({ $0.nextLine() }) {
                 isLineEnded = echoes
-                let line = typed[..<end]
-                typed.removeSubrange(...end)
-                return Array(line)
+                return line
             }
-            guard try isAsked(), try read() else { return nil }
+            guard try isAsked(), read() else { return nil }
+        }
+    }
+
+    /// Waits for its turn to ask; false when the answer is not wanted any more.
+    private func takeKeyboard(
+        _ isAsked: () throws(ClientError) -> Bool
+    ) throws(ClientError) -> Bool {
+        while true {
+            let isMine = keyboard.withLock { keyboard in
+                defer { keyboard.isTaken = true }
+                return !keyboard.isTaken
+            }
+            if isMine { return true }
+            guard try isAsked() else { return false }
+            usleep(50_000)
         }
     }
 
     /// Takes what is typed within 0.1 s; false at the end of input.
-    private func read() throws(ClientError) -> Bool {
+    private func read() -> Bool {
         var entry = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
         guard poll(&entry, 1, 100) > 0 else { return true }
         var room = [UInt8](repeating: 0, count: 4096)
         let count = Glibc.read(input, &room, room.count)
         guard count > 0 else { return count < 0 && (errno == EINTR || errno == EAGAIN) }
-        typed += room[..<count]
-        return typed.count <= Prompt.byteLimit
+        return keyboard.withLock { keyboard in
+            keyboard.typed += room[..<count]
+            return keyboard.typed.count <= Prompt.byteLimit
+        }
+    }
+}
+
+extension Prompt.Keyboard {
+    /// Takes a whole line, without its end.
+    fileprivate mutating func nextLine() -> [UInt8]? {
+        guard let end = typed.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        let line = Array(typed[..<end])
+        typed.removeSubrange(...end)
+        return line
     }
 }

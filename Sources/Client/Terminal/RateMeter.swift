@@ -31,6 +31,9 @@ public struct RateMeter: Sendable {
     /// Samples closer than this are one: the memory is bounded by the window, not by the calls.
     private var grain: Duration { window / 50 }
 
+    /// The last total that was noted; nil before there is one.
+    var last: Int64? { samples.last?.bytes }
+
     /// Bytes a second up to the last note; nil before there are two points to measure between.
     public var bytesPerSecond: Double? {
         guard let first = samples.first, let last = samples.last, last.at > first.at else {

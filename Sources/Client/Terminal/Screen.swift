@@ -1,8 +1,9 @@
 internal import Glibc
+internal import Synchronization
 
 /// An output stream for people: a terminal with lines that are redrawn, or a log with lines that
-/// stay.
-public final class Screen {
+/// stay. Any thread may use it.
+public final class Screen: Sendable {
     /// Whether lines can be redrawn: a terminal that is not `dumb`.
     public let isLive: Bool
     /// Also one that is `dumb`.
@@ -10,8 +11,16 @@ public final class Screen {
     /// How bars look on it.
     public let style: ProgressBar.Style
     private let descriptor: Int32
-    /// The lines at the bottom that the next drawing replaces.
-    private var liveLines = 0
+    private let contents = Mutex(Contents())
+
+    private struct Contents {
+        /// The lines at the bottom that the next drawing replaces.
+        var live: [String] = []
+        /// Whether somebody is asked something: the cursor stands behind the question.
+        var isAsking = false
+        /// What was printed meanwhile.
+        var held = ""
+    }
 
     /// The screen behind a descriptor, which must stay open.
     ///
@@ -52,9 +61,14 @@ public final class Screen {
     /// there.
     public var lineWidth: Int { max(1, size.columns - 1) }
 
-    /// Writes a line that stays, above those that are redrawn.
+    /// Writes a line that stays, above those that are redrawn; behind an open question, once it is
+    /// over.
     public func print(_ line: String) {
-        write(clearing + line + "\n")
+        contents.withLock { contents in
+            guard !contents.isAsking else { return contents.held += line + "\n" }
+            let below = contents.live.joined(separator: "\n")
+            write(Screen.clearing(contents.live.count) + line + "\n" + below)
+        }
     }
 
     /// Writes a command's result as a line: to a terminal with what it would obey escaped as in
@@ -63,30 +77,59 @@ public final class Screen {
         print(isTerminal ? DisplayText.escapedAsJSON(line) : line)
     }
 
-    /// Writes a question in place of the lines that are redrawn; the cursor stays behind it.
+    /// Writes a question in place of the lines that are redrawn; the cursor stays behind it, and
+    /// nothing else is written until `endQuestion`.
     func ask(_ question: String) {
-        write(clearing + question)
+        contents.withLock { contents in
+            write(Screen.clearing(contents.live.count) + question)
+            contents.live = []
+            contents.isAsking = true
+        }
     }
 
-    /// Replaces the lines at the bottom; a log shows nothing of them. No line may be wider than
-    /// `lineWidth`.
+    /// Ends the question; the cursor is at the beginning of a line already where whoever typed has
+    /// ended one.
+    func endQuestion(isLineEnded: Bool) {
+        contents.withLock { contents in
+            write((isLineEnded ? "" : "\n") + contents.held)
+            contents.held = ""
+            contents.isAsking = false
+        }
+    }
+
+    /// Replaces the lines at the bottom; a log, and who is asked something, sees nothing of them.
+    /// No line may be wider than `lineWidth`.
     public func draw(_ lines: [String]) {
         guard isLive else { return }
-        write(clearing + lines.joined(separator: "\n"))
-        liveLines = lines.count
+        contents.withLock { contents in
+            guard !contents.isAsking else { return }
+            write(Screen.clearing(contents.live.count) + lines.joined(separator: "\n"))
+            contents.live = lines
+        }
     }
 
     /// Takes the redrawn lines away, and leaves the cursor where they began.
     public func clear() {
-        write(clearing)
+        contents.withLock { contents in
+            write(Screen.clearing(contents.live.count))
+            contents.live = []
+        }
     }
 
-    /// Carriage return, up to the first of the lines, erase to the end of the screen (ECMA-48 CUU,
-    /// ED).
-    private var clearing: String {
-        guard liveLines > 0 else { return "" }
-        let up = liveLines > 1 ? "\u{1B}[\(liveLines - 1)A" : ""
-        liveLines = 0
+    /// Takes the redrawn lines away while something else writes to the same terminal.
+    public func step(aside work: () -> Void) {
+        contents.withLock { contents in
+            write(Screen.clearing(contents.live.count))
+            contents.live = []
+            work()
+        }
+    }
+
+    /// Carriage return, up to the first of so many lines, erase to the end of the screen (ECMA-48
+    /// CUU, ED).
+    private static func clearing(_ lineCount: Int) -> String {
+        guard lineCount > 0 else { return "" }
+        let up = lineCount > 1 ? "\u{1B}[\(lineCount - 1)A" : ""
         return "\r\(up)\u{1B}[J"
     }
 

@@ -13,8 +13,9 @@ final class SilentTerminal {
 
     private let saved: Saved
 
-    /// Nil, and nothing is changed, where the descriptor is no terminal.
-    init?(_ descriptor: Int32) {
+    /// Nil, and nothing is changed, where the descriptor is no terminal. One that `readsKeys` gives
+    /// them one by one, without waiting for the end of a line.
+    init?(_ descriptor: Int32, readsKeys: Bool = false) {
         var settings = termios()
         guard tcgetattr(descriptor, &settings) == 0 else { return nil }
         saved = Saved(descriptor: descriptor, settings: settings)
@@ -22,7 +23,7 @@ final class SilentTerminal {
         let copy = UnsafeMutablePointer<Saved>.allocate(capacity: 1)
         copy.initialize(to: saved)
         silenced.store(UInt(bitPattern: copy), ordering: .releasing)
-        settings.c_lflag &= ~tcflag_t(ECHO)
+        settings.c_lflag &= ~tcflag_t(readsKeys ? ECHO | ICANON : ECHO)
         withUnsafeMutableBytes(of: &settings.c_cc) { characters in
             // _POSIX_VDISABLE of Linux.
             for key in [VQUIT, VSUSP] { characters[Int(key)] = 0 }

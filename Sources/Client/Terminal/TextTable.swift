@@ -3,9 +3,11 @@ enum TextTable {
     /// The titles and the rows as lines; each row has as many cells as there are titles.
     ///
     /// The columns of `figures` end below each other. With a `width`, lines are cut to it, so that
-    /// what is longest belongs into the last column. Cells must be fit for a terminal.
+    /// what is longest belongs into the last column; that may be shortened in its middle instead.
+    /// Cells must be fit for a terminal.
     static func lines(
-        _ titles: [String], _ rows: [[String]], figures: Set<Int> = [], width: Int?
+        _ titles: [String], _ rows: [[String]], figures: Set<Int> = [], width: Int?,
+        shortensLast: Bool = false
     ) -> [String] {
         let rows = [titles] + rows
         let widths = titles.indices.map { column in
@@ -19,7 +21,13 @@ enum TextTable {
                         cell, to: widths[column], before: figures.contains(column))
             }
             let line = padded.joined(separator: "  ")
-            return width.map { DisplayText.cut(line, to: $0) } ?? line
+            guard let width, DisplayText.columns(of: line) > width else { return line }
+            guard shortensLast, let last = cells.last else {
+                return DisplayText.cut(line, to: width)
+            }
+            let head = padded.dropLast().map { $0 + "  " }.joined()
+            let room = max(0, width - DisplayText.columns(of: head))
+            return DisplayText.cut(head + DisplayText.shortened(last, to: room), to: width)
         }
     }
 }

@@ -33,7 +33,10 @@ public final class Upload {
     ///   `interrupted`, and what the client throws.
     public func run() throws(ClientError) -> UploadReceipt {
         if let output = order.output {
-            part = try PartFile(output, replacesFile: order.replacesFile)
+            part =
+                output == "-"
+                ? try PartFile(standardOutput: ())
+                : try PartFile(output, replacesFile: order.replacesFile)
         }
         defer { part?.discard() }
         let source = try UploadSource(order.file) { () throws(ClientError) in
@@ -63,7 +66,8 @@ public final class Upload {
     ) throws(ClientError) -> UploadReceipt {
         var tasks = 0
         while true {
-            let feed = try client.start(order.json(stagedFile: stagedFile), in: session)
+            let feed = try client.start(
+                order.json(stagedFile: stagedFile), in: session, report: order.report)
             tasks += 1
             do throws(ClientError) {
                 try follow(feed, length: length, name: source.shortName)

@@ -14,7 +14,9 @@ public struct UploadOrder: Sendable {
     public var options = TaskSettings()
     /// What was said in advance about who asks.
     public var delegate = DelegateSettings()
-    /// The file to write the answer's body to; nil to drop it.
+    /// What is told of each event of the task but those of its progress; nil for nothing.
+    public var report: (@Sendable (ServerSentEvent) -> Void)?
+    /// The file to write the answer's body to, `-` for standard output; nil to drop it.
     public var output: String?
     /// Whether a file of that name may be replaced.
     public var replacesFile = false

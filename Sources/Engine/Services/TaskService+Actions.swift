@@ -1,4 +1,4 @@
-public import Loop
+internal import Loop
 public import Semantics
 
 /// What can be done to many tasks at once.
@@ -44,7 +44,8 @@ extension TaskService {
         retry: @escaping @LoopActor (TaskID) async throws -> TaskID
     ) async -> [TaskActionResult] {
         var results: [TaskID: TaskActionResult] = [:]
-        let order = action.endsWork ? tasks.filter { !isOnWire($0) } + tasks.filter(isOnWire) : tasks
+        let order =
+            action.endsWork ? tasks.filter { !isOnWire($0) } + tasks.filter(isOnWire) : tasks
         for start in stride(from: 0, to: order.count, by: Self.windowSize) {
             let window = order[start..<min(order.count, start + Self.windowSize)]
             let begun = window.map { id in

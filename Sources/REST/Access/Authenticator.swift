@@ -43,7 +43,11 @@ final class Authenticator {
         }
         guard let header = request.header("authorization") else {
             if let principal = try browsers.principal(of: request) { return principal }
-            throw Authenticator.unauthenticated()
+            throw Authenticator.unauthenticated(
+                """
+                Send "Authorization: Bearer" and a token; the gateway's own is in the file "token" of \
+                its data directory.
+                """)
         }
         return try principal(ofHeader: header, request)
     }
@@ -63,13 +67,17 @@ final class Authenticator {
         if let wait = failures.note(request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }
-        throw Authenticator.unauthenticated(error: "invalid_token")
+        throw Authenticator.unauthenticated(
+            """
+            The gateway does not know this token; its own is in the file "token" of its data \
+            directory.
+            """, error: "invalid_token")
     }
 
     /// RFC 6750 §3.
-    private static func unauthenticated(error: String? = nil) -> Problem {
+    private static func unauthenticated(_ detail: String, error: String? = nil) -> Problem {
         let challenge = "Bearer realm=\"ferry\"" + (error.map { ", error=\"\($0)\"" } ?? "")
-        return ProblemCode.unauthenticated.problem(headers: ["WWW-Authenticate": challenge])
+        return ProblemCode.unauthenticated.problem(detail, headers: ["WWW-Authenticate": challenge])
     }
 
     /// Compares in a time that depends on the lengths only.

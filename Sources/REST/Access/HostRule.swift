@@ -19,12 +19,25 @@ public struct HostRule: Sendable {
 
     /// Whether a Host field's value names this gateway.
     func allows(_ host: String) -> Bool {
-        let name: Substring
-        if host.hasPrefix("["), let end = host.firstIndex(of: "]") {
-            name = host[...end]
-        } else {
-            name = host.prefix { $0 != ":" }
-        }
+        let name = HostRule.name(in: host)
         return names.contains(String(name)) || names.contains(name.lowercased())
+    }
+
+    /// Whether a Host field's value names the machine that the browser runs on.
+    static func isLoopback(_ host: String) -> Bool {
+        let name = name(in: host).lowercased()
+        if name == "localhost" || name == "[::1]" { return true }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    }
+
+    /// The port in a Host field's value; nil for the scheme's own.
+    static func port(of host: String) -> UInt16? {
+        UInt16(host.dropFirst(name(in: host).count + 1))
+    }
+
+    private static func name(in host: String) -> Substring {
+        if host.hasPrefix("["), let end = host.firstIndex(of: "]") { return host[...end] }
+        return host.prefix { $0 != ":" }
     }
 }

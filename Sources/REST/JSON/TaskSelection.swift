@@ -97,7 +97,7 @@ struct TaskSelection {
     /// A host in the form that a task has it: lower case, no brackets.
     private static func host(_ text: String) -> String? {
         let host = text.lowercased()
-        guard (1...255).contains(host.utf8.count) else { return nil }
+        guard (1...253).contains(host.utf8.count) else { return nil }
         guard host.hasPrefix("[") else {
             return host.utf8.count { $0 == UInt8(ascii: ":") } == 1 ? nil : host
         }
@@ -111,6 +111,7 @@ struct TaskSelection {
     ///   - session: the one that is meant; nil for all.
     ///   - usualStates: which states are meant where none are named.
     ///   - limit: how many are wanted.
+    /// - Returns: a query from the first task on, the oldest first.
     func query(
         of tenant: TenantID, in session: SessionID?, usualStates: Set<TaskState>, limit: Int
     ) -> TaskQuery {

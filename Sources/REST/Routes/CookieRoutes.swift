@@ -46,8 +46,11 @@ extension Service {
         let session = try await sessionRecord(of: call).id
         switch call.bodyType?.mimeType {
         case "application/json", nil: return try await setCookie(call, in: session)
-        case "text/plain": return try await importCookies(call, in: session)
-        default: throw ProblemCode.unsupportedMediaType.problem()
+        case "text/plain", "application/octet-stream":
+            return try await importCookies(call, in: session)
+        default:
+            throw ProblemCode.unsupportedMediaType.problem(
+                "Send a cookie as \"application/json\", or a cookie file as \"text/plain\".")
         }
     }
 

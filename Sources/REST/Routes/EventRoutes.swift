@@ -97,7 +97,10 @@ extension Service {
         }
         let data = await JSONList.object(
             [tasks], capacity: 1024 * views.count + 64,
-            first: { $0.member("reason", expired ? "expired" : "unknown") },
+            first: {
+                $0.member("event", "reset")
+                $0.member("reason", expired ? "expired" : "unknown")
+            },
             last: { $0.member("truncated", views.count > Service.snapshotLimit) })
         var bytes: [UInt8] = []
         EncodedEvent.format(

@@ -6,25 +6,15 @@ internal import Loop
 internal import Semantics
 
 extension Service {
-    func page(_ call: Call) async throws -> Response {
-        let headers: HeaderFields = [
-            "Content-Type": "text/html; charset=utf-8",
-            "Cache-Control": "no-cache",
-            "X-Content-Type-Options": "nosniff",
-            "Referrer-Policy": "no-referrer",
-            "Content-Security-Policy":
-                "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline';"
-                + " connect-src 'self'; form-action 'none'; frame-ancestors 'none';"
-                + " base-uri 'none'",
-        ]
-        return Response(status: 200, headers: headers, body: .bytes(Assets.page))
-    }
+    /// openapi.yaml.
+    private static let contract = Array(
+        UnsafeBufferPointer(start: ferry_contract_bytes(), count: ferry_contract_length))
 
     func contract(_ call: Call) async throws -> Response {
         Response(
             status: 200,
             headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
-            body: .bytes(Assets.contract))
+            body: .bytes(Service.contract))
     }
 
     func health(_ call: Call) async throws -> Response {
@@ -118,13 +108,16 @@ extension Service {
                 "A browser session is started with a token.",
                 headers: ["WWW-Authenticate": "Bearer realm=\"ferry\""])
         }
-        let cookie = authenticator.browsers.start(for: call.principal)
+        let cookie = try authenticator.browsers.start(for: call.principal, by: call.request)
         return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
     }
 
     func endBrowserSession(_ call: Call) async throws -> Response {
-        let cookie = authenticator.browsers.end(of: call.request)
-        return Response(status: 204, headers: ["Set-Cookie": cookie, "Cache-Control": "no-store"])
+        var headers: HeaderFields = ["Cache-Control": "no-store"]
+        for cookie in authenticator.browsers.end(of: call.request) {
+            headers.add("Set-Cookie", cookie)
+        }
+        return Response(status: 204, headers: headers)
     }
 }
 
@@ -133,15 +126,5 @@ extension Problem {
         var problem = Problem.unavailable
         problem.detail = detail
         return problem
-    }
-}
-
-/// Files that are part of the program.
-private enum Assets {
-    static let page = bytes(ferry_page_bytes(), ferry_page_length)
-    static let contract = bytes(ferry_contract_bytes(), ferry_contract_length)
-
-    private static func bytes(_ start: UnsafePointer<UInt8>, _ count: Int) -> [UInt8] {
-        Array(UnsafeBufferPointer(start: start, count: count))
     }
 }

@@ -23,6 +23,8 @@ extension Service {
         let draft = try await Call.reading(bytes) { reader throws(JSONError) in
             try TaskActionDraft(&reader)
         }
+        // One that is malformed is refused before anything is done.
+        _ = try call.idempotencyKey()
         let names: [String]
         var next: TaskID?
         switch draft.subject {
@@ -59,8 +61,9 @@ extension Service {
         var session: SessionID?
         if let name = selection.session {
             do {
-                session = try await self.session(named: name, of: call.tenant)
-            } catch let error as Problem where error.status == 404 {
+                let id = try await self.session(named: name, of: call.tenant)
+                session = try gateway.sessions.record(id, of: call.tenant).id
+            } catch  where problem(for: error).status == 404 {
                 throw ProblemCode.invalidValue.problem(
                     "There is no such session.", at: "/filter/session")
             }

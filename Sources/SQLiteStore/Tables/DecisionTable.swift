@@ -109,10 +109,11 @@ struct DecisionTable {
     }
 
     /// The page of one state: a range of an index.
-    static let pageOfState = columns + """
-         INDEXED BY decision_by_tenant WHERE tenant = ?1 AND state = ?2 AND id > ?3
-        ORDER BY id LIMIT ?4
-        """
+    static let pageOfState =
+        columns + """
+             INDEXED BY decision_by_tenant WHERE tenant = ?1 AND state = ?2 AND id > ?3
+            ORDER BY id LIMIT ?4
+            """
 
     /// Those that wait, of all tenants, in the order of creation.
     func pending() throws -> [DecisionRecord] {

@@ -39,7 +39,7 @@ public struct NetscapeCookieFile: Equatable, Sendable {
         case flag(column: Int)
         /// The fifth column is no number of seconds.
         case expiry
-        /// No jar takes the cookie.
+        /// The cookie is not allowed.
         case cookie(CookieRejection)
 
         /// The reason for people.

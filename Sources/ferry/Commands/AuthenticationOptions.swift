@@ -4,6 +4,7 @@ internal import Client
 /// What `get` and `put` may be told in advance about those who ask: servers, proxies, redirects.
 struct AuthenticationOptions: ParsableArguments {
     @Option(
+        name: [.customShort("u", allowingJoined: true), .long],
         help: ArgumentHelp(
             "Who you are to the server of the URL, when it asks (Basic, Digest, NTLM).",
             discussion: """
@@ -57,12 +58,17 @@ struct AuthenticationOptions: ParsableArguments {
     /// What the options say; `canAsk` where there is a terminal for what they leave open.
     ///
     /// - Throws: `badArgument`, `unreadable`.
-    func settings(canAsk: Bool) throws(ClientError) -> DelegateSettings {
+    func settings(
+        canAsk: Bool, login: Login? = nil
+    ) throws(ClientError) -> DelegateSettings {
         let environment = CommandLineIO.environment
         var settings = DelegateSettings()
         if let user {
             settings.user = try Login(
                 parsing: user, variable: "FERRY_PASSWORD", environment: environment)
+        } else if let login {
+            settings.user = Login(
+                user: login.user, password: login.password ?? environment["FERRY_PASSWORD"])
         }
         if let proxy { settings.proxy = try WebPlace(parsing: proxy) }
         if let proxyUser {

@@ -34,6 +34,27 @@ struct GatewayOptions: ParsableArguments {
             needsToken: needsToken)
         return GatewayClient(gateway, interrupts: interrupts)
     }
+
+    /// Does `work` with the gateway that the options and the environment name, or that runs here;
+    /// without any of them with a private one, for as long as `work` takes.
+    func withGateway(
+        interrupts: Interrupts, _ work: (RemoteGateway) throws(ClientError) -> Void
+    ) throws(ClientError) {
+        let environment = CommandLineIO.environment
+        var own: PrivateGateway?
+        let found: RemoteGateway
+        do throws(ClientError) {
+            found = try RemoteGateway.find(
+                option: gateway, tokenFile: tokenFile, environment: environment)
+        } catch .noGateway {
+            let made = try PrivateGateway.join(
+                program: "/proc/self/exe", environment: environment, interrupts: interrupts)
+            own = made
+            found = made.gateway
+        }
+        defer { own?.end() }
+        try work(found)
+    }
 }
 
 /// How the commands speak: results on standard output, progress and errors on standard error.
@@ -68,12 +89,15 @@ enum CommandLineIO {
     }
 
     /// Runs a command's work; its error goes to standard error, with `json` as an object to
-    /// standard output as well, and decides the exit status.
-    static func run(json: Bool = false, _ work: () throws(ClientError) -> Void) throws {
+    /// standard output as well, and decides the exit status. What may be done about it is told for
+    /// the `url` that the command is about.
+    static func run(
+        json: Bool = false, about url: String? = nil, _ work: () throws(ClientError) -> Void
+    ) throws {
         do throws(ClientError) {
             try work()
         } catch {
-            throw tell(error, json: json)
+            throw tell(error, json: json, about: url)
         }
     }
 
@@ -82,13 +106,27 @@ enum CommandLineIO {
         do throws(ClientError) {
             try await work()
         } catch {
-            throw tell(error, json: false)
+            throw tell(error, json: false, about: nil)
         }
     }
 
-    private static func tell(_ error: ClientError, json: Bool) -> ExitCode {
+    private static func tell(
+        _ error: ClientError, json: Bool, about url: String?
+    ) -> ExitCode {
         if json { print(error.json) }
-        Screen.standardError(environment: [:]).print("ferry: \(error)")
+        complain(error, about: url)
         return ExitCode(error.exitStatus.rawValue)
+    }
+
+    /// Writes an error to standard error, and what to do about it.
+    static func complain(
+        _ error: ClientError, about url: String? = nil, showsURL: Bool = false
+    ) {
+        let screen = Screen.standardError(environment: [:])
+        let subject = showsURL ? url.map { DisplayText.line($0) + ": " } ?? "" : ""
+        screen.print("ferry: \(subject)\(error)")
+        if let remedy = error.remedy(for: url) {
+            screen.print("       \(DisplayText.line(remedy))")
+        }
     }
 }

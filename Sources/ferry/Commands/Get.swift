@@ -1,39 +1,71 @@
 internal import ArgumentParser
 internal import Client
 
-/// `ferry get`: fetches a URL through the gateway into a file.
+/// `ferry get`: fetches URLs through a gateway into files.
 struct Get: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Fetch a URL through the gateway into a file.",
+        abstract: "Fetch URLs into files.",
         discussion: """
-            The file is called NAME.part until it is whole.
+            Each file has the name that the server suggests, and is called NAME.part until it is \
+            whole. Where no gateway runs, one is started for as long as this takes.
 
-            Ctrl-C cancels the transfer. Where the server lets it be resumed, NAME.resume is left, \
+            A URL without a scheme is https, but http for localhost and for addresses in digits.
+
+            Ctrl-C ends the transfers. Where the server lets them be resumed, NAME.resume is left, \
             and the same command goes on at that place; so it does after a failure of the network, \
             and after losing the gateway. Where the server does not, nothing is left. A file that \
             has changed at the server is fetched from its beginning. The request of a resumed \
             transfer is that of the first command, with its headers.
 
-            With --background the command returns at once, and the gateway fetches by itself, \
-            whatever happens to the network and to the gateway; it says how to follow that, and how \
-            to fetch the file: by --task, which also waits. A task that is interrupted then, or \
-            fails, stays.
+            With --background the command returns at once, and the gateway, which must be there, \
+            fetches by itself, whatever happens to the network and to it; the command says how to \
+            follow that, and how to fetch the file: by --task, which also waits. A task that is \
+            interrupted then, or fails, stays.
 
             \(AuthenticationOptions.discussion)
 
-            Exit status: 0 the file is there; 1 the gateway refused; 3 no gateway; 4 the transfer \
+            Exit status: 0 the files are there; of several that of the first that is not: 1 the \
+            gateway refused, or a command of --on-complete failed; 3 no gateway; 4 the transfer \
             failed; 5 it was cancelled; 22 the server answered 400 or more; 23 the file cannot be \
-            written; 26 a certificate cannot be read; 64 wrong arguments; 130 interrupted.
+            written; 26 a file cannot be read; 64 wrong arguments; 130 interrupted.
             """)
 
-    @Argument(help: "An http or https URL; several only with --background.")
-    var urls: [String] = []
+    @OptionGroup var download: DownloadOptions
 
     @Option(
-        name: .shortAndLong,
-        help: "The file to write, or a folder (default: the name that the server suggests).",
-        completion: .file())
+        name: [.customShort("d", allowingJoined: true), .long],
+        help: "The folder for the files; made where there is none (default: this one).",
+        completion: .directory)
+    var directory: String?
+
+    @Option(
+        name: [.customShort("o", allowingJoined: true), .long],
+        help: ArgumentHelp(
+            "The file to write, or a folder; - for standard output (default: the server's name).",
+            valueName: "file"), completion: .file())
     var output: String?
+
+    @Flag(
+        name: [.customShort("O"), .customLong("remote-name")],
+        help: "Take the name that the server suggests, as always without -o.")
+    var takesRemoteName = false
+
+    @Flag(
+        name: [.customShort("c"), .customLong("continue")], inversion: .prefixedNo,
+        help: "Go on with what an earlier command has left.")
+    var continues = true
+
+    @Option(
+        help: ArgumentHelp(
+            "Run this by sh for each file that is there; its name is $1 and $FERRY_FILE.",
+            discussion: "$FERRY_URL is the URL after redirects, $FERRY_TASK the task.",
+            valueName: "command"))
+    var onComplete: String?
+
+    @Option(
+        name: [.customShort("j", allowingJoined: true), .customLong("parallel")],
+        help: ArgumentHelp("Fetch so many files at a time, 1 to 64.", valueName: "number"))
+    var parallel = 5
 
     @Option(
         help: ArgumentHelp(
@@ -44,121 +76,198 @@ struct Get: ParsableCommand {
     @Option(help: "Fetch what this task has downloaded, and delete it, in place of a URL.")
     var task: String?
 
-    @Option(help: "What the content must hash to: sha-256=:BASE64: or sha-512=:BASE64:.")
-    var digest: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Fetch over so many connections side by side, 1 to 16, where the server offers ranges.",
-            valueName: "number"))
-    var connections: Int?
-
-    @Option(
-        help: ArgumentHelp(
-            "Another URL of the same file, for when this one fails; may be given again.",
-            valueName: "url"))
-    var mirror: [String] = []
-
-    @Option(
-        help: ArgumentHelp(
-            "What may come from the session's cache (default: what the session says).",
-            valueName: "policy"))
-    var cachePolicy: CachePolicy?
-
     @OptionGroup var options: TransferOptions
 
     func validate() throws {
-        if let connections, !(1...16).contains(connections) {
-            throw ValidationError("--connections is 1 to 16")
+        guard (1...64).contains(parallel) else { throw ValidationError("--parallel is 1 to 64") }
+        if takesRemoteName, output != nil {
+            throw ValidationError("-O takes the server's name, -o another one: give one of them")
         }
-        if task != nil {
-            guard urls.isEmpty, background == nil, !describesTransfer else {
-                throw ValidationError("--task goes with --output, --force, --quiet and --json only")
-            }
-        } else if background != nil {
-            guard !urls.isEmpty else { throw ValidationError("--background needs a URL") }
-            guard output == nil, !options.force, options.session == nil,
-                !options.authentication.isAnything
-            else {
-                throw ValidationError(
-                    "--background goes without --output, --force, --session and what says who you "
-                        + "are")
-            }
-            guard digest == nil || urls.count == 1 else {
-                throw ValidationError("--digest is of one URL")
-            }
-            guard mirror.isEmpty || urls.count == 1 else {
-                throw ValidationError("--mirror is of one URL")
-            }
-        } else if urls.count != 1 {
+        if output == "-", options.json {
+            throw ValidationError("--json and -o - both write to standard output")
+        }
+        if task != nil { return try validateTask() }
+        if background != nil { return try validateBackground() }
+        guard download.isAnything else {
+            throw ValidationError("Give a URL, for example: ferry get https://example.com/file")
+        }
+        if download.isSeveral { try validateSeveral() }
+    }
+
+    private func validateTask() throws {
+        guard !download.isAnything, background == nil, !describesTransfer else {
             throw ValidationError(
-                urls.isEmpty ? "a URL, or --task" : "several URLs only with --background")
+                "--task goes with --output, --directory, --force, --quiet and --json only")
         }
+    }
+
+    private func validateBackground() throws {
+        guard download.isAnything else {
+            throw ValidationError("--background needs a URL")
+        }
+        guard output == nil, directory == nil, onComplete == nil, !options.force,
+            options.task.session == nil, !options.authentication.isAnything
+        else {
+            throw ValidationError(
+                """
+                --background goes without --output, --directory, --on-complete, --force, --session \
+                and what says who you are
+                """)
+        }
+        if download.isSeveral { try validateSeveral() }
+    }
+
+    private func validateSeveral() throws {
+        guard output == nil else {
+            throw ValidationError(
+                "-o is the name of one file: for several URLs give a folder with -d")
+        }
+        try download.validateSeveral()
     }
 
     /// Whether anything is said of the request, which a task that is there has already.
     private var describesTransfer: Bool {
-        digest != nil || connections != nil || !mirror.isEmpty || cachePolicy != nil
-            || options.describesTransfer
+        download.describesRequest || !continues || options.describesTransfer
     }
 
     func run() throws {
+        if let task { return try collect(task) }
+        if let background { return try enqueue(in: background) }
+        try fetch()
+    }
+}
+
+extension Get {
+    private func fetch() throws {
+        let interrupts = Interrupts.ofProcess()
+        let canAsk = options.task.session == nil && Prompt.isPossible
+        var status = ExitStatus.success
+        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
+            let entries = try download.entries()
+            let (board, prompt) = options.console(canAsk: canAsk, count: entries.count)
+            let orders = try entries.map { (entry) throws(ClientError) in
+                try order(entry, canAsk: canAsk, board: board)
+            }
+            try options.gateway.withGateway(interrupts: interrupts) {
+                (gateway) throws(ClientError) in
+                let batch = DownloadBatch(
+                    orders, gateway: gateway, interrupts: interrupts, board: board, prompt: prompt
+                ) { tell(of: $1, to: $0, isOne: orders.count == 1, on: board) }
+                let outcomes = batch.run(sideBySide: parallel)
+                status = Get.status(of: outcomes)
+                if outcomes.contains(where: Get.goesOn) { TransferOptions.tellHowToGoOn() }
+            }
+        }
+        if status != .success { throw ExitCode(status.rawValue) }
+    }
+
+    /// Whether the same command goes on with what Ctrl-C has ended.
+    private static func goesOn(_ outcome: DownloadBatch.Outcome) -> Bool {
+        if case .failure(.resumable(.interrupted)) = outcome { return true }
+        return false
+    }
+
+    /// The status of the first that has failed; an interrupt outranks them.
+    private static func status(of outcomes: [DownloadBatch.Outcome]) -> ExitStatus {
+        let statuses = outcomes.compactMap { outcome -> ExitStatus? in
+            guard case .failure(let error) = outcome else { return nil }
+            return error.exitStatus
+        }
+        return statuses.contains(.interrupted) ? .interrupted : statuses.first ?? .success
+    }
+
+    /// Tells how one of them ended, on its own thread.
+    private func tell(
+        of outcome: DownloadBatch.Outcome, to order: DownloadOrder, isOne: Bool,
+        on board: ProgressBoard
+    ) {
+        board.screen.step {
+            switch outcome {
+            case .success(let receipt):
+                if options.json { CommandLineIO.print(receipt.json) }
+            case .failure(let error):
+                if options.json { CommandLineIO.print(error.json(about: isOne ? nil : order.url)) }
+                CommandLineIO.complain(error, about: order.url, showsURL: !isOne)
+            }
+        }
+    }
+
+    // MARK: Orders
+
+    private func order(
+        _ entry: URLList.Entry, canAsk: Bool, board: ProgressBoard
+    ) throws(ClientError) -> DownloadOrder {
+        var (order, given) = try download.order(entry, options.task)
+        for line in given.remarks { board.note(line) }
+        order.output = try outputPath()
+        order.replacesFile = options.force
+        order.continues = continues
+        order.delegate = try options.delegate(canAsk: canAsk, login: given.login)
+        if let onComplete {
+            order.completion = CompletionCommand(
+                onComplete, environment: CommandLineIO.environment)
+        }
+        if let trace = options.trace(on: board.screen) {
+            let lines = TransferTrace.lines(order)
+            order.report = { event in
+                if event.name == "task.didCreate" {
+                    for line in lines { board.screen.print(DisplayText.line(line)) }
+                }
+                trace(event)
+            }
+        }
+        return order
+    }
+
+    /// The file, or the folder, which is made where there is none.
+    private func outputPath() throws(ClientError) -> String? {
+        guard let directory else { return output }
+        if output == "-" { return output }
+        try OutputFolder.make(directory)
+        guard let output, !output.hasPrefix("/") else { return output ?? directory }
+        return directory + (directory.hasSuffix("/") ? "" : "/") + output
+    }
+
+    // MARK: Tasks that are there
+
+    private func collect(_ task: String) throws {
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             let client = try options.gateway.client(interrupts: .ofProcess())
-            if let background { return try enqueue(in: background, by: client) }
-            let receipt =
-                if let task { try collect(task, by: client) } else {
-                    try download(urls[0], by: client)
-                }
+            let display = ProgressDisplay(on: options.console(canAsk: false).board)
+            let receipt = try TaskCollection(
+                of: client.taskID(task), to: outputPath(), replacesFile: options.force,
+                client: client, display: display
+            ).run()
             if options.json { CommandLineIO.print(receipt.json) }
         }
     }
 
-    private func download(
-        _ url: String, by client: GatewayClient
-    ) throws(ClientError) -> DownloadReceipt {
-        var order = try order(url)
-        order.output = output
-        let canAsk = options.session == nil && Prompt.isPossible
-        order.delegate = try options.delegate(canAsk: canAsk)
-        order.replacesFile = options.force
-        let (display, prompt) = options.console(canAsk: canAsk)
-        return try Download(order, client: client, display: display, prompt: prompt).run()
-    }
-
-    private func collect(
-        _ task: String, by client: GatewayClient
-    ) throws(ClientError) -> DownloadReceipt {
-        try TaskCollection(
-            of: task, to: output, replacesFile: options.force, client: client,
-            display: options.console(canAsk: false).display
-        ).run()
-    }
-
     /// Returns as soon as the gateway has the tasks for good.
-    private func enqueue(in session: String, by client: GatewayClient) throws(ClientError) {
-        for url in urls {
-            let download = try client.enqueue(try order(url), inSession: session)
-            if options.json { CommandLineIO.print(download.json) } else { tell(of: download) }
+    private func enqueue(in session: String) throws {
+        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
+            let client = try options.gateway.client(interrupts: .ofProcess())
+            let entries = try download.entries()
+            let board = options.console(canAsk: false).board
+            for entry in entries {
+                let order = try order(entry, canAsk: false, board: board)
+                guard order.delegate == DelegateSettings() else {
+                    throw .badArgument("--background goes without a user in the URL")
+                }
+                let download = try client.enqueue(order, inSession: session)
+                if options.json {
+                    CommandLineIO.print(download.json)
+                } else {
+                    tell(of: download, isOne: entries.count == 1)
+                }
+            }
         }
     }
 
     /// Both commands are as they have to be typed.
-    private func tell(of download: BackgroundDownload) {
-        if urls.count > 1 { CommandLineIO.print(DisplayText.line(download.url)) }
+    private func tell(of download: BackgroundDownload, isOne: Bool) {
+        if !isOne { CommandLineIO.print(DisplayText.line(download.url)) }
         let gateway = options.gateway.words
         CommandLineIO.print("To follow it:  ferry watch \(download.task)\(gateway)")
         CommandLineIO.print("To fetch it:   ferry get --task \(download.task)\(gateway)")
-    }
-
-    private func order(_ url: String) throws(ClientError) -> DownloadOrder {
-        var order = DownloadOrder(url: url)
-        order.headers = try RequestFields(parsing: options.header)
-        order.expectedDigest = digest
-        order.connections = connections
-        order.mirrors = mirror
-        order.cachePolicy = cachePolicy
-        order.options = try options.task()
-        return order
     }
 }

@@ -4,9 +4,9 @@ internal import Client
 /// `ferry put`: sends a file to a URL through the gateway.
 struct Put: ParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Send a file to a URL through the gateway.",
+        abstract: "Send a file to a URL.",
         discussion: """
-            First the file is staged: the gateway takes a copy, and when the connection to it is \
+            Where no gateway runs, one is started for as long as this takes. First the file is staged: the gateway takes a copy, and when the connection to it is \
             cut, or it is started anew, staging goes on where it was. Then the gateway sends the \
             copy to the server. The copy is deleted at the end, whatever the end is, unless \
             --keep-staged is given.
@@ -29,12 +29,15 @@ struct Put: ParsableCommand {
     @Argument(help: "An http or https URL.")
     var url: String
 
-    @Option(help: "The method of the request.")
+    @Option(
+        name: [.customShort("X", allowingJoined: true), .customLong("method")],
+        help: "The method of the request.")
     var method = "PUT"
 
     @Option(
         name: .shortAndLong,
-        help: "A file for the body of the server's answer (default: it is dropped).",
+        help:
+            "A file for the body of the server's answer, - for standard output (default: it is dropped).",
         completion: .file())
     var output: String?
 
@@ -43,22 +46,52 @@ struct Put: ParsableCommand {
 
     @OptionGroup var options: TransferOptions
 
-    func run() throws {
-        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
-            var order = UploadOrder(file: file, url: url)
-            order.method = method
-            order.headers = try RequestFields(parsing: options.header)
-            order.options = try options.task()
-            // A file that is typed leaves no terminal for questions.
-            let canAsk = options.session == nil && file != "-" && Prompt.isPossible
-            order.delegate = try options.delegate(canAsk: canAsk)
-            order.output = output
-            order.replacesFile = options.force
-            order.keepsStagedFile = keepStaged
-            let client = try options.gateway.client(interrupts: .ofProcess())
-            let (display, prompt) = options.console(canAsk: canAsk)
-            let receipt = try Upload(order, client: client, display: display, prompt: prompt).run()
-            if options.json { CommandLineIO.print(receipt.json) }
+    func validate() throws {
+        if output == "-", options.json {
+            throw ValidationError("--json and -o - both write to standard output")
         }
+    }
+
+    func run() throws {
+        let interrupts = Interrupts.ofProcess()
+        // A file that is typed leaves no terminal for questions.
+        let canAsk = options.task.session == nil && file != "-" && Prompt.isPossible
+        let (board, prompt) = options.console(canAsk: canAsk)
+        try CommandLineIO.run(json: options.json, about: GivenURL(url).url) {
+            () throws(ClientError) in
+            let order = try order(canAsk: canAsk, board: board)
+            try options.gateway.withGateway(interrupts: interrupts) {
+                (gateway) throws(ClientError) in
+                let client = GatewayClient(gateway, interrupts: interrupts)
+                let display = ProgressDisplay(on: board)
+                let receipt = try Upload(
+                    order, client: client, display: display, prompt: prompt
+                ).run()
+                if options.json { CommandLineIO.print(receipt.json) }
+            }
+        }
+    }
+
+    private func order(canAsk: Bool, board: ProgressBoard) throws(ClientError) -> UploadOrder {
+        let given = GivenURL(url)
+        for line in given.remarks { board.note(line) }
+        var order = UploadOrder(file: file, url: given.url)
+        order.method = method
+        order.headers = try RequestFields(parsing: options.task.header)
+        order.options = try options.task.task()
+        order.delegate = try options.delegate(canAsk: canAsk, login: given.login)
+        order.output = output
+        order.replacesFile = options.force
+        order.keepsStagedFile = keepStaged
+        if let trace = options.trace(on: board.screen) {
+            let lines = TransferTrace.lines(order)
+            order.report = { event in
+                if event.name == "task.didCreate" {
+                    for line in lines { board.screen.print(DisplayText.line(line)) }
+                }
+                trace(event)
+            }
+        }
+        return order
     }
 }

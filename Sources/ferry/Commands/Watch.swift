@@ -7,8 +7,11 @@ struct Watch: ParsableCommand {
         abstract: "Show live what a task does, or all tasks.",
         discussion: """
             With a task, it ends with the task, and its exit status tells how the task ended, as \
-            that of `ferry get` does. Without one, it goes on until Ctrl-C. Watching changes \
-            nothing.
+            that of `ferry get` does. Without one, it goes on until q or Ctrl-C.
+
+            On a terminal each task that has not ended has a row, and leaves a line when it ends. \
+            The arrows (or j, k) select one; p suspends it, r resumes it, c cancels it, / filters by \
+            what the id, the URL or the file's name have in them, Esc ends that.
             """)
 
     @Argument(help: "A task's id (default: all tasks).")
@@ -30,10 +33,11 @@ struct Watch: ParsableCommand {
             if let task {
                 let display = ProgressDisplay(
                     on: .standardError(environment: environment), isQuiet: quiet || json)
-                _ = try TaskWatch(client: client, display: display, report: report).run(task)
+                _ = try TaskWatch(client: client, display: display, report: report).run(
+                    client.taskID(task))
             } else {
                 let screen = Screen.standardOutput(environment: environment)
-                try TaskBoard(client: client, screen: screen, report: report).run()
+                try TaskBoard(client: client, screen: screen, input: 0, report: report).run()
             }
         }
     }

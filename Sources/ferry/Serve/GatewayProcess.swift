@@ -111,6 +111,11 @@ struct GatewayProcess {
         }
         await gateway.start()
         service.isReady = true
+        if let path = settings.userLock {
+            try UserLock.waitUntilFree(path) {
+                Task { @LoopActor in ending.end(with: 0) }
+            }
+        }
         try announce(addresses)
 
         let code = await ending.code()
@@ -129,6 +134,8 @@ struct GatewayProcess {
         for address in addresses {
             Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))")
         }
+        // Whoever has started a private gateway waits for no more than that.
+        guard settings.userLock == nil else { return }
         if environment["FERRY_TOKEN"] == nil {
             Serve.tell("The token is in \(settings.dataDirectory)/token")
         }
@@ -168,7 +175,9 @@ struct GatewayProcess {
         do {
             let token = try folder.token(environment: environment)
             service.tokens = GatewayProcess.tokens(token, digests)
-            if let address = server.addresses.first { tellCommands(of: address, token) }
+            if let address = server.addresses.first, settings.userLock == nil {
+                tellCommands(of: address, token)
+            }
             GatewayProcess.log.write(.notice, "SIGHUP: the token was read again")
         } catch {
             GatewayProcess.log.write(

@@ -88,6 +88,12 @@ struct Serve: ParsableCommand {
     @Option(help: "A file with these options, in JSON.")
     var configuration: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "End when nobody holds a lock (flock) on this file; commands do not find this gateway.",
+            visibility: .hidden))
+    var whileLocked: String?
+
     func run() throws {
         let (environment, keys) = ProcessEnvironment.taking([
             KeySource.variable, KeyRotation.variable,

@@ -24,6 +24,8 @@ struct ServeSettings {
     let backgroundRetention: Int
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
+    /// A file whose locks say how long the gateway is needed; nil for one that serves everybody.
+    let userLock: String?
 
     /// `key` is the value of FERRY_KEY, which the environment does not have any more.
     init(_ options: Serve, environment: [String: String], key: String?) throws(Refusal) {
@@ -35,6 +37,7 @@ struct ServeSettings {
             throw Refusal(description: "The port must be 0 to 65535.", code: 64)
         }
         self.port = port
+        userLock = options.whileLocked
         unixSocket = options.unixSocket ?? source.text("unixSocket")
         dataDirectory = options.dataDirectory ?? source.dataDirectory
         self.key = try KeySource(option: options.keyFile, source, variable: key)

@@ -12,7 +12,8 @@ struct DecisionListTests {
                     "delayedRequest", type: type)
                 for _ in 0..<2 {
                     _ = try await session.start(
-                        "data", "http://127.0.0.1:1/", ["earliestBeginDate": "2026-01-01T00:00:00Z"])
+                        "data", "http://127.0.0.1:1/", ["earliestBeginDate": "2026-01-01T00:00:00Z"]
+                    )
                     questions.append(try await events.question())
                 }
             }

@@ -129,7 +129,8 @@ struct LiveEventsTests {
         #expect(answer.status == 204)
         let field = try #require(answer.headers["Set-Cookie"])
         let parts = field.split(separator: ";").map { $0.trimmingPrefix(" ") }
-        #expect(parts[0].hasPrefix("ferry=fry_"))
+        // The name has the port: browsers send cookies to all ports of a host.
+        #expect(parts[0].hasPrefix("ferry-\(port(of: endpoint))=fry_"))
         #expect(
             Set(parts.dropFirst()) == ["Path=/", "Max-Age=3600", "HttpOnly", "SameSite=Strict"])
         let cookie: HeaderLines = ["Cookie": "other=1; \(parts[0])"]
@@ -148,6 +149,12 @@ struct LiveEventsTests {
         #expect(bare.status == 403 && bare.problem == "origin-mismatch")
         let foreign = cookie.appending(["Origin": "http://evil.example"])
         #expect(try await browser.post("/v1/sessions", spec, foreign).status == 403)
+        let otherPort = cookie.appending(["Origin": "http://127.0.0.1:1"])
+        #expect(try await browser.post("/v1/sessions", spec, otherPort).status == 403)
+        let embedded = cookie.appending([
+            "Origin": "http://\(endpoint)", "Sec-Fetch-Site": "cross-site",
+        ])
+        #expect(try await browser.post("/v1/sessions", spec, embedded).status == 403)
         let own = cookie.appending(["Origin": "http://\(endpoint)"])
         #expect(try await browser.post("/v1/sessions", spec, own).status == 201)
 
@@ -161,22 +168,65 @@ struct LiveEventsTests {
         try await source.waitForEnd(within: .seconds(5))
     }
 
-    @Test func `behind a TLS proxy the cookie is for https only`() async throws {
+    @Test func `behind a TLS proxy a page comes by https, or by http on the same machine`()
+        async throws
+    {
         var options = RunningGateway.Options()
-        options.arguments = ["--behind-tls-proxy"]
+        options.arguments = ["--behind-tls-proxy", "--allow-host", "ferry.example"]
         try await RunningGateway.alone(options) { gateway in
-            let answer = try await gateway.client.post("/v1/browser-session")
-            let field = try #require(answer.headers["Set-Cookie"])
-            #expect(field.hasPrefix("__Host-ferry=") && field.contains("; Secure"))
-            let pair = String(field.prefix { $0 != ";" })
+            let spec: TestJSON = ["type": "default"]
+            let port = port(of: gateway.endpoint)
             let browser = TestClient(gateway.endpoint)
-            let own: HeaderLines = ["Cookie": pair, "Origin": "https://\(gateway.endpoint)"]
-            #expect(try await browser.post("/v1/sessions", ["type": "default"], own).status == 201)
-            let plain: HeaderLines = ["Cookie": pair, "Origin": "http://\(gateway.endpoint)"]
-            #expect(
-                try await browser.post("/v1/sessions", ["type": "default"], plain).status == 403)
+            /// Signs in as a page of the origin would, and makes a session by the cookie.
+            func visit(_ scheme: String, _ host: String) async throws -> (String?, Int) {
+                let page: HeaderLines = ["Host": host, "Origin": "\(scheme)://\(host)"]
+                let answer = try await gateway.client.post("/v1/browser-session", nil, page)
+                guard let field = answer.headers["Set-Cookie"] else { return (nil, answer.status) }
+                let pair = String(field.prefix { $0 != ";" })
+                let own = page.appending(["Cookie": pair])
+                return (field, try await browser.post("/v1/sessions", spec, own).status)
+            }
+            let (secure, status) = try await visit("https", "ferry.example")
+            #expect(secure?.hasPrefix("__Host-ferry=") == true && status == 201)
+            #expect(secure?.contains("; Secure") == true)
+            let (plain, local) = try await visit("http", "127.0.0.1:\(port)")
+            #expect(plain?.hasPrefix("ferry-\(port)=") == true && local == 201)
+            #expect(plain?.contains("Secure") == false)
+            #expect(try await visit("http", "ferry.example") == (nil, 403))
+            // A client that is no page gets what goes by https.
+            let bare = try await gateway.client.post("/v1/browser-session")
+            #expect(bare.headers["Set-Cookie"]?.hasPrefix("__Host-ferry-\(port)=") == true)
         }
     }
+
+    @Test func `the page and its parts are served by strong tags, and nothing foreign runs in it`()
+        async throws
+    {
+        let browser = TestClient(client.endpoint)
+        let page = try await browser.get("/")
+        #expect(page.status == 200 && page.headers["Content-Type"] == "text/html; charset=utf-8")
+        let policy = try #require(page.headers["Content-Security-Policy"])
+        #expect(
+            policy.hasPrefix(
+                "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self';"
+                    + " img-src 'self' data:"))
+        let tag = try #require(page.headers["ETag"])
+        #expect(tag.hasPrefix("\""))
+        let again = try await browser.get("/", ["If-None-Match": "\"other\", \(tag)"])
+        #expect(again.status == 304 && again.body.isEmpty && again.headers["ETag"] == tag)
+        let script = try await browser.get("/page/app.js")
+        #expect(script.headers["Content-Type"] == "text/javascript; charset=utf-8")
+        #expect(script.headers["ETag"] != tag)
+        #expect(
+            try await browser.get("/page/base.css").headers["Content-Type"]
+                == "text/css; charset=utf-8")
+        #expect(try await browser.get("/page/passwd").status == 404)
+    }
+}
+
+/// The port as a URL has it.
+private func port(of endpoint: Endpoint) -> String {
+    String("\(endpoint)".drop { $0 != ":" }.dropFirst())
 }
 
 extension String {

@@ -45,7 +45,7 @@ struct CommandTests {
         origin.on("/reset", .reset())
         origin.on("/gone", .fixed(404))
         let path = folder.file("a")
-        let failed = try ferry("get", origin.url("/reset"), "-o", path, "--json")
+        let failed = try ferry("get", origin.url("/reset"), "-o", path, "--json", "--retry", "0")
         #expect(try await failed.waitForExit() == .status(4))
         let outcome = try TestJSON(parsing: failed.outputText)
         #expect("\(outcome)".contains("-1005"))
@@ -141,7 +141,9 @@ struct CommandTests {
     @Test(arguments: [
         ["--background", "a"], ["--background", "a", "http://h/", "-o", "x"],
         ["--background", "a", "http://h/", "--session", "shared"], ["--task", "a", "http://h/"],
-        ["--task", "a", "--retry", "2"], ["http://h/", "http://i/"], [],
+        ["--task", "a", "--retry", "2"], ["http://h/", "http://i/", "-o", "x"], [],
+        ["http://h/", "http://i/", "--checksum", "sha-256=00"], ["-i", "-", "-o", "x"],
+        ["http://h/", "-o", "-", "--json"], ["http://h/", "-j", "0"],
     ])
     func `what goes with get, and what does not`(arguments: [String]) async throws {
         let get = try ChildProcess(

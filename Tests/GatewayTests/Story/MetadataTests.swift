@@ -55,12 +55,14 @@ struct MetadataTests {
                 "data", origin.url(), ["metadata": ["job": "7"]])
             _ = try await gateway.client.patch("/v1/tasks/\(task.id)", ["metadata": ["k": "v"]])
             try await gateway.kill9()
-            let client = try await gateway.restarted().client
+            let after = try await gateway.restarted()
+            let client = after.client
             #expect(try await client.task(task.id)["metadata"] == ["job": "7", "k": "v"])
             #expect(
                 try await client.get(session.path).json["metadata"] == ["team": "a"])
             let found = try await client.get("/v1/tasks?metadata.k=v&metadata.job=7").json["tasks"]
             #expect(found.array?.map(\.id) == [task.id])
+            try await after.kill9()
         }
     }
 

@@ -96,7 +96,8 @@ struct TaskSearchTests {
         ] {
             #expect(try await ids(list + query) == expected, "\(query)")
             #expect(
-                try await ids(list + query + "&order=-createdAt") == expected.reversed(), "\(query)")
+                try await ids(list + query + "&order=-createdAt") == expected.reversed(), "\(query)"
+            )
         }
         // Only what has completed has an error or none, unless states are named.
         #expect(try await ids(session.path + "/tasks?error=true") == [failed])
@@ -172,8 +173,10 @@ struct TaskSearchTests {
         #expect(try await ids("metadata.\(key)=few&q=third") == [])
         #expect(try await ids("metadata.\(key)=many&q=third") == [created[3]])
         #expect(try await ids("q=EXAMPLE.\(key)") == [created[4]])
-        let first = try await client.get("/v1/sessions?metadata.\(key)=many&order=-createdAt&limit=2")
-            .json
+        let first = try await client.get(
+            "/v1/sessions?metadata.\(key)=many&order=-createdAt&limit=2"
+        )
+        .json
         let cursor = try #require(first["nextCursor"].string)
         #expect(
             try await ids("metadata.\(key)=many&order=-createdAt&limit=2&cursor=\(cursor)")

@@ -32,8 +32,17 @@ struct Contract: Sendable {
         let title: String
     }
 
+    /// What a task can fail with.
+    struct TransferFailure: Hashable, Sendable {
+        let name: String
+        let domain: String
+        let code: Int
+        let message: String
+    }
+
     let operations: [Operation]
     let problems: Set<Problem>
+    let errors: Set<TransferFailure>
 
     /// The bytes of the file at the root of the package.
     static func bytes() throws -> [UInt8] { try bytes(of: "openapi.yaml") }
@@ -69,6 +78,13 @@ struct Contract: Sendable {
                     throw Malformed(place: code)
                 }
                 return Problem(code: code, status: status, title: title)
+            })
+        errors = Set(
+            try Contract.members(of: document, "x-ferry-errors").map { name, node in
+                guard let domain = node["domain"]?.string, let code = node["code"]?.int,
+                    let message = node["message"]?.string
+                else { throw Malformed(place: name) }
+                return TransferFailure(name: name, domain: domain, code: code, message: message)
             })
     }
 

@@ -1,11 +1,12 @@
 import HTTP
 import Loop
+import Semantics
 import TestSupport
 import Testing
 
 @testable import REST
 
-/// openapi.yaml, README and the code say the same.
+/// openapi.yaml, the documents and the code say the same.
 struct ContractTests {
     @Test func `every route is in openapi.yaml with its scope, and nothing else is`() async throws {
         let directory = try TemporaryDirectory()
@@ -48,6 +49,22 @@ struct ContractTests {
         for input in BadInput.all { #expect(statuses[input.code] == input.status) }
     }
 
+    @Test func `every error that openapi.yaml tells of is one of the code (S-61)`() throws {
+        let known = Set(
+            URLErrorCode.allCases.map {
+                Contract.TransferFailure(
+                    name: $0.name, domain: "NSURLErrorDomain", code: $0.rawValue,
+                    message: $0.sentence)
+            }
+                + FerryErrorCode.allCases.map {
+                    Contract.TransferFailure(
+                        name: $0.name, domain: "FerryErrorDomain", code: $0.rawValue,
+                        message: $0.sentence)
+                })
+        let told = try Contract().errors
+        #expect(told.count >= 31 && told.isSubset(of: known), "\(told.subtracting(known))")
+    }
+
     @Test func `the contract that is served is the file`() async throws {
         try await RunningGateway.alone { gateway in
             let answer = try await gateway.client.with(token: nil).get("/openapi.yaml")
@@ -57,7 +74,7 @@ struct ContractTests {
         }
     }
 
-    @Test func `README's table of the configuration is the configuration`() async throws {
+    @Test func `the documents' table of the configuration is the configuration`() async throws {
         try await RunningGateway.alone { gateway in
             let echoed = try await gateway.client.createSession().json["configuration"]
             #expect(try Self.configurationTable() == echoed.object)
@@ -66,9 +83,10 @@ struct ContractTests {
 
     /// Names and defaults of the table, the defaults as JSON.
     private static func configurationTable() throws -> [String: TestJSON] {
-        let readme = String(decoding: try Contract.bytes(of: "README.md"), as: UTF8.self)
-        let lines = readme.split(separator: "\n", omittingEmptySubsequences: false)
-        let heading = try #require(lines.firstIndex(of: "### Configuration of a session"))
+        let page = String(
+            decoding: try Contract.bytes(of: "docs/configuration.md"), as: UTF8.self)
+        let lines = page.split(separator: "\n", omittingEmptySubsequences: false)
+        let heading = try #require(lines.firstIndex(of: "## Sessions"))
         let rows = lines[heading...].dropFirst().drop { !$0.hasPrefix("|") }
             .prefix { $0.hasPrefix("|") }.dropFirst(2)
         var table: [String: TestJSON] = [:]

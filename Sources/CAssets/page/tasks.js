@@ -1,0 +1,196 @@
+// All tasks that the page knows: loaded newest first, then kept by events.
+
+import { get, each } from "./api.js";
+import { onEvents, onState } from "./live.js";
+import { Row, fields } from "./rows.js";
+import { speak } from "./dom.js";
+import { count } from "./format.js";
+import { sample } from "./rates.js";
+
+/** More is not loaded by itself; a search still finds it. */
+const limit = 100_000;
+const pageSize = 500;
+
+const rows = new Map();
+const listeners = new Set();
+const watchers = new Set();
+const wanted = new Set();
+let wantedTimer = null;
+let loading = null;
+let ended = { done: 0, failed: 0 };
+let spokenTimer = null;
+
+export const tasks = {
+  /** Counted up when a task comes, goes or changes its state. */
+  version: 0,
+  state: "loading",
+  error: null,
+  isWhole: false,
+  all: () => rows.values(),
+  row: (id) => rows.get(id),
+  get count() { return rows.size; },
+  /** Called when anything has changed that the list shows. */
+  onChange: (listener) => listeners.add(listener),
+  /** Called with each event, after the row has it. */
+  onEvent: (watcher) => { watchers.add(watcher); return () => watchers.delete(watcher); },
+};
+
+const changed = () => { for (const listener of listeners) listener(); };
+const restructured = () => { tasks.version += 1; changed(); };
+
+/** Shows what the gateway has answered about a task. */
+export const take = (task) => {
+  const row = rows.get(task.id);
+  if (row) row.merge(task);
+  else rows.set(task.id, new Row(task));
+  restructured();
+  return rows.get(task.id);
+};
+
+export const drop = (id) => { if (rows.delete(id)) restructured(); };
+
+/** Loads the whole list anew; what is shown meanwhile stays. */
+export const load = () => {
+  const mine = loading = {};
+  const isMine = () => loading === mine;
+  return loadPages(isMine).catch((error) => {
+    if (!isMine()) return;
+    tasks.state = "failed";
+    tasks.error = error;
+    changed();
+  });
+};
+
+const loadPages = async (isMine) => {
+  const seen = new Set();
+  const before = new Set(rows.keys());
+  const takePage = (page) => {
+    for (const task of page.tasks) {
+      seen.add(task.id);
+      const row = rows.get(task.id);
+      if (row) row.merge(task);
+      else rows.set(task.id, new Row(task));
+    }
+    tasks.state = "ready";
+    tasks.error = null;
+    restructured();
+  };
+  // What is under way stands on the first page, wherever it is in the order.
+  for (const state of ["suspended,running,canceling", "completed"]) {
+    let cursor = null;
+    do {
+      const more = cursor ? `&cursor=${encodeURIComponent(cursor)}` : "";
+      const size = seen.size === 0 ? 100 : pageSize;
+      const page = await get(`/v1/tasks?state=${state}&order=-createdAt&limit=${size}&fields=${fields}${more}`);
+      if (!isMine()) return;
+      takePage(page);
+      cursor = page.nextCursor;
+    } while (cursor && seen.size < limit);
+    tasks.isWhole = !cursor;
+  }
+  if (tasks.isWhole) for (const id of before) if (!seen.has(id) && !wanted.has(id)) rows.delete(id);
+  restructured();
+};
+
+/** Asks the gateway for what a search means, where not everything is loaded. */
+export const search = async (text) => {
+  if (tasks.isWhole || !text) return;
+  const page = await get(
+    `/v1/tasks?state=all&order=-createdAt&limit=${pageSize}&fields=${fields}&q=${encodeURIComponent(text)}`);
+  for (const task of page.tasks) if (!rows.has(task.id)) rows.set(task.id, new Row(task));
+  restructured();
+};
+
+/** Asks for a task as it is now, soon and together with others. */
+export const refresh = (id) => {
+  wanted.add(id);
+  refreshIn(150);
+};
+
+const refreshIn = (milliseconds) => {
+  wantedTimer ??= setTimeout(async () => {
+    const ids = [...wanted];
+    let isAnswered = true;
+    try { await (ids.length > 8 ? loadNewest(ids) : each(ids, loadOne)); } catch { isAnswered = false; }
+    wantedTimer = null;
+    // What came to be wanted meanwhile; a gateway that does not answer is given time.
+    if (wanted.size) refreshIn(isAnswered ? 150 : 2000);
+  }, milliseconds);
+};
+
+const loadOne = async (id) => {
+  try {
+    take(await get(`/v1/tasks/${id}`));
+  } catch (error) {
+    if (error.status === 0) throw error;
+    if (error.status === 404) drop(id);
+  }
+  wanted.delete(id);
+};
+
+/** Many tasks that were just created come faster by pages; whoever is not on them is asked for alone. */
+const loadNewest = async (ids) => {
+  const page = await get(`/v1/tasks?state=all&order=-createdAt&limit=${pageSize}&fields=${fields}`);
+  for (const task of page.tasks) {
+    wanted.delete(task.id);
+    const row = rows.get(task.id);
+    if (row) row.merge(task);
+    else rows.set(task.id, new Row(task));
+  }
+  restructured();
+  await each(ids.filter((id) => wanted.has(id)), loadOne);
+};
+
+// MARK: events
+
+const waitOf = { bodyStream: "bodyStream" };
+
+const apply = ({ name, data }) => {
+  if (name === "task.didDelete") { drop(data.task); return; }
+  if (name === "task.didCreate") { refresh(data.task); return; }
+  const row = rows.get(data.task);
+  if (!row) { if (data.task) refresh(data.task); return; }
+  if (data.response && name === "task.didReceiveResponse") row.respond(data.response);
+  if (data.decision) row.change({ waitingFor: waitOf[data.decision.kind] ?? "decision" });
+  switch (name) {
+    case "task.didChange": row.change(data.changes); break;
+    case "task.willRetry":
+      row.change({ waitingFor: "retry", nextAttemptAt: new Date(Date.parse(data.at) + data.delay * 1000).toISOString() });
+      break;
+    case "task.isWaitingForConnectivity": row.change({ waitingFor: "connectivity" }); break;
+    case "task.didBecomeDownloadTask": row.complete(null, data.at); break;
+    case "task.didComplete": row.complete(data.error, data.at); noteEnd(row); break;
+    default: break;
+  }
+};
+
+/** Ends are spoken together, so that a thousand of them take one sentence. */
+const noteEnd = (row) => {
+  ended[row.group === "done" ? "done" : "failed"] += 1;
+  ended.name = row.name;
+  spokenTimer ??= setTimeout(() => {
+    spokenTimer = null;
+    const { done, failed, name } = ended;
+    ended = { done: 0, failed: 0 };
+    if (done + failed === 1) speak(done ? `${name} is done.` : `${name} has failed.`);
+    else speak(`${count(done, "transfer")} done, ${failed} failed.`);
+  }, 1000);
+};
+
+onEvents(({ events, progress }) => {
+  const now = performance.now();
+  for (const { name, data } of progress) {
+    const row = rows.get(data.task);
+    if (row) sample(row, row.progress(name, data, now));
+    else refresh(data.task);
+  }
+  for (const event of events) {
+    if (event.name === "reset") { load(); continue; }
+    if (event.data.task) apply(event);
+  }
+  if (events.length) tasks.version += 1;
+  for (const watcher of watchers) for (const event of events) watcher(event);
+  if (events.length || progress.length) changed();
+});
+
+onState(({ kind, fresh }) => { if (kind === "open" && fresh) load(); });

@@ -1,0 +1,107 @@
+// What has happened to a task, one sentence for each event.
+
+import { h, icon } from "./dom.js";
+import { hostOf, size, span, timeOfDay } from "./format.js";
+import { shortError } from "./errors.js";
+
+const changeWords = ({ state, waitingFor, priority, maximumBytesPerSecond, description, earliestBeginDate, suspendCount }) => {
+  const words = [];
+  if (state) words.push({ suspended: "Suspended", running: "Resumed", canceling: "Stopping" }[state]);
+  else if (suspendCount !== undefined) words.push(`Suspended ${suspendCount} times over`);
+  if (waitingFor) words.push(`Waits: ${waitingFor}`);
+  if (priority !== undefined) words.push(`Priority ${priority}`);
+  if (maximumBytesPerSecond !== undefined) words.push(maximumBytesPerSecond ? `Limit ${size(maximumBytesPerSecond)}/s` : "No limit");
+  if (description !== undefined) words.push("Described anew");
+  if (earliestBeginDate !== undefined) words.push("Begin date changed");
+  return words.length ? ["clock", words.join(", ")] : null;
+};
+
+/** A drawing and words for an event; null for those that say nothing to a person. */
+const wordsOf = (name, data) => {
+  if (data.decision) return ["question", { challenge: "Asks who you are, or whether to trust the server", redirect: "Asks whether to follow a redirect",
+    response: "Asks what to do with the answer", cache: "Asks whether to keep a copy", delayedRequest: "Asks whether to go on", bodyStream: "Waits for the body" }[data.decision.kind]];
+  switch (name) {
+    case "task.didCreate": return ["add", "Created"];
+    case "task.didChange": return changeWords(data.changes);
+    case "task.isWaitingForConnectivity": return ["clock", "No route; waits for one"];
+    case "task.willPerformHTTPRedirection": return ["retry", `Redirected by ${data.response.status} to ${data.request.url}`];
+    case "task.didReceiveInformationalResponse": return ["list", `Interim answer ${data.status}`];
+    case "download.didResumeAtOffset": return ["play", `Goes on at ${size(data.fileOffset)}${data.expectedTotalBytes > 0 ? ` of ${size(data.expectedTotalBytes)}` : ""}`];
+    case "task.willRetry": return ["retry", `Tries again in ${span(data.delay * 1000)} (attempt ${data.attempt}): ${data.reason}`];
+    case "task.didReceiveResponse": return [data.response.status >= 400 ? "alert" : "check",
+      `${hostOf(data.response.url)} answered ${data.response.status}${data.response.expectedContentLength >= 0 ? `, ${size(data.response.expectedContentLength)}` : ""}`];
+    case "task.didBecomeDownloadTask": return ["down", "Goes on as a download"];
+    case "download.didFinishDownloading": return ["down", data.destination?.path ? `Saved as ${data.destination.path}` : "All of it is here"];
+    case "task.didComplete": return data.error ? ["alert", `${shortError(data.error)}: ${data.error.message}`] : ["check", "Done"];
+    default: return null;
+  }
+};
+
+const line = (name, data) => {
+  const words = wordsOf(name, data);
+  return words && h("li", { "data-event": name }, icon(words[0]), h("span", words[1]), h("time", { datetime: data.at }, timeOfDay(data.at)));
+};
+
+export class Timeline {
+  #ids = new Set();
+
+  constructor(id) {
+    this.id = id;
+    this.list = h("ol.timeline");
+    this.element = h("div", this.list);
+  }
+
+  add(name, data, id) {
+    if (id && this.#ids.has(id)) return;
+    if (id) this.#ids.add(id);
+    const item = line(name, data);
+    if (item) this.list.append(item);
+  }
+
+  /** Reads what has been so far, and lets go of the connection: the page follows one stream only. */
+  async load(signal) {
+    const control = new AbortController();
+    signal.addEventListener("abort", () => control.abort());
+    let quiet = setTimeout(() => control.abort(), 3000);
+    try {
+      const answer = await fetch(`/v1/tasks/${this.id}/events?replay=all`, { signal: control.signal, cache: "no-store" });
+      if (!answer.ok || answer.status === 204) return;
+      const newest = number(answer.headers.get("Ferry-Last-Event-ID"));
+      const reader = answer.body.getReader();
+      const decoder = new TextDecoder();
+      let rest = "";
+      for (;;) {
+        const { value, done } = await reader.read();
+        if (done) return;
+        rest += decoder.decode(value, { stream: true });
+        const pieces = rest.split("\n\n");
+        rest = pieces.pop();
+        for (const piece of pieces) if (this.#read(piece) >= newest) return;
+        // A pause after the first pieces: what follows is live, and comes by the page's own stream.
+        clearTimeout(quiet);
+        quiet = setTimeout(() => control.abort(), 400);
+      }
+    } catch (error) {
+      if (error.name !== "AbortError") this.list.append(h("li", icon("alert"), h("span", "What was before could not be loaded.")));
+    } finally {
+      clearTimeout(quiet);
+      control.abort();
+      if (!this.list.children.length && !signal.aborted) this.element.append(h("p.quiet", "Its events are too old to be kept."));
+    }
+  }
+
+  #read(piece) {
+    const member = (name) => piece.split("\n").find((text) => text.startsWith(`${name}: `))?.slice(name.length + 2);
+    const id = member("id");
+    const data = member("data");
+    if (!id || !data) return 0;
+    // The tenant's stream has other ids: what both tell is known by its name and time.
+    const value = JSON.parse(data);
+    this.add(member("event"), value, `${member("event")} ${value.at}`);
+    return number(id);
+  }
+
+  hear({ name, data }) { this.add(name, data, `${name} ${data.at}`); }
+}
+
+const number = (id) => Number(id?.split(".").at(-1) ?? 0);

@@ -1,0 +1,78 @@
+internal import JSON
+
+/// Options that a user wants always: `~/.config/ferry/config.json`.
+///
+/// An object with an object for each command, whose members are the command's options:
+/// `{"get": {"directory": "/home/me/Downloads", "parallel": 3, "header": ["A: b"], "verbose": true}}`.
+public struct CommandDefaults: Sendable {
+    private let path: String
+    private let commands: [JSONValue.Member]
+
+    /// The file of `$XDG_CONFIG_HOME/ferry`, else of `~/.config/ferry`; without one there are no
+    /// defaults. Blocks.
+    ///
+    /// - Throws: `file`; `badArgument` for what is no such object.
+    public static func read(environment: [String: String]) throws(ClientError) -> CommandDefaults {
+        let folder: String
+        if let config = environment["XDG_CONFIG_HOME"], config.hasPrefix("/") {
+            folder = config
+        } else if let home = environment["HOME"], home.hasPrefix("/") {
+            folder = home + "/.config"
+        } else {
+            return CommandDefaults(path: "", commands: [])
+        }
+        let path = folder + "/ferry/config.json"
+        guard let bytes = try LocalFile.read(path, limit: 1 << 20, onlyOwn: false) else {
+            return CommandDefaults(path: path, commands: [])
+        }
+        do {
+            guard let commands = try JSONValue(parsing: bytes).object else {
+                throw ClientError.badArgument("\(path): is no JSON object")
+            }
+            return CommandDefaults(path: path, commands: commands)
+        } catch let error as ClientError {
+            throw error
+        } catch {
+            throw .badArgument("\(path): \(error)")
+        }
+    }
+
+    /// The words of a command line with the defaults in front of what was typed, which outranks
+    /// them.
+    ///
+    /// - Throws: `badArgument` for a default that is no option's value.
+    public func applied(to arguments: [String]) throws(ClientError) -> [String] {
+        guard let command = arguments.first,
+            let options = commands.first(where: { $0.name == command })?.value
+        else { return arguments }
+        guard let members = options.object else {
+            throw .badArgument("\(path): '\(command)' is no JSON object")
+        }
+        var words: [String] = []
+        for member in members {
+            let name = "--" + CommandDefaults.option(member.name)
+            // What was typed stands alone: lists would add up.
+            if arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) { continue }
+            switch member.value.bool {
+            case true?: words.append(name)
+            case false?: break
+            case nil:
+                for value in member.value.array ?? [member.value] {
+                    guard
+                        let text = value.string ?? value.int64.map({ String($0) })
+                            ?? value.double.map({ "\($0)" })
+                    else { throw .badArgument("\(path): '\(command).\(member.name)' is no value") }
+                    words += ["\(name)=\(text)"]
+                }
+            }
+        }
+        return [command] + words + arguments.dropFirst()
+    }
+
+    /// `onComplete` → `on-complete`.
+    private static func option(_ name: String) -> String {
+        name.reduce(into: "") { option, letter in
+            option += letter.isUppercase ? "-\(letter.lowercased())" : String(letter)
+        }
+    }
+}

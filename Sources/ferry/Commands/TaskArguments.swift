@@ -1,0 +1,71 @@
+internal import ArgumentParser
+internal import Client
+
+/// The tasks that a command is about.
+struct TaskArguments: ParsableArguments {
+    @Argument(help: "Ids of tasks, or as many of their first characters as suffice.")
+    var tasks: [String] = []
+
+    @Flag(help: "All tasks that this can be done to.")
+    var all = false
+
+    @Option(help: "All of these that belong to this session.")
+    var session: String?
+
+    func validate() throws {
+        let isAll = all || session != nil
+        guard tasks.isEmpty == isAll else {
+            throw ValidationError(
+                tasks.isEmpty ? "Give a task, --session or --all" : "Give tasks, or --all")
+        }
+    }
+
+    /// The ids; of all tasks those in one of the states, `suspended,running` for example.
+    func identifiers(
+        _ client: GatewayClient, states: String
+    ) throws(ClientError) -> [String] {
+        guard tasks.isEmpty else {
+            return try tasks.map { (name) throws(ClientError) in try client.taskID(name) }
+        }
+        return try client.tasks(states: states)
+            .map { (json) throws(ClientError) in try RemoteTask(json) }
+            .filter { session == nil || $0.session == session }.map(\.id)
+    }
+}
+
+/// What the commands that change tasks have in common.
+struct TaskChangeOptions: ParsableArguments {
+    @Flag(help: "Print a JSON object for each task.")
+    var json = false
+
+    @OptionGroup var gatewayOptions: GatewayOptions
+
+    /// Does something to each task, and prints it as it is then; a refusal does not keep the others
+    /// from their turn.
+    func each(
+        _ arguments: TaskArguments, states: String,
+        _ change: (GatewayClient, String) throws(ClientError) -> RemoteTask?
+    ) throws {
+        var failure: ClientError?
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
+            let client = try gatewayOptions.client(interrupts: .ofProcess())
+            for id in try arguments.identifiers(client, states: states) {
+                do throws(ClientError) {
+                    guard let task = try change(client, id) else { continue }
+                    CommandLineIO.print(json ? task.json : TaskTable.summary(task))
+                } catch {
+                    guard case .refused = error else { throw error }
+                    if json { CommandLineIO.print(error.json(about: nil)) }
+                    CommandLineIO.complain(error, about: id, showsURL: true)
+                    failure = failure ?? error
+                }
+            }
+        }
+        if let failure { throw ExitCode(failure.exitStatus.rawValue) }
+    }
+
+    static let discussion = """
+        Exit status: 0 done; 1 the gateway refused, for one of them at least; 3 no gateway; 64 \
+        wrong arguments.
+        """
+}

@@ -1,0 +1,145 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Client
+
+/// What people type, and what is made of it.
+struct GivenTests {
+    @Test(arguments: [
+        ("https://h/a", "https://h/a"), ("example.com/a?b=c", "https://example.com/a?b=c"),
+        ("example.com:8443", "https://example.com:8443"),
+        ("localhost:8000/a", "http://localhost:8000/a"), ("10.0.0.1/a", "http://10.0.0.1/a"),
+        ("[::1]:80/", "http://[::1]:80/"), (" https://h/a\t", "https://h/a"),
+        ("magnet:?xt=urn:btih:a", "magnet:?xt=urn:btih:a"), ("mailto:a@b", "mailto:a@b"),
+        ("ftp://h/a", "ftp://h/a"), ("", ""), ("h/http://i/", "h/http://i/"),
+    ])
+    func `a URL without a scheme is https, but http where that is near`(
+        _ typed: String, _ url: String
+    ) {
+        let given = GivenURL(typed)
+        #expect(given.url == url)
+        #expect(given.login == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("http://u:p@h/a@b", "http://h/a@b", "u", "p"), ("https://u@h", "https://h", "u", nil),
+            ("u%40x:p%3A%2F@h:1/", "https://h:1/", "u@x", "p:/"),
+            ("http://u:@h/", "http://h/", "u", ""),
+        ] as [(String, String, String, String?)])
+    func `a user in front of the host is taken off, and a password told of`(
+        _ typed: String, _ url: String, _ user: String, _ password: String?
+    ) {
+        let given = GivenURL(typed)
+        #expect(given.url == url)
+        #expect(given.login == Login(user: user, password: password))
+        #expect(given.remarks.contains { $0.contains("Warning") } == (password != nil))
+        #expect(!given.remarks.contains { $0.contains("p@") || $0.contains("p%3A") })
+    }
+
+    static let hex = "5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"
+    static let field = "sha-256=:WJG1tSLV3whtD/CxEPvZ0hu0/HFjrzTQgoai6Eb2vgM=:"
+
+    @Test(arguments: [
+        hex, "sha-256=" + hex, "sha256:" + hex, "SHA-256=" + hex.uppercased(), "sha256=" + hex,
+        field,
+    ])
+    func `a checksum may be hexadecimal, or as RFC 9530 has it`(_ text: String) throws {
+        #expect(try GivenDigest.field(parsing: text) == Self.field)
+    }
+
+    @Test(arguments: ["", "sha-256=", "sha-512=" + hex, "md5=00", hex + "0", "sha-256=xyz"])
+    func `another checksum is refused`(_ text: String) {
+        #expect(throws: ClientError.self) { try GivenDigest.field(parsing: text) }
+    }
+
+    @Test func `a list has a URL on each line, and mirrors behind tabs`() throws {
+        let folder = try TemporaryDirectory()
+        let text = "# mine\r\nhttp://h/a\thttp://i/a \n\n  http://h/b\n"
+        let list = try URLList(reading: try folder.write("list", Array(text.utf8)))
+        #expect(
+            list.entries == [
+                URLList.Entry(url: "http://h/a", mirrors: ["http://i/a"]),
+                URLList.Entry(url: "http://h/b", mirrors: []),
+            ])
+        let empty = try folder.write("empty", Array("#\n".utf8))
+        #expect(throws: ClientError.self) { try URLList(reading: empty) }
+    }
+
+    @Test func `a body is joined of pieces and files`() throws {
+        let folder = try TemporaryDirectory()
+        let file = try folder.write("body", [0, 10, 255])
+        #expect(try GivenBody.bytes(of: ["a=1", "@" + file]) == Array("a=1&".utf8) + [0, 10, 255])
+        #expect(throws: ClientError.self) { try GivenBody.bytes(of: ["@" + folder.file("none")]) }
+        let large = String(repeating: "x", count: 800 << 10)
+        #expect(throws: ClientError.self) { try GivenBody.bytes(of: [large]) }
+    }
+
+    @Test(arguments: [
+        (["ferry", "get", "http://h/a b"], "ferry get 'http://h/a b'"),
+        (["ferry", "get", "-u", "me:secret", "h"], "ferry get -u me h"),
+        (["ferry", "get", "--user=me:secret", "h"], "ferry get --user=me h"),
+        (["ferry", "get", "http://me:secret@h/a"], "ferry get 'http://me@h/a'"),
+        (["ferry", "get", "-H", "A: it's"], #"ferry get -H 'A: it'\''s'"#),
+    ])
+    func `a command that is shown to be typed again has no password`(
+        _ words: [String], _ text: String
+    ) {
+        #expect(CommandText.text(words) == text)
+    }
+
+    static let names = ["get", "put", "add", "tasks", "watch", "show", "resume", "rm", "help"]
+
+    @Test(arguments: [
+        ("gett", "get"), ("gte", "get"), ("task", "tasks"), ("wacth", "watch"), ("resum", "resume"),
+        ("shwo", "show"), ("Get", "get"),
+    ])
+    func `a mistyped command is told which it may have been (F15)`(_ word: String, _ name: String) {
+        #expect(
+            throws: ClientError.badArgument(
+                "there is no command '\(word)': did you mean `ferry \(name)`?")
+        ) { try CommandName.check(word, among: Self.names) }
+    }
+
+    @Test func `what is like no command is only refused, and options pass`() throws {
+        #expect(
+            throws: ClientError.badArgument(
+                "there is no command 'frobnicate': `ferry help` lists them")
+        ) { try CommandName.check("frobnicate", among: Self.names) }
+        #expect(throws: ClientError.badArgument("a URL needs a command: ferry get http://h/a")) {
+            try CommandName.check("http://h/a", among: Self.names)
+        }
+        for word in [nil, "--help", "-h", "get", "---completion", "--experimental-dump-help"] {
+            try CommandName.check(word, among: Self.names)
+        }
+    }
+
+    @Test func `a user's file gives options, and what is typed outranks it`() throws {
+        let home = try TemporaryDirectory()
+        let environment = ["HOME": home.path]
+        #expect(
+            try CommandDefaults.read(environment: environment).applied(to: ["get", "u"])
+                == ["get", "u"])
+        try FileManager.default.createDirectory(
+            atPath: home.file(".config/ferry"), withIntermediateDirectories: true)
+        let text = """
+            {"get": {"directory": "/d d", "parallel": 3, "onComplete": "x", "verbose": true,
+                     "quiet": false, "header": ["A: b", "C: d"]}}
+            """
+        _ = try home.write(".config/ferry/config.json", Array(text.utf8))
+        let defaults = try CommandDefaults.read(environment: environment)
+        #expect(
+            try defaults.applied(to: ["get", "u", "--parallel=9"]) == [
+                "get", "--directory=/d d", "--on-complete=x", "--verbose", "--header=A: b",
+                "--header=C: d", "u", "--parallel=9",
+            ])
+        #expect(try defaults.applied(to: ["put", "u"]) == ["put", "u"])
+        for spoilt in ["[]", "{", #"{"get": 1}"#, #"{"get": {"a": {}}}"#] {
+            _ = try home.write(".config/ferry/config.json", Array(spoilt.utf8))
+            #expect(throws: ClientError.self) {
+                try CommandDefaults.read(environment: environment).applied(to: ["get"])
+            }
+        }
+    }
+}

@@ -1,0 +1,175 @@
+"""A headless Chromium that shows the page, and what a test sees and does in it."""
+
+import json
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+
+from daemon import eventually
+
+# How a person at this machine would see it, and nothing that asks the network.
+SWITCHES = [
+    "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+    "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
+    "--no-first-run", "--lang=en-GB", "--window-size=1280,800",
+]
+
+ROWS = """
+return [...document.querySelectorAll('.rows > .row:not([hidden])')].map((row) => ({
+  id: row.dataset.task, kind: row.dataset.kind, name: row.querySelector('.name').textContent,
+  state: row.querySelector('.state span').textContent, part: row.querySelector('.part').textContent,
+  size: row.querySelector('.cell.size').textContent, speed: row.querySelector('.cell.speed').textContent,
+  top: row.getBoundingClientRect().top, current: row.classList.contains('current'),
+})).sort((a, b) => a.top - b.top);
+"""
+
+
+def launch():
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for switch in SWITCHES:
+        options.add_argument(switch)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService("/usr/bin/chromedriver")
+    return webdriver.Chrome(options=options, service=service)
+
+
+class Page:
+    """A tab of the browser at one gateway."""
+
+    def __init__(self, driver, gateway):
+        self.driver = driver
+        self.gateway = gateway
+        self.url = str(gateway.client.base_url).rstrip("/")
+        self.token = gateway.client.headers["Authorization"].removeprefix("Bearer ")
+
+    def open(self, place="tasks", signed_in=True):
+        """Loads the page anew; `signed_in` as `ferry open` does it."""
+        self.driver.get("about:blank")
+        if not signed_in:
+            self.driver.execute_cdp_cmd("Network.clearBrowserCookies", {})
+        self.driver.get(f"{self.url}/#token={self.token}" if signed_in else self.url)
+        if signed_in:
+            eventually(lambda: self.js("return document.querySelector('#task-grid') !== null"), "the list", 20)
+            self.visit(place)
+        return self
+
+    def visit(self, place):
+        self.js("location.hash = arguments[0]", place)
+        view = place.split("/")[0]
+        eventually(lambda: self.js("return !document.getElementById(arguments[0]).hidden", view), f"the view {view}", 20)
+
+    def size(self, width, height=800, dark=False):
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+
+    def js(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    # What is seen
+
+    def rows(self):
+        return self.js(ROWS)
+
+    def row(self, name, **wanted):
+        """The line of a transfer; None unless all that is `wanted` of it is so."""
+        for row in self.rows():
+            if row["name"] == name and all(row[key] == value for key, value in wanted.items()):
+                return row
+
+    def wait_row(self, name, **wanted):
+        return eventually(lambda: self.row(name, **wanted), f"{name} {wanted}; there are {self.rows()}", 20)
+
+    def wait_gone(self, name):
+        eventually(lambda: not self.row(name), f"{name} to go", 20)
+
+    def text(self, selector):
+        """What stands there, in sight or not; empty where there is no such element."""
+        return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
+
+    def wait_text(self, selector, words):
+        eventually(lambda: words in self.text(selector), f"“{words}” in {selector}, not “{self.text(selector)}”", 20)
+
+    def count(self, selector):
+        return self.js("return document.querySelectorAll(arguments[0]).length", selector)
+
+    def wait_for(self, selector):
+        eventually(lambda: self.count(selector), selector, 20)
+        return self.driver.find_element(By.CSS_SELECTOR, selector)
+
+    def wait_none(self, selector):
+        eventually(lambda: not self.count(selector), f"no {selector}", 20)
+
+    # What is done
+
+    def click(self, selector):
+        element = self.wait_for(selector)
+        eventually(lambda: element.is_displayed(), f"{selector} in sight", 20)
+        element.click()
+
+    def press_button(self, words, within="body"):
+        """The button, in sight, that bears these words, or has them as its label."""
+        script = """
+        return [...document.querySelectorAll(arguments[1] + ' :is(button, a)')].find((one) => !one.closest('[hidden]')
+          && !one.disabled && one.checkVisibility() && (one.textContent.trim() === arguments[0] || one.getAttribute('aria-label') === arguments[0]))"""
+        element = eventually(lambda: self.js(script, words, within), f"a button “{words}” within {within}", 20)
+        element.click()
+
+    def fill(self, label, value, within="dialog[open]"):
+        """Types into the field of a label."""
+        script = """
+        const label = [...document.querySelectorAll(arguments[1] + ' label')].find((one) => one.textContent.trim() === arguments[0]);
+        return label ? label.control : null"""
+        element = eventually(lambda: self.js(script, label, within), f"a field “{label}”", 20)
+        if element.tag_name == "select" or element.get_attribute("type") == "file":
+            element.send_keys(value)
+        else:
+            element.clear()
+            element.send_keys(value)
+        return element
+
+    def type(self, *keys):
+        """Presses keys wherever the focus is."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def chord(self, modifier, key):
+        ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
+
+    def add(self, *urls, **options):
+        """A new transfer by the dialog, with options by their labels."""
+        self.press_button("New transfer", "#tools")
+        self.wait_for("#new-urls").send_keys("\n".join(urls))
+        if options:
+            self.js("document.querySelector('.options').open = true")
+        for label, value in options.items():
+            self.fill(label.replace("_", " "), value)
+        self.click("dialog[open] .dialog-foot .primary")
+
+    def said(self, words):
+        self.wait_text("#toasts", words)
+
+    def complaints(self):
+        """What the browser's console holds against the page, but for answers of the gateway."""
+        return [
+            entry["message"] for entry in self.driver.get_log("browser")
+            if entry["level"] == "SEVERE" and "Failed to load resource" not in entry["message"]
+        ]
+
+    def drop(self, name, content, kind="application/octet-stream"):
+        """Drops a file on the page, as if it came from the desktop."""
+        self.js(
+            """
+            const transfer = new DataTransfer();
+            transfer.items.add(new File([arguments[1]], arguments[0], {type: arguments[2]}));
+            for (const name of ['dragenter', 'dragover', 'drop'])
+              document.getElementById('main').dispatchEvent(new DragEvent(name, {dataTransfer: transfer, bubbles: true, cancelable: true}));
+            """,
+            name, content, kind)
+
+    def requests(self):
+        """The paths that this document has asked for since it was loaded."""
+        return json.loads(self.js(
+            "return JSON.stringify(performance.getEntriesByType('resource').map((one) => new URL(one.name).pathname))"))

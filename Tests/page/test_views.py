@@ -1,0 +1,136 @@
+"""Sessions, webhooks and the overview."""
+
+import pytest
+
+from daemon import eventually
+from origin import Answer
+from test_transfers import start
+
+
+@pytest.fixture
+def session(page, gateway):
+    """A session that was made on the page, with much of what can be said."""
+    page.visit("sessions")
+    page.press_button("New session", ".side")
+    page.wait_for("dialog[open] fieldset")
+    page.js("document.querySelector('dialog .options').open = true")
+    page.fill("Description", "made by hand")
+    page.fill("Limit of all its transfers", "3 MB/s")
+    page.fill("Longest silence (s)", "15")
+    page.fill("Headers of every request", "User-Agent: by-hand/1")
+    page.fill("Cache: memory and disk", "1 MiB, 2 MiB")
+    page.press_button("Create", "dialog[open]")
+    page.wait_text("#sessions .pane h2", "made by hand")
+    (made,) = [one for one in gateway.get("/v1/sessions?limit=500")["sessions"] if one["description"] == "made by hand"]
+    yield made
+    if gateway.get(f"/v1/sessions/{made['id']}")["state"] == "active":
+        gateway.post(f"/v1/sessions/{made['id']}/invalidate", mode="cancelTasks")
+    gateway.client.patch(f"/v1/sessions/{made['id']}", json={"description": "over"})
+
+
+def test_a_session_is_made_with_its_configuration_and_shown_whole(page, session):
+    configuration = session["configuration"]
+    assert configuration["timeoutIntervalForRequest"] == 15
+    assert configuration["httpAdditionalHeaders"] == {"User-Agent": "by-hand/1"}
+    assert configuration["urlCache"] == {"memoryCapacity": 1 << 20, "diskCapacity": 2 << 20}
+    assert session["maximumBytesPerSecond"] == 3_000_000 and session["delegate"]["handles"] == ["challenge"]
+    shown = page.js("return [...document.querySelectorAll('#sessions .pane dt[title]')].map((one) => one.title)")
+    assert sorted(shown) == sorted(configuration)
+    assert "no effect here" in page.text("#sessions .pane")
+
+
+def test_a_refused_configuration_is_told_at_its_field(page):
+    page.visit("sessions")
+    page.press_button("New session", ".side")
+    page.wait_for("dialog[open] fieldset")
+    page.js("document.querySelector('dialog .options').open = true")
+    page.fill("Connections a host", "0")
+    page.press_button("Create", "dialog[open]")
+    eventually(
+        lambda: page.text('[data-pointer="/configuration/httpMaximumConnectionsPerHost"] .fault'), "a fault at the field", 20)
+    page.press_button("Cancel", "dialog[open]")
+
+
+def test_what_a_session_remembers_is_shown_changed_and_reset(page, gateway, origin, session):
+    path = f"/v1/sessions/{session['id']}"
+    page.press_button("Add a cookie", ".pane")
+    page.fill("Name", "id")
+    page.fill("Value", "17")
+    page.fill("Domain", "com")
+    page.press_button("Add", "dialog[open]")
+    page.wait_text('dialog[open] [data-pointer="/domain"] .fault', "public suffix")
+    page.fill("Domain", "example.com")
+    page.press_button("Add", "dialog[open]")
+    page.wait_text("#sessions .pane", "*.example.com/")
+    assert [one["name"] for one in gateway.get(f"{path}/cookies")["cookies"]] == ["id"]
+    page.press_button("Store a password", ".pane")
+    page.fill("Site", "https://example.com")
+    page.fill("Realm", "the cave")
+    page.fill("User", "aladdin")
+    page.fill("Password", "open sesame")
+    page.press_button("Store", "dialog[open]")
+    page.wait_text("#sessions .pane", "aladdin")
+    assert "open sesame" not in page.text("#sessions")
+    page.press_button("Forget aladdin for example.com", ".pane")
+    page.wait_text("#sessions .pane", "None is stored.")
+    page.press_button("Reset", ".pane")
+    page.press_button("Reset", "dialog[open]")
+    page.wait_text("#sessions .pane", "The jar is empty.")
+    assert gateway.get(f"{path}/cookies")["cookies"] == []
+    page.press_button("Flush", ".pane")
+    page.said("Everything is on the disk.")
+    page.press_button("Cancel and end", ".pane")
+    page.press_button("End it", "dialog[open]")
+    page.wait_text("#sessions .tag", "Ended")
+
+
+def test_a_background_session_is_made_under_its_identifier(page, gateway):
+    page.visit("sessions")
+    page.press_button("New session", ".side")
+    page.fill("Kind", "Background: goes on by itself")
+    page.fill("Identifier", "by hand, nightly")
+    page.press_button("Create", "dialog[open]")
+    page.wait_text("#sessions .pane", "identifier “by hand, nightly”")
+    (made,) = gateway.get("/v1/sessions?identifier=by%20hand%2C%20nightly")["sessions"]
+    assert made["type"] == "background"
+    gateway.post(f"/v1/sessions/{made['id']}/invalidate", mode="cancelTasks")
+
+
+def test_a_webhook_is_made_tried_and_its_deliveries_are_shown(page, gateway, origin):
+    origin.on("/hook", Answer(b"thanks"))
+    origin.on("/a.txt", Answer(b"a"))
+    page.visit("webhooks")
+    page.press_button("New webhook", ".side")
+    page.fill("Address", origin.url("/hook"))
+    page.fill("Description", "to the tests")
+    page.press_button("Create", "dialog[open]")
+    page.wait_text("dialog[open] pre", "whsec_")
+    page.press_button("I have it", "dialog[open]")
+    page.wait_text("#webhooks .pane h2", "to the tests")
+    page.press_button("Test", "#webhooks .pane")
+    page.said("The receiver answered 200")
+    start(gateway, origin.url("/a.txt"))
+    origin.wait("/hook", 2)
+    page.press_button("Refresh", "#webhooks .pane")
+    page.wait_text("#webhooks .list", "task.didComplete")
+    page.press_button("Pause", "#webhooks .pane")
+    page.wait_text("#webhooks .pane .tag", "Paused")
+    page.press_button("Delete", "#webhooks .pane")
+    page.press_button("Delete", "dialog[open]")
+    page.wait_text("#webhooks .side", "None yet.")
+    assert gateway.get("/v1/webhooks")["webhooks"] == []
+
+
+def test_the_overview_shows_speed_and_numbers_and_sets_the_limit(page, gateway, origin, held):
+    start(gateway, origin.url("/held.iso"))
+    page.visit("overview")
+    page.wait_text("#overview .figure-card:nth-child(2) strong", "1")
+    held.step()
+    eventually(lambda: page.count("#overview .graph-line"), "a line of speed", 20)
+    field = page.wait_for('#overview input[aria-label^="Limit of the whole gateway"]')
+    field.send_keys("20 MB/s\t")
+    eventually(lambda: gateway.get("/v1/gateway")["maximumBytesPerSecond"] == 20_000_000, "the limit", 20)
+    page.wait_text("#limit-now", "At most 20 MB/s")
+    page.js("const slider = document.getElementById('limit'); slider.value = slider.max; slider.dispatchEvent(new Event('input')); slider.dispatchEvent(new Event('change'))")
+    eventually(lambda: gateway.get("/v1/gateway")["maximumBytesPerSecond"] is None, "no limit", 20)
+    assert page.text("#overview .facts").startswith("Version")
