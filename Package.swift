@@ -48,6 +48,7 @@ let package = Package(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
@@ -63,7 +64,10 @@ let package = Package(
         library("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
         library(
             "Engine",
-            ["Semantics", "Contract", "Loop", "Diagnostics", "JSON", "Syntax", deque, heap]),
+            [
+                "Semantics", "Contract", "Loop", "Diagnostics", "JSON", "Syntax", "CLinux", deque,
+                heap,
+            ]),
         library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
         library(
             "Curl",
@@ -77,7 +81,7 @@ let package = Package(
             "REST",
             [
                 "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
-                "CAssets", structuredFields,
+                "CAssets", structuredFields, yams,
             ]),
         library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(

@@ -141,6 +141,9 @@ extension Problem {
                 ProblemCode.taskRunning.problem("Cancel the task, or wait for its end.")
             case .notRetryable(let sentence): ProblemCode.notRetryable.problem(sentence)
             case .noContent: ProblemCode.noContent.problem()
+            case .savedFileChanged:
+                ProblemCode.noContent.problem(
+                    "The file that it was saved in has been changed, moved or removed.")
             case .notComplete:
                 ProblemCode.notComplete.problem("Ranges are served when the task has completed.")
             case .alreadyRead:

@@ -31,6 +31,8 @@ extension World {
         options.earliestBeginDate = Timestamp(milliseconds: World.start + 99)
         options.countOfBytesClientExpectsToSend = 5
         options.countOfBytesClientExpectsToReceive = 0
+        options.destination = SaveDestination(
+            folder: "music", path: "a/ü.flac", ifExists: .rename)
         let rich = makeTask(in: session, request: request, options: options, type: .download)
         var redirected = rich.completed(at: instant, error: failure)
         request.method = "GET"
@@ -49,6 +51,8 @@ extension World {
         redirected.metrics.transactions[1].localPort = 1
         redirected.content = ContentRecord(
             length: 1 << 40, place: .file, digest: "sha-256=:AA==:", lengthVerified: false)
+        redirected.saved = SavedFile(
+            path: "a/ü (1).flac", device: .max, inode: 1 << 63, modified: -1)
         redirected.countOfBytesSent = 256
         redirected.countOfBytesExpectedToSend = unknownSize
         redirected.options.description = nil

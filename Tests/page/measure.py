@@ -84,7 +84,6 @@ def main():
             heard = events(gateway, SECONDS)
             print(f"{heard / SECONDS:.0f} progress events a second for {SECONDS} s:"
                   f" {page.js('return window.frames') / SECONDS:.0f} frames a second, long tasks: {lengths(page)}")
-            print(f"memory of the page: {page.js('return performance.memory.usedJSHeapSize') / 2**20:.0f} MiB")
     finally:
         driver.quit()
 

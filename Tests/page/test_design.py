@@ -49,6 +49,18 @@ def look(page, where):
     return wrong
 
 
+def test_what_is_wrong_is_found(page):
+    page.js("""
+        const wrong = document.createElement('div');
+        wrong.id = 'main';
+        wrong.innerHTML = '<p>too faint</p><button></button>';
+        wrong.style.cssText = 'position: absolute; width: 3000px; color: #999; background: #aaa';
+        document.body.append(wrong);""")
+    found = page.js(CHECKS)
+    assert any("too faint" in one for one in found["faint"]) and len(found["nameless"]) == 1
+    assert found["twice"] == ["main"] and found["wide"]
+
+
 def test_every_view_fits_reads_well_and_names_its_controls(scene, gateway):
     page = scene
     wrong = look(page, "transfers")

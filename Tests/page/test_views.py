@@ -21,11 +21,10 @@ def session(page, gateway):
     page.fill("Cache: memory and disk", "1 MiB, 2 MiB")
     page.press_button("Create", "dialog[open]")
     page.wait_text("#sessions .pane h2", "made by hand")
-    (made,) = [one for one in gateway.get("/v1/sessions?limit=500")["sessions"] if one["description"] == "made by hand"]
+    made = gateway.get(f"/v1/{page.js('return location.hash.slice(1)')}")
     yield made
     if gateway.get(f"/v1/sessions/{made['id']}")["state"] == "active":
         gateway.post(f"/v1/sessions/{made['id']}/invalidate", mode="cancelTasks")
-    gateway.client.patch(f"/v1/sessions/{made['id']}", json={"description": "over"})
 
 
 def test_a_session_is_made_with_its_configuration_and_shown_whole(page, session):
@@ -91,6 +90,8 @@ def test_a_background_session_is_made_under_its_identifier(page, gateway):
     page.fill("Identifier", "by hand, nightly")
     page.press_button("Create", "dialog[open]")
     page.wait_text("#sessions .pane", "identifier “by hand, nightly”")
+    page.wait_for("#sessions input[type=search]").send_keys("NIGHTLY")
+    eventually(lambda: page.count("#sessions a.entry") == 1, "the one that is found")
     (made,) = gateway.get("/v1/sessions?identifier=by%20hand%2C%20nightly")["sessions"]
     assert made["type"] == "background"
     gateway.post(f"/v1/sessions/{made['id']}/invalidate", mode="cancelTasks")

@@ -24,7 +24,8 @@ export const select = (options, value, attributes = {}) => h("select", attribute
 
 export const area = (attributes = {}) => h("textarea", { spellcheck: "false", autocomplete: "off", ...attributes });
 
-export const group = (heading, ...fields) => h("fieldset", h("legend", heading), h("div.fields", fields));
+export const group = (heading, ...fields) => h("fieldset", h("legend", heading),
+  h(`div.fields${fields.some((one) => !one.classList.contains("box")) ? "" : ".boxes"}`, fields));
 
 /** Takes all faults off a form. */
 export const clearFaults = (form) => {

@@ -30,7 +30,7 @@ const build = () => {
   const files = h("ul.files");
   const upload = h("div.upload", { hidden: true },
     h("p", h("strong", "Upload"), " ", h("span.quiet", "to the gateway first, in pieces that survive a cut, and from there to its place.")), files,
-    h("div.fields", field("To this URL", target, { pointer: "/upload/url", help: "Where it ends with a slash, the file's name is added." }), field("Method", method)));
+    h("div.fields.upload-to", field("To this URL", target, { pointer: "/upload/url", help: "Where it ends with a slash, the file's name is added." }), field("Method", method)));
   const fetchPart = field("URLs, one a line", urls, { pointer: "/request/url", wide: true });
   const general = h("p.fault", { role: "alert" });
   const form = h("form.new", { novalidate: true }, fetchPart,

@@ -27,8 +27,8 @@ export const openSessionForm = (created) => {
   const form = h("form", { novalidate: true },
     h("div.fields", field("Kind", type, { pointer: "/type" }), named, field("Description", description, { pointer: "/description" }),
       field("Limit of all its transfers", limit, { pointer: "/maximumBytesPerSecond" })),
-    group("Ask somebody about", ...boxes.map(([key, control, label]) => field(label, control, { pointer: `/delegate/handles/${key}` })),
-      field("Seconds for an answer", timeout, { pointer: "/delegate/decisionTimeout", help: "Then the default is taken." })),
+    group("Ask somebody about", ...boxes.map(([key, control, label]) => field(label, control, { pointer: `/delegate/handles/${key}` }))),
+    group("For an answer", field("Seconds", timeout, { pointer: "/delegate/decisionTimeout", help: "Then the default is taken." })),
     h("details.options", h("summary", "Configuration"), groups, h("p.quiet", "A configuration never changes after this.")), general);
   const showKind = () => {
     named.hidden = type.value !== "background";

@@ -3,7 +3,7 @@ internal import JSON
 /// Options that a user wants always: `~/.config/ferry/config.json`.
 ///
 /// An object with an object for each command, whose members are the command's options:
-/// `{"get": {"directory": "/home/me/Downloads", "parallel": 3, "header": ["A: b"], "verbose": true}}`.
+/// `{"get": {"directory": "/home/me/Downloads", "parallel": 3, "header": ["A: b"]}}`.
 public struct CommandDefaults: Sendable {
     private let path: String
     private let commands: [JSONValue.Member]

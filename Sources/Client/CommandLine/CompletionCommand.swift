@@ -11,8 +11,8 @@ public struct CompletionCommand: Sendable {
         self.environment = environment
     }
 
-    /// Runs it and waits for its end. The file's name is `$1` and `$FERRY_FILE`, never a part of the
-    /// command; the URL is `$FERRY_URL`, the task `$FERRY_TASK`.
+    /// Runs it and waits for its end. The file's name is `$1` and `$FERRY_FILE`, never a part of
+    /// the command; the URL is `$FERRY_URL`, the task `$FERRY_TASK`.
     ///
     /// - Throws: `commandFailed`.
     public func run(for receipt: DownloadReceipt) throws(ClientError) {
@@ -31,7 +31,7 @@ public struct CompletionCommand: Sendable {
 /// A program that is waited for.
 enum ChildCommand {
     /// Runs it on this process's descriptors, with the signals' usual meaning, and gives its exit
-    /// status as a shell does: 127 where it cannot be run, 128 and more where a signal has ended it.
+    /// status as a shell does: 127 where it cannot be run, 128 and more after a signal.
     static func run(
         _ program: String, _ arguments: [String], environment: [String: String]
     ) -> Int32 {

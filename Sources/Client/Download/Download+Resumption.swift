@@ -74,7 +74,12 @@ extension Download {
                 "POST", RemoteTask.path(feed.id, "/cancel"),
                 json: Array(#"{"producingResumeData":true}"#.utf8), seconds: 15)
         } catch {
-            guard error == .interrupted || error.isPassing else { throw error }
+            // Whoever presses Ctrl-C again wants nothing to be left.
+            guard error != .interrupted else {
+                client.abandon(feed)
+                return try target?.forget() ?? ()
+            }
+            guard error.isPassing else { throw error }
             // It may be cancelled, or not; another command will see.
             return try keep(feed)
         }

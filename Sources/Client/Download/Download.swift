@@ -146,7 +146,7 @@ public final class Download {
         do throws(ClientError) {
             task = try client.task(id)
             // One of a gateway that was private to a command that was killed.
-            if task.state == "suspended" { task = try client.resumeTask(id) }
+            if task.state == "suspended" { task = try TaskQueue(client).resume(id) }
         } catch {
             guard case .refused(let problem) = error, problem.status == 404 else { throw error }
             if let data = target?.point?.resumeData { return try begin(.resumeData(data)) }

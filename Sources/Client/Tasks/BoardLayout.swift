@@ -73,8 +73,8 @@ struct BoardLayout {
         return lines.suffix(max(1, height - 1))
     }
 
-    /// The line of a task that has ended: `tsk_1  completed 200  6 B  http://h/a`; where it is narrow
-    /// without the id, and the URL is shortened in its middle.
+    /// The line of a task that has ended: `tsk_1  completed 200  6 B  http://h/a`; where it is
+    /// narrow without the id, and the URL is shortened in its middle.
     static func ending(
         _ id: String, outcome: String, bytes: Int64, url: String, width: Int
     ) -> String {

@@ -211,12 +211,13 @@ public final class TaskBoard {
         lastDrawn = nil
         for key in pressed {
             guard let action = keys.take(key, rows().map(\.id)) else { continue }
+            let queue = TaskQueue(client)
             do throws(ClientError) {
                 switch action {
                 case .quit: return false
-                case .pause(let id): _ = try client.pauseTask(id)
-                case .resume(let id): _ = try client.resumeTask(id)
-                case .cancel(let id): _ = try client.cancelTask(id)
+                case .pause(let id): _ = try queue.pause(id)
+                case .resume(let id): _ = try queue.resume(id)
+                case .cancel(let id): _ = try queue.cancel(id)
                 }
                 refresh.isNeeded = true
             } catch {

@@ -10,7 +10,7 @@ public struct TaskPage: Sendable {
     ///
     /// - Throws: as `GatewayClient.json`, `EventStream.next`.
     public init(of id: String, from client: GatewayClient) throws(ClientError) {
-        json = try client.taskJSON(id)
+        json = try TaskQueue(client).show(id)
         task = try RemoteTask(json)
         timeline = try TaskPage.timeline(id, client)
     }

@@ -80,8 +80,8 @@ public enum DisplayText {
         return kept + "…"
     }
 
-    /// `text` shortened in its middle to at most `width` columns, where its ends tell most: of names
-    /// and URLs.
+    /// `text` shortened in its middle to at most `width` columns: of names and URLs the ends tell
+    /// most.
     public static func shortened(_ text: String, to width: Int) -> String {
         guard columns(of: text) > width, width > 4 else { return cut(text, to: width) }
         let scalars = text.unicodeScalars

@@ -57,7 +57,8 @@ public enum ProgressBar {
     private static let leastBar = 10
     private static let mostBar = 40
     private static let leastName = 8
-    private static let mostName = 32
+    /// The most that a name takes of a line that stands alone.
+    static let mostName = 32
 
     /// The line, of at most `width` columns.
     ///
@@ -68,18 +69,19 @@ public enum ProgressBar {
     public static func render(
         _ state: State, width: Int, style: Style = Style(), nameColumns: Int = 0
     ) -> String {
-        let head = state.percent.map { DisplayText.padded("\($0)%", to: 4, before: true) }
+        let head =
+            state.percent.map { DisplayText.padded("\($0)%", to: 4, before: true) }
+            ?? DisplayText.padded(spinner(state, style), to: nameColumns > 0 ? 4 : 1)
         var fields = tail(of: state)
-        let spinner = self.spinner(state, style)
         func used() -> Int {
-            (fields + [head ?? spinner]).reduce(0) { $0 + DisplayText.columns(of: $1) + 2 } - 2
+            (fields + [head]).reduce(0) { $0 + DisplayText.columns(of: $1) + 2 } - 2
         }
         while !fields.isEmpty, used() + 2 + leastName > width { fields.removeLast() }
         let room = min(max(mostName, nameColumns), max(0, width - used() - 2))
         let name = DisplayText.padded(
             DisplayText.shortened(DisplayText.line(state.name), to: room),
             to: min(nameColumns, room))
-        var parts = [name, head ?? DisplayText.padded(spinner, to: nameColumns > 0 ? 4 : 1)]
+        var parts = [name, head]
         let used = used() + DisplayText.columns(of: name) + (name.isEmpty ? 0 : 2)
         let left = width - used - 2
         if left >= leastBar {
@@ -92,7 +94,7 @@ public enum ProgressBar {
         }
         let line = (parts + fields).filter { !$0.isEmpty }.joined(separator: "  ")
         // The percentage alone may still be too much.
-        return DisplayText.columns(of: head ?? spinner) > width ? "" : line
+        return DisplayText.columns(of: head) > width ? "" : line
     }
 
     /// The same for a log: no bar, one sentence.

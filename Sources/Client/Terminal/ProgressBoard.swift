@@ -94,8 +94,8 @@ public final class ProgressBoard: Sendable {
         let room = max(1, screen.size.rows - 2)
         let shown = rows.count <= room ? rows.count : room - 1
         let total = total(of: state)
-        let nameColumns =
-            (rows.prefix(shown) + [total]).map { DisplayText.columns(of: $0.name) }.max() ?? 0
+        let longest = (rows.prefix(shown) + [total]).map { DisplayText.columns(of: $0.name) }.max()
+        let nameColumns = min(longest ?? 0, ProgressBar.mostName)
         func line(_ bar: ProgressBar.State) -> String {
             ProgressBar.render(bar, width: width, style: style, nameColumns: nameColumns)
         }

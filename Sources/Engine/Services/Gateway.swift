@@ -68,7 +68,8 @@ public final class Gateway {
             in: parts.folder, files: parts.files, room: room, clock: parts.clock,
             digests: parts.digests, contents: parts.contents)
         let services = TaskServices(
-            keptClock: clock, spools: spools, sealer: parts.sealer,
+            keptClock: clock, spools: spools, saveFolders: parts.saveFolders,
+            sealer: parts.sealer,
             transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
@@ -110,7 +111,8 @@ public final class Gateway {
             directory, sessions: known, queues: queues, identifiers: identifiers,
             services: services, ending: ending)
         self.contents = ContentService(
-            tasks: directory, sessions: known, staged: staged, queues: queues, spools: spools)
+            tasks: directory, sessions: known, staged: staged, queues: queues, spools: spools,
+            saveFolders: parts.saveFolders)
         files = FileService(
             staged, tasks: directory, queues: queues, identifiers: identifiers,
             clock: clock, spools: spools, limits: limits)

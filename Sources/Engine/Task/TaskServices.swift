@@ -8,10 +8,10 @@ final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
     let room: DiskRoom
-    /// Keeps contents that are whole.
-    let contents: any ContentStore
     /// What contents come in by.
     let spools: Spools
+    /// The folders that downloads can be saved in; nil where the operator has named none.
+    let saveFolders: (any SaveFolders)?
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
@@ -26,7 +26,8 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        keptClock: KeptClock, spools: Spools, sealer: any Sealer, transport: any Transport,
+        keptClock: KeptClock, spools: Spools, saveFolders: (any SaveFolders)?, sealer: any Sealer,
+        transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
@@ -37,13 +38,16 @@ final class TaskServices {
         self.clock = spools.clock
         self.keptClock = keptClock
         self.room = spools.room
-        self.contents = spools.contents
         self.spools = spools
+        self.saveFolders = saveFolders
         self.sealer = sealer
         self.transport = transport
         self.hub = hub
         self.suspensionGrace = suspensionGrace
     }
+
+    /// Keeps contents that are whole.
+    var contents: any ContentStore { spools.contents }
 
     /// Tells who opens the bodies of tasks; it is not kept alive.
     func connect(to bodyOpener: any BodyOpener) { self.bodyOpener = bodyOpener }

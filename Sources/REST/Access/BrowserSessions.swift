@@ -118,9 +118,10 @@ final class BrowserSessions {
             throw ProblemCode.originMismatch.problem(
                 "A request with a cookie must have the Origin field of Ferry's own page.")
         }
-        guard request.header("sec-fetch-site").map({ $0 == "same-origin" }) ?? true,
-            let origin = PageOrigin(of: request)
-        else {
+        guard request.header("sec-fetch-site").map({ $0 == "same-origin" }) ?? true else {
+            throw ProblemCode.originMismatch.problem("The request comes from the page of another.")
+        }
+        guard let origin = PageOrigin(of: request) else {
             throw ProblemCode.originMismatch.problem(
                 "The page is at \(text), but the request came for \(request.host ?? "no host")."
                     + " A proxy in front of the gateway must hand on the Host field as it came.")
@@ -180,6 +181,9 @@ final class BrowserSessions {
 
 /// Where the page that sends a request was loaded from: the very host and port that the request is
 /// for, by one of the two schemes.
+///
+/// Many proxies hand on a Host without its port. The browser's own word, that the page is of the
+/// same origin as the address that it asks, then stands for the port.
 private struct PageOrigin {
     let isSecure: Bool
     let host: String
@@ -190,11 +194,18 @@ private struct PageOrigin {
         guard let origin = request.header("origin")?.lowercased(),
             let host = request.host?.lowercased()
         else { return nil }
-        switch origin {
-        case "https://\(host)": isSecure = true
-        case "http://\(host)": isSecure = false
-        default: return nil
+        let place: Substring
+        if origin.hasPrefix("https://") {
+            (isSecure, place) = (true, origin.dropFirst(8))
+        } else if origin.hasPrefix("http://") {
+            (isSecure, place) = (false, origin.dropFirst(7))
+        } else {
+            return nil
         }
+        let isWithoutPort =
+            request.header("sec-fetch-site") == "same-origin" && HostRule.port(of: host) == nil
+            && HostRule.name(in: String(place)) == host
+        guard place == host || isWithoutPort else { return nil }
         self.host = host
     }
 }

@@ -18,6 +18,9 @@ extension TaskOptions {
         static let retry: UInt8 = 13
         static let hasCompletionHandler: UInt8 = 14
         static let metadata: UInt8 = 18
+        static let folder: UInt8 = 15
+        static let path: UInt8 = 16
+        static let ifExists: UInt8 = 17
     }
 
     /// Writes the options.
@@ -41,12 +44,17 @@ extension TaskOptions {
         if !metadata.isEmpty {
             writer.put(Field.metadata, record: { $0.put(metadata: metadata) })
         }
+        guard let destination else { return }
+        writer.put(Field.folder, destination.folder)
+        writer.put(Field.path, destination.path)
+        writer.put(Field.ifExists, destination.ifExists.rawValue)
     }
 
     /// Reads what `write` has written.
     init(_ reader: RecordReader) throws(StoreError) {
         self.init()
         var reader = reader
+        var destination = SaveDestination(folder: "", path: "")
         while let field = try reader.next() {
             switch field {
             case Field.description: description = try reader.string()
@@ -68,9 +76,13 @@ extension TaskOptions {
             case Field.metadata:
                 var record = try reader.record()
                 metadata = try record.metadata()
+            case Field.folder: destination.folder = try reader.string()
+            case Field.path: destination.path = try reader.string()
+            case Field.ifExists: destination.ifExists = try reader.raw()
             default: try reader.skip()
             }
         }
+        if !destination.path.isEmpty { self.destination = destination }
     }
 }
 

@@ -235,7 +235,8 @@ extension Get {
             let client = try options.gateway.client(interrupts: .ofProcess())
             let display = ProgressDisplay(on: options.console(canAsk: false).board)
             let receipt = try TaskCollection(
-                of: client.taskID(task), to: outputPath(), replacesFile: options.force,
+                of: TaskQueue(client).identifier(of: task), to: outputPath(),
+                replacesFile: options.force,
                 client: client, display: display
             ).run()
             if options.json { CommandLineIO.print(receipt.json) }

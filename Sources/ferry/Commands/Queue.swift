@@ -76,7 +76,7 @@ struct Add: ParsableCommand {
             order.destination = try DownloadDestination(
                 parsing: to, ifExists: ifExists?.rawValue ?? "fail")
         }
-        let added = try client.add(order, toSession: settings.session ?? "shared")
+        let added = try TaskQueue(client).add(order, toSession: settings.session ?? "shared")
         return (added, given.remarks)
     }
 }
@@ -96,8 +96,8 @@ struct Pause: ParsableCommand {
     @OptionGroup var options: TaskChangeOptions
 
     func run() throws {
-        try options.each(arguments, states: "running") { (client, id) throws(ClientError) in
-            try client.pauseTask(id)
+        try options.each(arguments, states: "running") { (queue, id) throws(ClientError) in
+            try queue.pause(id)
         }
     }
 }
@@ -112,8 +112,8 @@ struct Resume: ParsableCommand {
     @OptionGroup var options: TaskChangeOptions
 
     func run() throws {
-        try options.each(arguments, states: "suspended") { (client, id) throws(ClientError) in
-            try client.resumeTask(id)
+        try options.each(arguments, states: "suspended") { (queue, id) throws(ClientError) in
+            try queue.resume(id)
         }
     }
 }
@@ -129,8 +129,8 @@ struct Cancel: ParsableCommand {
 
     func run() throws {
         try options.each(arguments, states: "suspended,running") {
-            (client, id) throws(ClientError) in
-            try client.cancelTask(id)
+            (queue, id) throws(ClientError) in
+            try queue.cancel(id)
         }
     }
 }
@@ -151,8 +151,8 @@ struct Remove: ParsableCommand {
 
     func run() throws {
         let states = force ? "all" : "completed"
-        try options.each(arguments, states: states) { (client, id) throws(ClientError) in
-            try client.removeTask(id, cancels: force)
+        try options.each(arguments, states: states) { (queue, id) throws(ClientError) in
+            try queue.remove(id, cancels: force)
             return nil
         }
     }
@@ -174,9 +174,9 @@ struct Retry: ParsableCommand {
 
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
-            let client = try gatewayOptions.client(interrupts: .ofProcess())
+            let queue = TaskQueue(try gatewayOptions.client(interrupts: .ofProcess()))
             for name in tasks {
-                let task = try client.retryTask(client.taskID(name))
+                let task = try queue.retry(queue.identifier(of: name))
                 CommandLineIO.print(json ? task.json : task.id)
             }
         }
@@ -221,14 +221,14 @@ struct Limit: ParsableCommand {
 
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
-            let client = try gatewayOptions.client()
+            let queue = TaskQueue(try gatewayOptions.client())
             var scope = RateScope.gateway
             if let session { scope = .session(session) }
-            if let task { scope = .task(try client.taskID(task)) }
+            if let task { scope = .task(try queue.identifier(of: task)) }
             if let rate {
-                try client.setLimit(rate == "off" ? nil : TaskSettings.rate(rate), of: scope)
+                try queue.setLimit(rate == "off" ? nil : TaskSettings.rate(rate), of: scope)
             }
-            let limit = try client.limit(of: scope)
+            let limit = try queue.limit(of: scope)
             if json {
                 return CommandLineIO.print(members: { $0.member("maximumBytesPerSecond", limit) })
             }

@@ -20,7 +20,11 @@ struct Sessions: ParsableCommand {
 
     /// `ferry sessions list`.
     struct List: ParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List sessions.")
+        static let configuration = CommandConfiguration(
+            abstract: "List sessions; those that have ended only with --all.")
+
+        @Flag(help: "Those that have ended, too.")
+        var all = false
 
         @Flag(help: "Print one JSON object: {\"sessions\":[…]}.")
         var json = false
@@ -29,7 +33,9 @@ struct Sessions: ParsableCommand {
 
         func run() throws {
             try CommandLineIO.run(json: json) { () throws(ClientError) in
-                let sessions = try gatewayOptions.client().sessions()
+                let sessions = try gatewayOptions.client().sessions().filter {
+                    all || $0["state"]?.string != "invalid"
+                }
                 if json {
                     return CommandLineIO.print(members: { $0.member("sessions", sessions) })
                 }

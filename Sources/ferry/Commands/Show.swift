@@ -21,8 +21,8 @@ struct Show: ParsableCommand {
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
-            let id = try client.taskID(task)
-            if json { return CommandLineIO.print(try client.taskJSON(id)) }
+            let id = try TaskQueue(client).identifier(of: task)
+            if json { return CommandLineIO.print(try TaskQueue(client).show(id)) }
             let page = try TaskPage(of: id, from: client)
             CommandLineIO.print { _ in page.lines }
         }
@@ -66,7 +66,7 @@ struct Events: ParsableCommand {
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             var scope = EventScope.tenant
             if let session { scope = .session(session) }
-            if let task { scope = .task(try client.taskID(task)) }
+            if let task { scope = .task(try TaskQueue(client).identifier(of: task)) }
             try EventLog(scope, client, replaysAll: replay || task != nil).run { event in
                 if noProgress, EventLine.isProgress(event) { return }
                 CommandLineIO.print(json ? EventLine.json(event) : EventLine.text(event))

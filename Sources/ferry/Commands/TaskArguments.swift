@@ -25,7 +25,9 @@ struct TaskArguments: ParsableArguments {
         _ client: GatewayClient, states: String
     ) throws(ClientError) -> [String] {
         guard tasks.isEmpty else {
-            return try tasks.map { (name) throws(ClientError) in try client.taskID(name) }
+            return try tasks.map { (name) throws(ClientError) in
+                try TaskQueue(client).identifier(of: name)
+            }
         }
         return try client.tasks(states: states)
             .map { (json) throws(ClientError) in try RemoteTask(json) }
@@ -44,14 +46,14 @@ struct TaskChangeOptions: ParsableArguments {
     /// from their turn.
     func each(
         _ arguments: TaskArguments, states: String,
-        _ change: (GatewayClient, String) throws(ClientError) -> RemoteTask?
+        _ change: (TaskQueue, String) throws(ClientError) -> RemoteTask?
     ) throws {
         var failure: ClientError?
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             for id in try arguments.identifiers(client, states: states) {
                 do throws(ClientError) {
-                    guard let task = try change(client, id) else { continue }
+                    guard let task = try change(TaskQueue(client), id) else { continue }
                     CommandLineIO.print(json ? task.json : TaskTable.summary(task))
                 } catch {
                     guard case .refused = error else { throw error }

@@ -34,7 +34,7 @@ struct Watch: ParsableCommand {
                 let display = ProgressDisplay(
                     on: .standardError(environment: environment), isQuiet: quiet || json)
                 _ = try TaskWatch(client: client, display: display, report: report).run(
-                    client.taskID(task))
+                    TaskQueue(client).identifier(of: task))
             } else {
                 let screen = Screen.standardOutput(environment: environment)
                 try TaskBoard(client: client, screen: screen, input: 0, report: report).run()

@@ -5,6 +5,7 @@ import JSON
 struct SettingsFile {
     private static let names: Set = [
         "host", "port", "unixSocket", "dataDirectory", "allowDestination", "allowHost",
+        "allowOrigin", "folder",
         "negotiateHost", "trustedCertificates", "behindTlsProxy", "logLevel", "keyFile",
         "quietHours", "discretionaryAttempts", "backgroundRetention",
     ]

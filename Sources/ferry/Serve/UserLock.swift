@@ -3,7 +3,7 @@ import Glibc
 
 /// A file that the users of a private gateway hold shared locks on.
 enum UserLock {
-    /// Calls `action` once nobody holds a lock on the file any more; from then on this process holds
+    /// Calls `action` once nobody holds a lock on the file any more; from then on this process has
     /// it to its end, so that whoever comes waits for that.
     ///
     /// - Throws: `Refusal` where there is no such file.

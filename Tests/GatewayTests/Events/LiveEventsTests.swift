@@ -193,6 +193,14 @@ struct LiveEventsTests {
             #expect(plain?.hasPrefix("ferry-\(port)=") == true && local == 201)
             #expect(plain?.contains("Secure") == false)
             #expect(try await visit("http", "ferry.example") == (nil, 403))
+            // A proxy hands on the Host without its port; only the browser's own word makes up for it.
+            let cut: HeaderLines = [
+                "Host": "ferry.example", "Origin": "https://ferry.example:8443",
+                "Cookie": String(secure?.prefix { $0 != ";" } ?? ""),
+            ]
+            #expect(try await browser.post("/v1/sessions", spec, cut).status == 403)
+            let told = cut.appending(["Sec-Fetch-Site": "same-origin"])
+            #expect(try await browser.post("/v1/sessions", spec, told).status == 201)
             // A client that is no page gets what goes by https.
             let bare = try await gateway.client.post("/v1/browser-session")
             #expect(bare.headers["Set-Cookie"]?.hasPrefix("__Host-ferry-\(port)=") == true)
