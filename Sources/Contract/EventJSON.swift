@@ -143,6 +143,9 @@ extension TaskAppearance.Member {
         case .startedAt(let instant): json.member("startedAt", instant: instant?.milliseconds)
         case .priority(let priority): json.member("priority", priority)
         case .description(let text): json.member("description", text)
+        case .metadata(let metadata):
+            json.name("metadata")
+            json.metadata(metadata)
         case .earliestBeginDate(let instant):
             json.member("earliestBeginDate", instant: instant?.milliseconds)
         case .maximumBytesPerSecond(let limit): json.member("maximumBytesPerSecond", limit)

@@ -11,6 +11,8 @@ extension SessionView {
             json.member("type", record.type.rawValue)
             json.member("identifier", record.identifier)
             json.member("description", record.description)
+            json.name("metadata")
+            json.metadata(record.metadata)
             json.member("maximumBytesPerSecond", record.maximumBytesPerSecond)
             json.member("state", record.state.rawValue)
             json.member("createdAt", instant: record.createdAt.milliseconds)

@@ -2,23 +2,35 @@ internal import DequeModule
 internal import Semantics
 
 extension MemoryState {
-    func tasks(_ query: TaskQuery) -> [TaskRecord] {
-        if let session = query.session { return sessions[session].map { page($0, query) } ?? [] }
-        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.flatMap {
+    /// How many tasks of a session one search looks at: the lock is held meanwhile.
+    private static let searchLength = 1000
+
+    func tasks(_ query: TaskQuery) -> TaskPage {
+        if let session = query.session {
+            return sessions[session].map { page($0, query) } ?? TaskPage()
+        }
+        let pages = sessions.values.filter { $0.record?.tenant == query.tenant }.map {
             page($0, query)
         }
-        return Array(pages.sorted { $0.id < $1.id }.prefix(query.limit))
+        return TaskPage(merging: pages, query)
     }
 
-    private func page(_ kept: Kept, _ query: TaskQuery) -> [TaskRecord] {
-        let start = query.after.map { after in kept.tasks.partitioningIndex { $0 > after } } ?? 0
-        var page: [TaskRecord] = []
-        for id in kept.tasks[start...] {
-            guard page.count < query.limit else { break }
-            guard let task = tasks[id], task.tenant == query.tenant,
-                query.states.contains(task.state), query.types?.contains(task.type) ?? true
-            else { continue }
-            page.append(task)
+    private func page(_ kept: Kept, _ query: TaskQuery) -> TaskPage {
+        var page = TaskPage()
+        var looks = 0
+        for id in query.order.elements(of: kept.tasks, behind: query.after) {
+            guard page.tasks.count < query.limit else { break }
+            looks += 1
+            if let task = tasks[id], task.tenant == query.tenant,
+                query.states.contains(task.state), query.types?.contains(task.type) ?? true,
+                query.filter.fits(task)
+            {
+                page.tasks.append(task)
+            }
+            if looks == MemoryState.searchLength, page.tasks.count < query.limit {
+                page.searchedThrough = id
+                break
+            }
         }
         return page
     }

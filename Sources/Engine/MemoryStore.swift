@@ -53,9 +53,9 @@ public final class MemoryStore: Store {
     }
 
     /// Searches the session's tasks from `after` on; without a session, those of each of the
-    /// tenant's.
+    /// tenant's. A search looks at 1,000 tasks of each session.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
-        TaskPage(state.withLock { $0.tasks(query) })
+        state.withLock { $0.tasks(query) }
     }
 
     /// Counted as tasks change.
@@ -98,6 +98,19 @@ public final class MemoryStore: Store {
     ) async throws(StoreError) -> DecisionRecord? {
         state.withLock { state in
             state.decisions[id].flatMap { $0.tenant == tenant ? $0 : nil }
+        }
+    }
+
+    /// Looks at every decision.
+    public func decisions(
+        _ query: DecisionQuery
+    ) async throws(StoreError) -> [DecisionRecord] {
+        state.withLock { state in
+            let fitting = state.decisions.values.filter {
+                $0.tenant == query.tenant && query.states.contains($0.state)
+                    && $0.id > query.after ?? DecisionID(rawValue: -1)
+            }
+            return Array(fitting.sorted { $0.id < $1.id }.prefix(query.limit))
         }
     }
 

@@ -142,7 +142,7 @@ struct Call {
         return id
     }
 
-    static func invalid(_ parameter: String, _ rule: String) -> Problem {
+    nonisolated static func invalid(_ parameter: String, _ rule: String) -> Problem {
         ProblemCode.invalidValue.problem("The query parameter \(parameter) \(rule).")
             .with(parameter: parameter)
     }

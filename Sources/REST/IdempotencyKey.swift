@@ -42,12 +42,14 @@ extension Call {
     /// A request without the field always creates.
     /// - Parameters:
     ///   - body: what beside method, path and query makes it the same request.
+    ///   - element: which of several creations of the request it is, each having been created once;
+    ///     nil for the only one.
     ///   - gateway: keeps the keys.
     ///   - create: see `CreationLedger.once`.
     /// - Returns: what was created now, or what an earlier request has created.
     /// - Throws: 422 for a field that is wrong, or a key of another request; what `create` throws.
     func createOnce<Created>(
-        _ body: [UInt8], at gateway: Gateway,
+        _ body: [UInt8], element: String? = nil, at gateway: Gateway,
         _ create: @LoopActor (CreationTicket?) async throws -> Created
     ) async throws -> Creation<Created> {
         guard let key = try idempotencyKey() else {
@@ -57,7 +59,10 @@ extension Call {
             of: Array(request.method.utf8), Array(request.path.utf8),
             Array((request.rawQuery ?? "").utf8), body)
         return try await gateway.creations.once(
-            CreationRequest(key: key, fingerprint: fingerprint), of: tenant, create)
+            // No client's key has a space in it.
+            CreationRequest(
+                key: element.map { "\(key) \($0)" } ?? key, fingerprint: fingerprint), of: tenant,
+            create)
     }
 
     /// The request's key; nil without one.

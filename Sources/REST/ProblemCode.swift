@@ -9,6 +9,7 @@ enum ProblemCode: String, CaseIterable {
     case malformedJSON = "malformed-json"
     case invalidValue = "invalid-value"
     case unknownMember = "unknown-member"
+    case unknownParameter = "unknown-parameter"
     case unsupportedMediaType = "unsupported-media-type"
     case unauthenticated
     case forbidden
@@ -36,6 +37,7 @@ enum ProblemCode: String, CaseIterable {
     case decisionExpired = "decision-expired"
     case decisionWithdrawn = "decision-withdrawn"
     case taskRunning = "task-running"
+    case notRetryable = "not-retryable"
     case noContent = "no-content"
     case notComplete = "not-complete"
     case alreadyRead = "already-read"
@@ -61,6 +63,7 @@ enum ProblemCode: String, CaseIterable {
         case .malformedJSON: (400, "The body is not JSON")
         case .invalidValue: (422, "A value is not allowed")
         case .unknownMember: (422, "The member is not known")
+        case .unknownParameter: (422, "The query parameter is not known")
         case .unsupportedMediaType: (415, "The media type is not supported")
         case .unauthenticated: (401, "A valid token is needed")
         case .forbidden: (403, "The token does not allow this")
@@ -88,6 +91,7 @@ enum ProblemCode: String, CaseIterable {
         case .decisionExpired: (410, "The time for an answer is over")
         case .decisionWithdrawn: (410, "No answer is needed any more")
         case .taskRunning: (409, "The task has not completed")
+        case .notRetryable: (409, "The task cannot be made again")
         case .noContent: (409, "The task has no content")
         case .notComplete: (409, "The content is not complete")
         case .alreadyRead: (409, "The content has been read")
@@ -135,6 +139,7 @@ extension Problem {
             case .identifierInUse: ProblemCode.identifierInUse.problem()
             case .taskIsRunning:
                 ProblemCode.taskRunning.problem("Cancel the task, or wait for its end.")
+            case .notRetryable(let sentence): ProblemCode.notRetryable.problem(sentence)
             case .noContent: ProblemCode.noContent.problem()
             case .savedFileChanged:
                 ProblemCode.noContent.problem(
@@ -143,6 +148,9 @@ extension Problem {
                 ProblemCode.notComplete.problem("Ranges are served when the task has completed.")
             case .alreadyRead:
                 ProblemCode.alreadyRead.problem("A streamed content has one reader.")
+            case .tooMuchMetadata(let limit):
+                ProblemCode.invalidValue.problem(
+                    "There may be \(limit) names of metadata.", at: "/metadata")
             case .noSuchFile: ProblemCode.notFound.problem("There is no such file.")
             case .uploadIncomplete:
                 ProblemCode.notComplete.problem("The upload of the file has not been completed.")

@@ -3,8 +3,8 @@ internal import Semantics
 
 /// Completed tasks that were polled lately, in JSON: 2 to 4 MiB of it.
 ///
-/// What has completed changes in its description only, and is forgotten at times: then all of this
-/// is.
+/// What has completed changes in its description and metadata only, and is forgotten at times: then
+/// all of this is.
 struct RenderedTasks {
     private struct Entry {
         let tenant: TenantID

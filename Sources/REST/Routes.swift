@@ -21,7 +21,7 @@ extension Service {
             Endpoint("DELETE", "/v1/browser-session", .anyToken, endBrowserSession),
 
             Endpoint("POST", "/v1/sessions", .scope(.sessions), createSession),
-            Endpoint("GET", "/v1/sessions", .scope(.sessions), listSessions),
+            Endpoint("GET", "/v1/sessions", .scope(.sessions), query: .sessionList, listSessions),
             Endpoint("GET", "/v1/sessions/{session}", .scope(.sessions), showSession),
             Endpoint("PATCH", "/v1/sessions/{session}", .scope(.sessions), changeSession),
             Endpoint(
@@ -29,21 +29,31 @@ extension Service {
             Endpoint("POST", "/v1/sessions/{session}/reset", .scope(.sessions), resetSession),
             Endpoint("POST", "/v1/sessions/{session}/flush", .scope(.sessions), flushSession),
 
-            Endpoint("GET", "/v1/sessions/{session}/cookies", .scope(.sessions), listCookies),
-            Endpoint("POST", "/v1/sessions/{session}/cookies", .scope(.sessions), addCookies),
-            Endpoint("DELETE", "/v1/sessions/{session}/cookies", .scope(.sessions), deleteCookies),
             Endpoint(
-                "GET", "/v1/sessions/{session}/credentials", .scope(.sessions), listCredentials),
+                "GET", "/v1/sessions/{session}/cookies", .scope(.sessions),
+                query: ["domain", "path", "name"], listCookies),
+            Endpoint("POST", "/v1/sessions/{session}/cookies", .scope(.sessions), addCookies),
+            Endpoint(
+                "DELETE", "/v1/sessions/{session}/cookies", .scope(.sessions),
+                query: ["domain", "path", "name"], deleteCookies),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/credentials", .scope(.sessions),
+                query: .protectionSpace, listCredentials),
             Endpoint("PUT", "/v1/sessions/{session}/credentials", .scope(.sessions), putCredential),
             Endpoint(
                 "DELETE", "/v1/sessions/{session}/credentials", .scope(.sessions),
+                query: .protectionSpace,
                 deleteCredentials),
-            Endpoint("GET", "/v1/sessions/{session}/cache", .scope(.sessions), showCache),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/cache", .scope(.sessions), query: ["url"], showCache),
             Endpoint("DELETE", "/v1/sessions/{session}/cache", .scope(.sessions), emptyCache),
 
-            Endpoint("POST", "/v1/sessions/{session}/tasks", .scope(.tasks), createTasks),
-            Endpoint("GET", "/v1/sessions/{session}/tasks", .scope(.tasks), listTasks),
-            Endpoint("GET", "/v1/tasks", .scope(.tasks), listTasks),
+            Endpoint(
+                "POST", "/v1/sessions/{session}/tasks", .scope(.tasks), query: ["answer"],
+                createTasks),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/tasks", .scope(.tasks), query: .taskList, listTasks),
+            Endpoint("GET", "/v1/tasks", .scope(.tasks), query: .taskList, listTasks),
             Endpoint(
                 "GET", "/v1/tasks/{task}", .scope(.tasks), immediately: showTaskAtHand, showTask),
             Endpoint("PATCH", "/v1/tasks/{task}", .scope(.tasks), changeTask),
@@ -51,14 +61,17 @@ extension Service {
             Endpoint("POST", "/v1/tasks/{task}/resume", .scope(.tasks), resumeTask),
             Endpoint("POST", "/v1/tasks/{task}/suspend", .scope(.tasks), suspendTask),
             Endpoint("POST", "/v1/tasks/{task}/cancel", .scope(.tasks), cancelTask),
+            Endpoint("POST", "/v1/tasks/{task}/retry", .scope(.tasks), retryTask),
+            Endpoint("POST", "/v1/tasks/actions", .scope(.tasks), actOnTasks),
             Endpoint("GET", "/v1/tasks/{task}/content", .scope(.tasks), readContent),
             Endpoint(
-                "PUT", "/v1/tasks/{task}/body", .scope(.tasks), bodyPace: .idle(.seconds(60)),
+                "PUT", "/v1/tasks/{task}/body", .scope(.tasks), query: ["generation"],
+                bodyPace: .idle(.seconds(60)),
                 sendBody),
 
             Endpoint(
                 "POST", "/v1/files", .scope(.tasks), bodyPace: .idle(.seconds(60)), createFile),
-            Endpoint("GET", "/v1/files", .scope(.tasks), listFiles),
+            Endpoint("GET", "/v1/files", .scope(.tasks), query: ["limit", "cursor"], listFiles),
             Endpoint("GET", "/v1/files/{file}", .scope(.tasks), readFile),
             Endpoint(
                 "PATCH", "/v1/files/{file}", .scope(.tasks), bodyPace: .idle(.seconds(60)),
@@ -67,11 +80,16 @@ extension Service {
 
             Endpoint(
                 "GET", "/v1/sessions/{session}/decisions", .scope(.decisions), listDecisions),
+            Endpoint(
+                "GET", "/v1/decisions", .scope(.decisions), query: ["limit", "cursor", "state"],
+                listTenantDecisions),
             Endpoint("GET", "/v1/decisions/{decision}", .scope(.decisions), showDecision),
             Endpoint("POST", "/v1/decisions/{decision}", .scope(.decisions), answerDecision),
 
             Endpoint("POST", "/v1/webhooks", .scope(.webhooks), createWebhook),
-            Endpoint("GET", "/v1/webhooks", .scope(.webhooks), listWebhooks),
+            Endpoint(
+                "GET", "/v1/webhooks", .scope(.webhooks), query: ["limit", "cursor", "session"],
+                listWebhooks),
             Endpoint("GET", "/v1/webhooks/{webhook}", .scope(.webhooks), showWebhook),
             Endpoint("PATCH", "/v1/webhooks/{webhook}", .scope(.webhooks), changeWebhook),
             Endpoint("DELETE", "/v1/webhooks/{webhook}", .scope(.webhooks), deleteWebhook),
@@ -81,14 +99,18 @@ extension Service {
             Endpoint("POST", "/v1/webhooks/{webhook}/test", .scope(.webhooks), testWebhook),
             Endpoint("POST", "/v1/webhooks/{webhook}/replay", .scope(.webhooks), replayWebhook),
             Endpoint(
-                "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks), listDeliveries),
+                "GET", "/v1/webhooks/{webhook}/deliveries", .scope(.webhooks),
+                query: ["limit", "cursor", "state"], listDeliveries),
             Endpoint(
                 "POST", "/v1/webhooks/{webhook}/deliveries/{event}/retry", .scope(.webhooks),
                 retryDelivery),
 
-            Endpoint("GET", "/v1/events", .scope(.events), followTenant),
-            Endpoint("GET", "/v1/sessions/{session}/events", .scope(.events), followSession),
-            Endpoint("GET", "/v1/tasks/{task}/events", .scope(.events), followTask),
+            Endpoint("GET", "/v1/events", .scope(.events), query: .eventStream, followTenant),
+            Endpoint(
+                "GET", "/v1/sessions/{session}/events", .scope(.events), query: .eventStream,
+                followSession),
+            Endpoint(
+                "GET", "/v1/tasks/{task}/events", .scope(.events), query: .eventStream, followTask),
         ]
     }
 
@@ -96,4 +118,22 @@ extension Service {
     public func router() throws -> Router {
         try Router(endpoints.map { $0.route(of: self) })
     }
+}
+
+extension QueryNames {
+    /// Of lists of tasks.
+    fileprivate static let taskList: QueryNames = [
+        "limit", "cursor", "state", "type", "group", "order", "q", "host", "createdAfter",
+        "createdBefore", "error", "metadata.*", "fields",
+    ]
+    /// Of the list of sessions.
+    fileprivate static let sessionList: QueryNames = [
+        "limit", "cursor", "identifier", "order", "q", "metadata.*",
+    ]
+    /// Of what belongs to protection spaces.
+    fileprivate static let protectionSpace: QueryNames = [
+        "host", "port", "protocol", "realm", "authenticationMethod", "isProxy", "user",
+    ]
+    /// Of event streams.
+    fileprivate static let eventStream: QueryNames = ["after", "replay"]
 }

@@ -106,21 +106,22 @@ public final class Service {
     }
 
     /// Renders what a handler, or the front door, has thrown.
-    public func answer(to error: any Error) -> Response {
-        let problem: Problem
+    public func answer(to error: any Error) -> Response { Response(problem(for: error)) }
+
+    /// What a client is told of an error; what is the gateway's own fault is logged.
+    func problem(for error: any Error) -> Problem {
         switch error {
-        case let error as Problem: problem = error
+        case let error as Problem: return error
         case let error as GatewayError:
             if case .store(let words) = error {
                 log.write(.error, "a request failed at the store", ["error": .words("\(words)")])
             }
-            problem = Problem(error)
-        case let error as BodyError: problem = error.problem
+            return Problem(error)
+        case let error as BodyError: return error.problem
         default:
             log.write(.error, "a request failed", ["error": .words("\(type(of: error))")])
-            problem = ProblemCode.internal.problem()
+            return ProblemCode.internal.problem()
         }
-        return Response(problem)
     }
 }
 
@@ -130,6 +131,8 @@ struct Endpoint {
     let method: String
     let pattern: String
     let access: Access
+    /// The names of what it reads of the query: nothing else may stand there, and each once.
+    let query: QueryNames
     /// How fast the body has to come; nil for the server's own pace.
     let bodyPace: BodyPace?
     let handler: @LoopActor (Call) async throws -> Response
@@ -169,29 +172,36 @@ struct Endpoint {
     }
 
     init(
-        _ method: String, _ pattern: String, _ access: Access, bodyPace: BodyPace? = nil,
+        _ method: String, _ pattern: String, _ access: Access, query: QueryNames = [],
+        bodyPace: BodyPace? = nil,
         immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
         self.method = method
         self.pattern = pattern
         self.access = access
+        self.query = query
         self.bodyPace = bodyPace
         self.immediateHandler = immediateHandler
         self.handler = handler
     }
 
-    /// The route, behind the check of who calls.
+    /// The route, behind the checks of who calls and of what the query names.
     @LoopActor
     func route(of service: Service) -> Route {
-        let (access, handler) = (access, handler)
+        let (access, query, handler) = (access, query, handler)
+        let call = { @LoopActor (request: Request) throws -> Call in
+            let call = try access.call(request, service)
+            try query.check(request)
+            return call
+        }
         let immediately = immediateHandler.map { handler -> ImmediateHandler in
-            { request in try handler(access.call(request, service)) }
+            { request in try handler(call(request)) }
         }
         return Route(
             method, pattern, bodyPace: bodyPace, immediateHandler: immediately
         ) { request in
-            try await handler(access.call(request, service))
+            try await handler(call(request))
         }
     }
 }

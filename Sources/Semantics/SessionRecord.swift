@@ -64,6 +64,8 @@ public struct SessionRecord: Equatable, Sendable {
     public let identifier: String?
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
+    /// What the client keeps with the session for itself; see `Metadata`.
+    public var metadata: [String: String]
     /// Fixed at the creation (S-5).
     @Boxed public private(set) var configuration: SessionConfiguration
     /// Nil: nothing is asked (S-7).
@@ -103,6 +105,7 @@ public struct SessionRecord: Equatable, Sendable {
         self.type = type
         self.identifier = identifier
         self.description = description
+        self.metadata = [:]
         self.configuration = configuration
         self.delegate = delegate
         self.state = .active

@@ -14,6 +14,7 @@ public struct TaskAppearance: Equatable, Sendable {
         case startedAt(Timestamp?)
         case priority(Double)
         case description(String?)
+        case metadata([String: String])
         case earliestBeginDate(Timestamp?)
         /// Bytes a second.
         case maximumBytesPerSecond(Int64?)
@@ -26,6 +27,7 @@ public struct TaskAppearance: Equatable, Sendable {
     private let startedAt: Timestamp?
     private let priority: Double
     private let description: String?
+    private let metadata: [String: String]
     private let earliestBeginDate: Timestamp?
     private let maximumBytesPerSecond: Int64?
 
@@ -38,6 +40,7 @@ public struct TaskAppearance: Equatable, Sendable {
         startedAt = task.startedAt
         priority = task.options.priority
         description = task.options.description
+        metadata = task.options.metadata
         earliestBeginDate = task.options.earliestBeginDate
         maximumBytesPerSecond = task.options.maximumBytesPerSecond
     }
@@ -83,6 +86,7 @@ public struct TaskAppearance: Equatable, Sendable {
         if nextAttemptAt != old.nextAttemptAt { members.append(.nextAttemptAt(nextAttemptAt)) }
         if priority != old.priority { members.append(.priority(priority)) }
         if description != old.description { members.append(.description(description)) }
+        if metadata != old.metadata { members.append(.metadata(metadata)) }
         if startedAt != old.startedAt { members.append(.startedAt(startedAt)) }
         if earliestBeginDate != old.earliestBeginDate {
             members.append(.earliestBeginDate(earliestBeginDate))

@@ -165,6 +165,8 @@ public enum ResourceTime: Hashable, Sendable {
 public struct TaskOptions: Equatable, Sendable {
     /// A client's own words, at most 1,024 bytes of UTF-8; nil for none.
     public var description: String?
+    /// What the client keeps with the task for itself; see `Metadata`.
+    public var metadata: [String: String] = [:]
     /// S-43: 0…1; the greater goes first.
     public var priority = 0.5
     /// S-41; `stream` is for data tasks only.
@@ -261,6 +263,8 @@ public struct TaskRecord: Equatable, Sendable {
     public var isDiscretionary: Bool
     /// S-55: why the operator ends the task, while it is ending.
     public var cancellation: BackgroundCancellation?
+    /// The completed task that this one repeats; nil for one that repeats none.
+    public var retryOf: TaskID?
     /// How often an attempt was made again by `TaskOptions.retry`.
     public var retryCount: Int
     /// When the next attempt follows one that has failed, by the wall clock; nil where none is

@@ -405,13 +405,13 @@ struct BodyTests {
         var change = TaskChange()
         change.maximumBytesPerSecond = .some(nil)
         _ = try await harness.gateway.sessions.change(
-            session, of: harness.tenant, description: nil, limit: .some(1))
+            session, of: harness.tenant, SessionUpdate(maximumBytesPerSecond: .some(1)))
         _ = try await harness.gateway.tasks.change(task, of: harness.tenant, change)
         await harness.quiet()
         #expect(attempt.isPaused && attempt.deliveredCount < 11_000)
         try await harness.setLimit(2)
         _ = try await harness.gateway.sessions.change(
-            session, of: harness.tenant, description: nil, limit: .some(nil))
+            session, of: harness.tenant, SessionUpdate(maximumBytesPerSecond: .some(nil)))
         await harness.quiet()
         #expect(attempt.isPaused && harness.gateway.settings.limit == 2)
         try await harness.setLimit(nil)

@@ -116,8 +116,9 @@ struct ConflictTests {
             Issue.record("\(session)")
             return
         }
-        let list = try await harness.gateway.sessions.list(of: harness.tenant, after: nil, limit: 9)
-        #expect(list.isEmpty && harness.gateway.sessions.directory.count == 0)
+        let list = try await harness.gateway.sessions.list(
+            SessionQuery(limit: 9), of: harness.tenant)
+        #expect(list.views.isEmpty && harness.gateway.sessions.directory.count == 0)
 
         let other = try await TestGateway.open()
         let file = try await Self.race(other, with: Self.foreign(other, [8])) { ticket in

@@ -65,7 +65,7 @@ struct FullDiskTests {
             },
             {
                 _ = try await harness.gateway.sessions.change(
-                    session, of: harness.tenant, description: "new", limit: nil)
+                    session, of: harness.tenant, SessionUpdate(description: "new"))
             },
             {
                 var change = TaskChange()
@@ -300,7 +300,8 @@ extension TestGateway {
         await quiet()
         reserve.isDiskFull = true
         store.refuseAsFull(1)
-        _ = try? await gateway.sessions.change(session, of: tenant, description: "full", limit: nil)
+        _ = try? await gateway.sessions.change(
+            session, of: tenant, SessionUpdate(description: "full"))
         #expect(!gateway.takesWork)
     }
 

@@ -28,7 +28,7 @@ struct InvalidationTests {
         }
         await #expect(throws: GatewayError.sessionInvalidated) {
             try await harness.gateway.sessions.change(
-                session, of: harness.tenant, description: "late", limit: nil)
+                session, of: harness.tenant, SessionUpdate(description: "late"))
         }
         try await harness.network.attempt(0).answer(200, [:], [1])
         #expect(try await harness.recorder.end(of: running) == nil)

@@ -235,11 +235,12 @@ struct ShownStateTests {
         harness.store.refuse(with: .full)
         await #expect(throws: GatewayError.diskFull) {
             try await harness.gateway.sessions.change(
-                session, of: harness.tenant, description: "new", limit: nil)
+                session, of: harness.tenant, SessionUpdate(description: "new"))
         }
         await #expect(throws: GatewayError.diskFull) { try await harness.session() }
         let views = try await harness.gateway.sessions.list(
-            of: harness.tenant, after: nil, limit: 10)
+            SessionQuery(limit: 10), of: harness.tenant
+        ).views
         #expect(views.map(\.record.id) == [session] && views[0].record.description == nil)
         #expect(
             try await harness.gateway.sessions.read(session, of: harness.tenant).record.description

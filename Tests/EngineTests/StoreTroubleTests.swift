@@ -25,7 +25,7 @@ struct StoreTroubleTests {
                 "describe",
                 {
                     _ = try await harness.gateway.sessions.change(
-                        session, of: harness.tenant, description: "new", limit: nil)
+                        session, of: harness.tenant, SessionUpdate(description: "new"))
                 }
             ),
             ("cancel", { _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant) }),
@@ -142,7 +142,7 @@ struct StoreTroubleTests {
             { try await harness.remember("alice", "1", .permanent, in: session) },
             {
                 _ = try await harness.gateway.sessions.change(
-                    session, of: harness.tenant, description: "new", limit: nil)
+                    session, of: harness.tenant, SessionUpdate(description: "new"))
             },
             {
                 var change = TaskChange()

@@ -144,7 +144,7 @@ struct TaskListTests {
         // Something of the session is on its way to the store, so that what follows waits for it.
         let note = Task { @LoopActor in
             try await harness.gateway.sessions.change(
-                session, of: harness.tenant, description: "note", limit: nil)
+                session, of: harness.tenant, SessionUpdate(description: "note"))
         }
         try await eventually("a commit") { harness.store.attemptCount > 2 }
         // It is let go by one and taken up by another before their answers are out.

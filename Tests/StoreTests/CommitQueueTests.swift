@@ -311,6 +311,10 @@ private final class GatedStore: Store {
         try await memory.tasks(query)
     }
 
+    func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+        try await memory.decisions(query)
+    }
+
     func taskCounts(
         of sessions: [SessionID]
     ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {

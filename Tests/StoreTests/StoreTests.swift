@@ -46,6 +46,7 @@ import Testing
             try await store.commit(world.batch(id))
             world.change(id) { session in
                 session.description = "nightly\u{0}mirror"
+                session.metadata = ["a.b": "1", "c": ""]
                 session.maximumBytesPerSecond = 1 << 20
                 session.knownLeaves = (0..<3).map { index in
                     KnownLeaf(
@@ -65,6 +66,7 @@ import Testing
             for leaves in [1, 0] {
                 world.change(id) { session in
                     session.description = ""
+                    session.metadata = leaves == 0 ? [:] : ["c": "2"]
                     session.maximumBytesPerSecond = nil
                     session.knownLeaves = session.knownLeaves.suffix(leaves)
                 }

@@ -30,6 +30,7 @@ extension World {
         options.expectedDigest = ContentDigest(
             algorithm: .sha256, bytes: Array(repeating: 9, count: 32))
         options.computeDigest = true
+        options.metadata = ["job": "nightly", "Ä": "ü\u{0}"]
         options.earliestBeginDate = Timestamp(milliseconds: World.start + 99)
         options.countOfBytesClientExpectsToSend = 5
         options.countOfBytesClientExpectsToReceive = 0
@@ -60,6 +61,8 @@ extension World {
         redirected.countOfBytesSent = 256
         redirected.countOfBytesExpectedToSend = unknownSize
         redirected.options.description = nil
+        redirected.options.metadata = ["job": "", "other": "x"]
+        redirected.retryOf = failed.id
         let other = makeTask(in: session)
         return try [
             (plain, plain.running(at: instant, isLive: true)),

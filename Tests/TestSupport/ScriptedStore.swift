@@ -169,6 +169,11 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
+    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+        try await disk.decisions(query)
+    }
+
+    /// As the disk does it.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await disk.tasks(query)
     }

@@ -112,6 +112,12 @@ def test_a_session_shows_every_property():
         validate(properties[name], properties[name]["default"])
 
 
+def test_the_fields_of_a_list_are_the_members_of_a_task():
+    members = DOCUMENT["components"]["schemas"]["TaskMember"]["enum"]
+    assert members == list(DOCUMENT["components"]["schemas"]["Task"]["properties"])
+    assert set(members) == set(DOCUMENT["components"]["examples"]["Task"]["value"])
+
+
 def is_described(schema):
     """Whether the text of a schema, or of the one it refers to, says what it is."""
     return "description" in schema or ("$ref" in schema and is_described(resolve(schema)))

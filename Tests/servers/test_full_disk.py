@@ -37,6 +37,7 @@ NEW_WORK = {
     "createFile",
     "appendToFile",
     "resumeTask",
+    "retryTask",
     "sendTaskBody",
     "createWebhook",
 }
@@ -178,6 +179,9 @@ class Scene:
             ("createFile", lambda: client.post("/v1/files", content=b"z" * 1000)),
             ("appendToFile", lambda: client.patch(self.part, content=b"z", headers=offset)),
             ("resumeTask", lambda: client.post(f"/v1/tasks/{self.resting}/resume")),
+            ("retryTask", lambda: client.post(f"/v1/tasks/{self.finished}/retry")),
+            ("actOnTasks", lambda: self.act("retry", self.finished, 507)),
+            ("actOnTasks", lambda: self.act("suspend", self.downloads[0], 200)),
             ("updateSession", lambda: client.patch(path, json={"description": "told"})),
             ("updateTask", lambda: client.patch(running, json={"description": "told"})),
             ("suspendTask", lambda: client.post(f"{suspended}/suspend")),
@@ -231,6 +235,13 @@ class Scene:
             ("createBrowserSession", lambda: client.post("/v1/browser-session")),
             ("deleteBrowserSession", lambda: client.delete("/v1/browser-session")),
         ]
+
+    def act(self, action, task, status):
+        """An action on one task of many, which ends so."""
+        body = {"action": action, "tasks": [task]}
+        answer = self.gateway.client.post("/v1/tasks/actions", json=body)
+        assert [each["status"] for each in answer.json()["results"]] == [status], answer.text
+        return answer
 
     def counts(self):
         """How much there is of everything that can be created."""

@@ -18,7 +18,10 @@ public protocol Store: Sendable {
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
     /// Whether there is a task of that id, whosever it is: for housekeeping.
     func knows(_ id: TaskID) async throws(StoreError) -> Bool
-    /// Tasks in the order of creation. One that is damaged is told by its id alone.
+    /// Tasks in the order of creation, or the other way round. One that is damaged is told by its
+    /// id alone.
+    ///
+    /// A search that finds little ends after some thousand tasks, and says how far it has come.
     func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage
     /// How many tasks sessions have in each state; absent sessions and states have none.
     func taskCounts(
@@ -34,6 +37,8 @@ public protocol Store: Sendable {
     /// One decision, or nil where the tenant has none of that id.
     func decision(_ id: DecisionID, of tenant: TenantID) async throws(StoreError)
         -> DecisionRecord?
+    /// Decisions in the order of creation; a damaged one is left out, and logged.
+    func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord]
     /// What a session's cache has on disk under a key's `fingerprint`, with the contents whose
     /// place is `.store`.
     func cacheEntries(
@@ -271,7 +276,12 @@ public struct StoreContents: Sendable {
     public init() {}
 }
 
-/// Which tasks to list; ascending by id.
+/// In which order a list has its elements.
+public enum ListOrder: Sendable {
+    case oldestFirst, newestFirst
+}
+
+/// Which tasks to list.
 public struct TaskQuery: Sendable {
     /// Only this tenant's tasks.
     public var tenant: TenantID
@@ -281,7 +291,11 @@ public struct TaskQuery: Sendable {
     public var states: Set<TaskState>
     /// Nil means every type.
     public var types: Set<TaskType>?
-    /// Only tasks created after this one.
+    /// What else they must fit.
+    public var filter = TaskFilter()
+    /// By the creation of tasks, which is the order of their ids.
+    public var order = ListOrder.oldestFirst
+    /// Only tasks that come behind this one in the order.
     public var after: TaskID?
     /// At most this many, 1…501.
     public var limit: Int
@@ -303,16 +317,82 @@ public struct TaskQuery: Sendable {
 
 /// What a `TaskQuery` finds.
 public struct TaskPage: Equatable, Sendable {
-    /// In the order of creation.
+    /// In the order that was asked for.
     public var tasks: [TaskRecord]
-    /// Tasks that the query is about and whose rows cannot be read, in the order of creation; none
-    /// is newer than the last of `tasks`, where there are as many as asked for.
+    /// Tasks that the query is about and whose rows cannot be read, in the same order; none comes
+    /// behind the last of `tasks`, where there are as many as asked for.
     public var damaged: [TaskID]
+    /// Where the search ended before it had found as many as asked for, or had come to the end: it
+    /// goes on behind this task. Nil where there are as many, and at the end.
+    public var searchedThrough: TaskID?
 
     /// A page from its parts.
-    public init(_ tasks: [TaskRecord] = [], damaged: [TaskID] = []) {
+    public init(
+        _ tasks: [TaskRecord] = [], damaged: [TaskID] = [], searchedThrough: TaskID? = nil
+    ) {
         self.tasks = tasks
         self.damaged = damaged
+        self.searchedThrough = searchedThrough
+    }
+}
+
+extension TaskPage {
+    /// What several places have found by the same query: as far as all of them have searched.
+    init(merging pages: [TaskPage], _ query: TaskQuery) {
+        let order = query.order
+        let comesBefore = { (one: TaskID, other: TaskID) in order.comesBefore(one, other) }
+        let end = pages.compactMap(\.searchedThrough).min(by: comesBefore)
+        let isSearched = { (id: TaskID) in end.map { !comesBefore($0, id) } ?? true }
+        tasks = pages.flatMap(\.tasks).filter { isSearched($0.id) }
+            .sorted { comesBefore($0.id, $1.id) }
+        damaged = pages.flatMap(\.damaged).filter(isSearched).sorted(by: comesBefore)
+        searchedThrough = end
+        guard tasks.count >= query.limit else { return }
+        tasks.removeLast(tasks.count - query.limit)
+        searchedThrough = nil
+        if let last = tasks.last?.id { damaged.removeAll { comesBefore(last, $0) } }
+    }
+}
+
+extension ListOrder {
+    /// Whether one id comes before another.
+    public func comesBefore<ID: Identifier>(_ one: ID, _ other: ID) -> Bool {
+        self == .oldestFirst ? one < other : one > other
+    }
+
+    /// What comes behind an id, or everything, of ids that ascend.
+    func elements<ID: Identifier>(of ids: [ID], behind id: ID?) -> AnySequence<ID> {
+        switch self {
+        case .oldestFirst:
+            let start = id.map { id in ids.partitioningIndex { $0 > id } } ?? 0
+            return AnySequence(ids[start...])
+        case .newestFirst:
+            let end = id.map { id in ids.partitioningIndex { $0 >= id } } ?? ids.count
+            return AnySequence(ids[..<end].reversed())
+        }
+    }
+}
+
+/// Which decisions to list; ascending by id.
+public struct DecisionQuery: Sendable {
+    /// Only this tenant's.
+    public var tenant: TenantID
+    /// Empty means none.
+    public var states: Set<DecisionState>
+    /// Only those that were asked for after this one.
+    public var after: DecisionID?
+    /// At most this many.
+    public var limit: Int
+
+    /// The first that wait, where nothing else is said.
+    public init(
+        tenant: TenantID, states: Set<DecisionState> = [.pending], after: DecisionID? = nil,
+        limit: Int = 100
+    ) {
+        self.tenant = tenant
+        self.states = states
+        self.after = after
+        self.limit = limit
     }
 }
 

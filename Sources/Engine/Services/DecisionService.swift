@@ -56,6 +56,35 @@ public final class DecisionService {
     /// How many decisions wait, of all tenants.
     var pendingCount: Int { desk.count }
 
+    /// The tenant's decisions in the order of creation, those that are over until their tasks are
+    /// forgotten.
+    ///
+    /// - Returns: a page, and what the next one begins behind; nil at the end.
+    public func list(
+        _ query: DecisionQuery
+    ) async throws(GatewayError) -> (decisions: [DecisionRecord], next: DecisionID?) {
+        var found: [DecisionRecord] = []
+        var beyond = query
+        beyond.limit += 1
+        for commits in queues.each {
+            await commits.caughtUp()
+            let stored = try await reading { [beyond] () throws(StoreError) in
+                try await commits.store.decisions(beyond)
+            }
+            found += stored.map { record in
+                // One that waits shows its clock, unless the store has an older form of it.
+                commits.pendingDecision(record.id) == nil && record.state == .pending
+                    ? desk.pending(record.id) ?? record : record
+            }
+        }
+        found.sort { $0.id < $1.id }
+        let page = found.prefix(query.limit)
+        return (
+            page.filter { !tasks.isDeleted($0.task) },
+            found.count > query.limit ? page.last?.id : nil
+        )
+    }
+
     /// Answers a decision; durable when it returns.
     ///
     /// An answer that is refused leaves the decision as it is.

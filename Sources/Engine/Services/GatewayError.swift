@@ -12,8 +12,10 @@ public enum GatewayError: Error, Equatable, Sendable {
     case identifierInUse(SessionID)
     /// The session takes no new tasks and no changes any more (S-11).
     case sessionInvalidated
-    /// Only a completed task can be forgotten.
+    /// Only a completed task can be forgotten, or made again.
     case taskIsRunning
+    /// The task cannot be made again: its session has ended, or what it sent is gone; one sentence.
+    case notRetryable(String)
     /// The task has no content, or none any more.
     case noContent
     /// The file that a content was saved in is not there any more, or not as it was.
@@ -22,6 +24,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case notComplete
     /// A streamed content has one reader.
     case alreadyRead
+    /// There may be `limit` names of metadata.
+    case tooMuchMetadata(limit: Int)
     /// Also for another tenant's staged file, and one that has been forgotten.
     case noSuchFile
     /// A staged file whose upload has not been completed cannot be read.

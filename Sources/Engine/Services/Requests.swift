@@ -14,6 +14,8 @@ public struct SessionSpec: Sendable {
     public var delegate: DelegateOptions?
     /// Bytes of bodies a second, of all tasks together; nil for no limit. Can be changed.
     public var maximumBytesPerSecond: Int64?
+    /// What the client keeps with it for itself; see `Metadata`.
+    public var metadata: [String: String] = [:]
     /// Webhooks that are bound to it.
     public var webhooks: [WebhookSpec] = []
 
@@ -49,6 +51,8 @@ public struct TaskSpec: Sendable {
     public var requestID = ""
     /// The trace that this request belongs to; nil for none.
     public var traceContext: TraceContext?
+    /// The task that it repeats.
+    var retryOf: TaskID?
 
     /// A task from its parts; they are not checked again.
     public init(
@@ -69,6 +73,8 @@ public struct TaskChange: Sendable {
     public var priority: Double?
     /// `.some(nil)` takes the description away.
     public var description: String??
+    /// What becomes of the metadata: nil takes a name away, and what is not named stays.
+    public var metadata: [String: String?]?
     /// `.some(nil)` takes the date away.
     public var earliestBeginDate: Timestamp??
     /// Bytes of bodies a second; `.some(nil)` takes the limit away.
@@ -76,6 +82,81 @@ public struct TaskChange: Sendable {
 
     /// A change of nothing.
     public init() {}
+}
+
+/// What may be changed of a session; nil leaves it as it is (S-5).
+public struct SessionUpdate: Sendable {
+    /// `.some(nil)` takes the description away.
+    public var description: String??
+    /// Bytes of bodies a second, of all its tasks together; `.some(nil)` takes the limit away.
+    public var maximumBytesPerSecond: Int64??
+    /// What becomes of the metadata: nil takes a name away, and what is not named stays.
+    public var metadata: [String: String?]?
+
+    /// A change of what is given.
+    public init(
+        description: String?? = nil, maximumBytesPerSecond: Int64?? = nil,
+        metadata: [String: String?]? = nil
+    ) {
+        self.description = description
+        self.maximumBytesPerSecond = maximumBytesPerSecond
+        self.metadata = metadata
+    }
+
+    /// Whether nothing changes.
+    public var isEmpty: Bool {
+        description == nil && maximumBytesPerSecond == nil && metadata == nil
+    }
+}
+
+extension [String: String?] {
+    /// What there is of metadata after this change of it.
+    ///
+    /// - Throws: `tooMuchMetadata`.
+    func merged(into old: [String: String]) throws(GatewayError) -> [String: String] {
+        guard let merged = Metadata.merge(self, into: old) else {
+            throw .tooMuchMetadata(limit: Metadata.countLimit)
+        }
+        return merged
+    }
+}
+
+/// Tasks of a list.
+public struct TaskList: Sendable {
+    /// As they are now, in the order of the list.
+    public let views: [TaskView]
+    /// Those that the list is about and that cannot be read, as far as it goes.
+    public let damaged: [TaskID]
+    /// What the list goes on behind; nil at its end. There is one also behind few tasks, where a
+    /// search has taken long.
+    public let next: TaskID?
+}
+
+/// Which sessions to list.
+public struct SessionQuery: Sendable {
+    /// What description or identifier has in it.
+    public var text: SearchText?
+    /// What the session's metadata has among others.
+    public var metadata: [String: String] = [:]
+    /// By the creation of sessions.
+    public var order = ListOrder.oldestFirst
+    /// Only sessions that come behind this one in the order.
+    public var after: SessionID?
+    /// At most this many.
+    public var limit: Int
+
+    /// The first sessions, all of them fitting.
+    public init(after: SessionID? = nil, limit: Int) {
+        self.after = after
+        self.limit = limit
+    }
+
+    /// Whether a session is searched for.
+    public func fits(_ session: SessionRecord) -> Bool {
+        guard metadata.allSatisfy({ session.metadata[$0.key] == $0.value }) else { return false }
+        guard let text else { return true }
+        return [session.description, session.identifier].contains { $0.map(text.isIn) ?? false }
+    }
 }
 
 /// How a session ends (S-9, S-10).

@@ -95,6 +95,7 @@ public final class SessionService {
             description: spec.description, configuration: spec.configuration,
             delegate: spec.delegate, createdAt: parts.clock.now)
         record.maximumBytesPerSecond = spec.maximumBytesPerSecond
+        record.metadata = spec.metadata
         let session = admit(record)
         session.commits.record(.session(record))
         let bound = spec.webhooks.map { webhook in
@@ -130,13 +131,18 @@ public final class SessionService {
         return try await views([session]).first
     }
 
-    /// The tenant's sessions in the order of creation.
+    /// The tenant's sessions in the order that is asked for.
+    ///
+    /// - Returns: a page, and what the next one begins behind; nil at the end.
     public func list(
-        of tenant: TenantID, after: SessionID?, limit: Int
-    ) async throws(GatewayError) -> [SessionView] {
+        _ query: SessionQuery, of tenant: TenantID
+    ) async throws(GatewayError) -> (views: [SessionView], next: SessionID?) {
+        var wanted = query
+        wanted.limit += 1
         // One that the store has not heard of is nobody's yet.
-        try await views(
-            directory.page(of: tenant, after: after, limit: limit) { $0.shown != nil })
+        let found = await directory.page(wanted, of: tenant) { $0.shown.map(query.fits) ?? false }
+        let next = found.count > query.limit ? found[query.limit - 1].record.id : nil
+        return (try await views(Array(found.prefix(query.limit))), next)
     }
 
     /// Whether a session is some tenant's shared one.
@@ -178,23 +184,23 @@ public final class SessionService {
 
     // MARK: Changing
 
-    /// Changes what can be changed of a session (S-5); `.some(nil)` takes a value away, nil leaves
-    /// it.
+    /// Changes what can be changed of a session (S-5).
     ///
     /// - Parameters:
     ///   - id: the session.
     ///   - tenant: whose it is.
-    ///   - description: a client's own words.
-    ///   - limit: bytes of bodies a second, of all its tasks together.
+    ///   - update: what it is to be from now on.
     /// - Returns: the session as it is then.
-    /// - Throws: `noSuchSession`, `sessionInvalidated`.
+    /// - Throws: `noSuchSession`, `sessionInvalidated`, `tooMuchMetadata`.
     public func change(
-        _ id: SessionID, of tenant: TenantID, description: String??, limit: Int64??
+        _ id: SessionID, of tenant: TenantID, _ update: SessionUpdate
     ) async throws(GatewayError) -> SessionView {
         let session = try directory.active(id, tenant)
+        let metadata = try update.metadata?.merged(into: session.record.metadata)
         session.change { record in
-            if let description { record.description = description }
-            if let limit { record.maximumBytesPerSecond = limit }
+            if let description = update.description { record.description = description }
+            if let limit = update.maximumBytesPerSecond { record.maximumBytesPerSecond = limit }
+            if let metadata { record.metadata = metadata }
         }
         session.bandwidth.limit = session.record.maximumBytesPerSecond
         try await session.commits.acknowledged()

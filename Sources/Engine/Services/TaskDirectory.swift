@@ -68,25 +68,55 @@ final class TaskDirectory {
         return view(of: try await stored(id, tenant))
     }
 
-    /// Tasks as they are now, in the order of creation, and the ids of those that cannot be read.
-    func list(
-        _ query: TaskQuery
-    ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
+    /// How long one list searches, before it is shown what was found and where to go on.
+    private static let searchTime = Duration.seconds(2)
+
+    /// Tasks as they are now.
+    func list(_ query: TaskQuery) async throws(GatewayError) -> TaskList {
         var asked = queues.each
         if let id = query.session { asked = [try sessions.live(id, query.tenant).commits] }
-        var page = TaskPage()
+        let begin = services.clock.uptime
+        var wanted = query
+        wanted.limit += 1
+        var pages: [TaskPage] = []
         for commits in asked {
             await commits.caughtUp()
-            let found = try await reading { () throws(StoreError) in
-                try await commits.store.tasks(query)
+            pages.append(try await search(wanted, in: commits, since: begin))
+        }
+        var page = TaskPage(merging: pages, wanted)
+        var next = page.searchedThrough
+        if page.tasks.count > query.limit {
+            page.tasks.removeLast()
+            next = page.tasks.last?.id
+        }
+        // Those behind the page come with the next one.
+        if let next { page.damaged.removeAll { query.order.comesBefore(next, $0) } }
+        page.tasks.removeAll { deleted[$0.id] != nil }
+        page.damaged.removeAll { deleted[$0] != nil }
+        return TaskList(
+            views: page.tasks.map { view(of: $0) }, damaged: page.damaged, next: next)
+    }
+
+    /// What one store has, found in steps, between which commits and the loop go on.
+    private func search(
+        _ query: TaskQuery, in commits: CommitQueue, since begin: Duration
+    ) async throws(GatewayError) -> TaskPage {
+        var page = TaskPage()
+        var rest = query
+        while true {
+            let found = try await reading { [rest] () throws(StoreError) in
+                try await commits.store.tasks(rest)
             }
             page.tasks += found.tasks
             page.damaged += found.damaged
+            page.searchedThrough = found.searchedThrough
+            guard let through = found.searchedThrough,
+                services.clock.uptime - begin < TaskDirectory.searchTime
+            else { return page }
+            rest.after = through
+            rest.limit = query.limit - page.tasks.count
+            await LoopActor.nextTurn()
         }
-        page.tasks.removeAll { deleted[$0.id] != nil }
-        page.damaged.removeAll { deleted[$0] != nil }
-        if query.session == nil { page.tasks.sort { $0.id < $1.id } }
-        return (page.tasks.prefix(query.limit).map { view(of: $0) }, page.damaged)
     }
 
     /// Whether the store has everything of a task, so that what is shown of it stays as it is until
@@ -322,10 +352,15 @@ extension TaskRecord {
     }
 
     /// The bytes that strangers decide about: the request's headers and body, the response's
-    /// headers.
+    /// headers, and the metadata.
     var bulk: Int {
         let request = originalRequest
         return request.headers.byteCount + (request.body?.bytesInMemory ?? 0)
-            + (response?.headers.byteCount ?? 0)
+            + (response?.headers.byteCount ?? 0) + options.metadata.byteCount
     }
+}
+
+extension [String: String] {
+    /// The bytes of all names and texts.
+    fileprivate var byteCount: Int { reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count } }
 }

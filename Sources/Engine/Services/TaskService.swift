@@ -52,6 +52,7 @@ public final class TaskService {
         record.checkpoint = spec.checkpoint
         record.requestID = spec.requestID
         record.traceContext = spec.traceContext
+        record.retryOf = spec.retryOf
         record.isDiscretionary = session.record.putsOffTasks(
             whileHeard: services.hub.isHeard(
                 record.id, in: record.session, of: record.tenant))
@@ -62,6 +63,63 @@ public final class TaskService {
             directory.keep(record)
         }
         return record
+    }
+
+    /// Creates a task that repeats a completed one, and resumes it: the same request with its body,
+    /// the same options, in the same session. A download goes on from what the first one has left,
+    /// if that can be resumed (S-36).
+    ///
+    /// - Parameters:
+    ///   - id: the completed task, which stays as it is.
+    ///   - tenant: whose it is.
+    ///   - ticket: keeps the key of the request that asks for it.
+    /// - Returns: the new task, durable.
+    /// - Throws: `taskIsRunning`, `noSuchTask`; `notRetryable` where the session takes no tasks any
+    ///   more, or what was sent is gone; `diskFull`, `memoryFull`.
+    public func retry(
+        _ id: TaskID, of tenant: TenantID, as ticket: CreationTicket? = nil
+    ) async throws(GatewayError) -> TaskView {
+        let old = try await directory.read(id, tenant).record
+        guard old.state == .completed else { throw .taskIsRunning }
+        try await requireBody(of: old)
+        guard try sessions.live(old.session, tenant).record.state == .active else {
+            throw .notRetryable("Its session has been invalidated.")
+        }
+        var spec = TaskSpec(
+            type: old.type, request: old.originalRequest, options: old.options, resume: true,
+            checkpoint: leftover(of: old))
+        // Nobody waits at the creation for the content of this one.
+        spec.options.hasCompletionHandler = false
+        spec.retryOf = old.id
+        return try await create([spec], in: old.session, of: tenant, as: ticket)[0]
+    }
+
+    /// A streamed body is asked for anew, and bytes are kept with their task; all else must still
+    /// be there.
+    private func requireBody(of old: TaskRecord) async throws(GatewayError) {
+        switch old.originalRequest.body {
+        case nil, .bytes, .stream: return
+        case .file(let id, _): try await requireSource(old, "The file \(id)")
+        case .task(let id, _): try await requireSource(old, "The content of the task \(id)")
+        }
+    }
+
+    private func requireSource(_ old: TaskRecord, _ name: String) async throws(GatewayError) {
+        guard let body = old.originalRequest.body else { return }
+        do throws(TransferError) {
+            _ = try await services.openSource(body, old.tenant)
+        } catch {
+            throw .notRetryable("\(name), which it sent, is gone or has changed.")
+        }
+    }
+
+    /// What a download that ended early can be resumed from.
+    private func leftover(of old: TaskRecord) -> DownloadCheckpoint? {
+        guard old.type == .download,
+            case .string(let data)? = old.error?.userInfo[TransferError.resumeDataKey]
+        else { return nil }
+        // What cannot be read is fetched from the beginning.
+        return (try? checkpoint(in: data, of: old.tenant))?.checkpoint
     }
 
     // MARK: Reading
@@ -102,10 +160,11 @@ public final class TaskService {
         return try await directory.read(id, tenant)
     }
 
-    /// Tasks as they are now, in the order of creation, and the ids of those that cannot be read.
-    public func list(
-        _ query: TaskQuery
-    ) async throws(GatewayError) -> (views: [TaskView], damaged: [TaskID]) {
+    /// Tasks as they are now, in the order that is asked for.
+    ///
+    /// A search ends after two seconds, however little it has found by then: it can be gone on
+    /// with.
+    public func list(_ query: TaskQuery) async throws(GatewayError) -> TaskList {
         try await directory.list(query)
     }
 
@@ -171,13 +230,20 @@ public final class TaskService {
         return try await acknowledged(newest)
     }
 
-    /// Changes what can be changed of a task; a completed one keeps all but its description.
+    /// Changes what can be changed of a task; a completed one keeps all but its description and its
+    /// metadata.
+    ///
+    /// - Throws: `noSuchTask`, `sessionInvalidated`, `tooMuchMetadata`, `diskFull`.
     public func change(
         _ id: TaskID, of tenant: TenantID, _ change: TaskChange
     ) async throws(GatewayError) -> TaskView {
         let session = try await directory.session(of: id, tenant)
         guard session.record.state != .invalid else { throw .sessionInvalidated }
-        return try await steer(id, tenant, evenCompleted: true) { runner in
+        return try await steer(id, tenant, evenCompleted: true) { runner throws(GatewayError) in
+            if let entries = change.metadata {
+                runner.task.record.options.metadata = try entries.merged(
+                    into: runner.record.options.metadata)
+            }
             if let description = change.description {
                 runner.task.record.options.description = description
             }
@@ -192,16 +258,16 @@ public final class TaskService {
 
     private func steer(
         _ id: TaskID, _ tenant: TenantID, evenCompleted: Bool = false,
-        _ action: @LoopActor (TaskRunner) -> Void
+        _ action: @LoopActor (TaskRunner) throws(GatewayError) -> Void
     ) async throws(GatewayError) -> TaskView {
         let newest = try await directory.newest(id, tenant)
         if evenCompleted || newest.state != .completed {
             let session = try sessions.live(newest.session, tenant)
             try session.requireRoom()
             let runner = directory.runner(for: newest, in: session)
-            action(runner)
+            defer { directory.settle(runner) }
+            try action(runner)
             runner.noteChanges()
-            directory.settle(runner)
         }
         return try await acknowledged(newest)
     }

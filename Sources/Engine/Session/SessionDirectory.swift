@@ -62,18 +62,19 @@ final class SessionDirectory {
     /// Whether a session is some tenant's shared one.
     func isShared(_ id: SessionID) -> Bool { byID[id]?.record.type == .shared }
 
-    /// A tenant's sessions behind one of them, or from the first, as many as `limit`, of those that
-    /// fit.
+    /// A page of a tenant's sessions, of those that fit; the loop is given back while many do not.
     func page(
-        of tenant: TenantID, after id: SessionID?, limit: Int, where fits: (LiveSession) -> Bool
-    ) -> [LiveSession] {
+        _ query: SessionQuery, of tenant: TenantID, where fits: (LiveSession) -> Bool
+    ) async -> [LiveSession] {
         let ids = ofTenant[tenant] ?? []
-        let start = id.map { id in ids.partitioningIndex { $0 > id } } ?? 0
         var page: [LiveSession] = []
+        var looks = 0
         // Not by `filter`, which would look at all that follow.
-        for id in ids[start...] {
-            guard page.count < limit else { break }
+        for id in query.order.elements(of: ids, behind: query.after) {
+            guard page.count < query.limit else { break }
             if let session = byID[id], fits(session) { page.append(session) }
+            looks += 1
+            if looks.isMultiple(of: Slices.size * 4) { await LoopActor.nextTurn() }
         }
         return page
     }

@@ -8,6 +8,7 @@ struct SessionDraft {
     var type = "default"
     var identifier: String?
     var description: String?
+    var metadata: [String: String] = [:]
     var configuration = ConfigurationDraft()
     var delegate: DelegateDraft?
     var maximumBytesPerSecond: Int64?
@@ -33,6 +34,7 @@ struct SessionDraft {
                     try r.string(byteLimit: 255)
                 }
             case "description": description = try reader.clientDescription()
+            case "metadata": metadata = try reader.metadata()
             case "maximumBytesPerSecond": maximumBytesPerSecond = try reader.byteRate()
             case "configuration": configuration = try ConfigurationDraft(&reader)
             case "delegate":
@@ -71,6 +73,7 @@ struct SessionDraft {
             type: sessionType, identifier: identifier, description: description,
             configuration: try configuration.checked(inBackground: isBackground, parse: parse),
             delegate: delegateOptions, maximumBytesPerSecond: maximumBytesPerSecond)
+        spec.metadata = metadata
         for (index, webhook) in webhooks.enumerated() {
             spec.webhooks.append(try webhook.spec(at: "/webhooks/\(index)", parse: parse))
         }

@@ -54,6 +54,7 @@ struct TaskDraft {
         switch name {
         case "priority": options.priority = try reader.double(in: 0...1)
         case "description": options.description = try reader.clientDescription()
+        case "metadata": options.metadata = try reader.metadata()
         case "delivery":
             guard let delivery = Delivery(rawValue: try reader.string()) else {
                 throw reader.fail("must be \"collect\" or \"stream\"")

@@ -55,8 +55,7 @@ extension Service {
 extension Call {
     /// The credentials that the query is about: all that agree with every member of it.
     fileprivate func credentialFilter() throws(Problem) -> (StoredCredential) -> Bool {
-        let filters = try filters(
-            "host", "port", "protocol", "realm", "authenticationMethod", "isProxy", "user")
+        let filters = filters
         let port = try number("port", in: 1...65_535, default: 0)
         let isProxy = filters["isProxy"]
         guard ["true", "false", nil].contains(isProxy) else {

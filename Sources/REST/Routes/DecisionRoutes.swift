@@ -18,6 +18,25 @@ extension Service {
             }, capacity: 1024 * records.count + 64)
     }
 
+    /// Those of all the tenant's sessions, the ones that wait where nothing else is asked for.
+    func listTenantDecisions(_ call: Call) async throws -> Response {
+        var query = DecisionQuery(
+            tenant: call.tenant, after: try call.cursor(DecisionID.self),
+            limit: try call.number("limit", in: 1...500, default: 100))
+        if let text = call.request.queryValue("state") {
+            query.states =
+                text == "all"
+                ? Set(DecisionState.allCases) : try call.choices(text, named: "state")
+        }
+        let (decisions, next) = try await gateway.decisions.list(query)
+        return await .lists(
+            JSONList("decisions", decisions) { [gateway] record, json in
+                record.write(
+                    to: &json, sharedSession: gateway.sessions.isShared(record.session))
+            }, capacity: 1024 * decisions.count + 64,
+            last: { json in json.member("nextCursor", next?.description) })
+    }
+
     func showDecision(_ call: Call) async throws -> Response {
         let record = try await gateway.decisions.read(call.decision(), of: call.tenant)
         let isShared = gateway.sessions.isShared(record.session)

@@ -99,8 +99,12 @@ extension Service {
     }
 
     func listSessions(_ call: Call) async throws -> Response {
-        let limit = try call.number("limit", in: 1...500, default: 100)
-        let cursor = try call.cursor(SessionID.self)
+        var query = SessionQuery(
+            after: try call.cursor(SessionID.self),
+            limit: try call.number("limit", in: 1...500, default: 100))
+        query.order = try call.order()
+        query.text = try call.searchText()
+        query.metadata = try call.metadataFilter()
         if let identifier = call.request.queryValue("identifier") {
             guard SessionDraft.isIdentifier(identifier) else {
                 throw Call.invalid(
@@ -108,22 +112,18 @@ extension Service {
             }
             let view = try await gateway.sessions.find(identifier, of: call.tenant)
             return await .lists(
-                JSONList("sessions", [view].compactMap { $0 }[...]) { view, json in
+                JSONList("sessions", [view].compactMap { $0 }.filter { query.fits($0.record) }[...])
+                { view, json in
                     view.write(to: &json)
                 },
                 last: { json in json.member("nextCursor", String?.none) })
         }
         // A full disk has no room to make it: then it is not there yet.
         if gateway.takesWork { _ = try await gateway.sessions.shared(of: call.tenant) }
-        let views = try await gateway.sessions.list(
-            of: call.tenant, after: cursor, limit: limit + 1)
+        let list = try await gateway.sessions.list(query, of: call.tenant)
         return await .lists(
-            JSONList("sessions", views.prefix(limit)) { view, json in view.write(to: &json) },
-            last: { json in
-                json.member(
-                    "nextCursor",
-                    views.count > limit ? views[limit - 1].record.id.description : nil)
-            })
+            JSONList("sessions", list.views) { view, json in view.write(to: &json) },
+            last: { json in json.member("nextCursor", list.next?.description) })
     }
 
     func showSession(_ call: Call) async throws -> Response {
@@ -134,28 +134,28 @@ extension Service {
     /// S-5: what is not configuration can change, nothing else.
     func changeSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
-        let (description, limit, other) = try await call.json { reader throws(JSONError) in
-            var description: String??
-            var limit: Int64??
+        let (update, other) = try await call.json { reader throws(JSONError) in
+            var update = SessionUpdate()
             var other: String?
             try reader.object { reader, name throws(JSONError) in
                 switch name {
-                case "description": description = .some(try reader.clientDescription())
-                case "maximumBytesPerSecond": limit = .some(try reader.byteRate())
+                case "description": update.description = .some(try reader.clientDescription())
+                case "maximumBytesPerSecond":
+                    update.maximumBytesPerSecond = .some(try reader.byteRate())
+                case "metadata": update.metadata = try reader.metadataPatch()
                 case "type", "configuration", "delegate", "identifier":
                     try reader.skipValue()
                     other = other ?? name
                 default: throw reader.unknownMember(name)
                 }
             }
-            return (description, limit, other)
+            return (update, other)
         }
         if let other { throw ProblemCode.sessionImmutable.problem(at: "/" + other) }
         let view =
-            description == nil && limit == nil
+            update.isEmpty
             ? try await gateway.sessions.read(id, of: call.tenant)
-            : try await gateway.sessions.change(
-                id, of: call.tenant, description: description, limit: limit)
+            : try await gateway.sessions.change(id, of: call.tenant, update)
         return .json { view.write(to: &$0) }
     }
 
@@ -179,8 +179,12 @@ extension Service {
 
     /// The session that the path names; `shared` is the tenant's own (S-4).
     func session(of call: Call) async throws -> SessionID {
-        let name = call.request.parameters["session"] ?? ""
-        if name == "shared" { return try await gateway.sessions.shared(of: call.tenant) }
+        try await session(named: call.request.parameters["session"] ?? "", of: call.tenant)
+    }
+
+    /// The session that a client names so.
+    func session(named name: String, of tenant: TenantID) async throws -> SessionID {
+        if name == "shared" { return try await gateway.sessions.shared(of: tenant) }
         guard let id = SessionID(name), !gateway.sessions.isShared(id) else {
             throw Problem(GatewayError.noSuchSession)
         }

@@ -9,7 +9,7 @@ extension Service {
     /// How full it is; with `url`, also what it has for that.
     func showCache(_ call: Call) async throws -> Response {
         let session = try await sessionRecord(of: call)
-        let url = try call.filters("url")["url"].map { text throws(Problem) in
+        let url = try call.filters["url"].map { text throws(Problem) in
             do throws(URLRejection) {
                 return try transport.parse(text)
             } catch {
@@ -30,7 +30,6 @@ extension Service {
 
     func emptyCache(_ call: Call) async throws -> Response {
         let session = try await session(of: call)
-        try call.refuseQuery()
         try await gateway.memory.emptyCache(in: session, of: call.tenant)
         return Response(status: 204)
     }
@@ -59,25 +58,8 @@ extension Service {
 }
 
 extension Call {
-    /// The members of the query by their names, each of them given once.
-    ///
-    /// Others than `names` are refused: who misspells a filter must not delete everything.
-    func filters(_ names: String...) throws(Problem) -> [String: String] {
-        var filters: [String: String] = [:]
-        for (name, value) in request.query {
-            guard names.contains(name) else {
-                throw Call.invalid(
-                    name,
-                    names.isEmpty
-                        ? "is not known here" : "is none of \(names.joined(separator: ", "))")
-            }
-            guard filters.updateValue(value, forKey: name) == nil else {
-                throw Call.invalid(name, "is given twice")
-            }
-        }
-        return filters
+    /// The parameters of the query by their names, all of which the route has declared.
+    var filters: [String: String] {
+        Dictionary(request.query.map { ($0.name, $0.value) }) { first, _ in first }
     }
-
-    /// Refuses any query: what is meant to be a filter would be none.
-    func refuseQuery() throws(Problem) { _ = try filters() }
 }

@@ -47,17 +47,20 @@ extension Service {
         _ draft: TaskDraft, _ session: SessionID, _ context: TaskContext, _ bytes: [UInt8],
         _ call: Call
     ) async throws -> Response {
-        let wait = call.wait
-        var headers = call.applied(wait)
-        var view: TaskView
-        switch try await call.createOnce(
-            bytes, at: gateway,
-            { ticket in
+        try await answer(
+            try await call.createOnce(bytes, at: gateway) { ticket in
                 let spec = try await draft.spec(at: "", in: context)
                 return try await gateway.tasks.create(
                     [spec], in: session, of: call.tenant, as: ticket)[0]
-            })
-        {
+            }, to: call)
+    }
+
+    /// Tells of a task that was created, now or by an earlier request.
+    func answer(_ creation: Creation<TaskView>, to call: Call) async throws -> Response {
+        let wait = call.wait
+        var headers = call.applied(wait)
+        var view: TaskView
+        switch creation {
         case .new(let created): view = created
         case .earlier(let numbers):
             view = try await task(numbers.first ?? 0, for: call)
@@ -171,7 +174,7 @@ extension Service {
     }
 
     /// A task that an earlier request has created.
-    private func task(_ number: Int64, for call: Call) async throws(Problem) -> TaskView {
+    func task(_ number: Int64, for call: Call) async throws(Problem) -> TaskView {
         do throws(GatewayError) {
             return try await gateway.tasks.read(TaskID(rawValue: number), of: call.tenant)
         } catch .noSuchTask {

@@ -8,43 +8,50 @@ internal import Semantics
 extension Service {
     func listTasks(_ call: Call) async throws -> Response {
         let limit = try call.number("limit", in: 1...500, default: 100)
-        var query = TaskQuery(tenant: call.tenant, limit: limit + 1)
-        if call.request.parameters["session"] != nil { query.session = try await session(of: call) }
-        query.after = try call.cursor(TaskID.self)
-        if let text = call.request.queryValue("state") {
-            query.states = try Service.states(text)
-        }
-        if let text = call.request.queryValue("type") {
-            query.types = try Service.choices(text, of: TaskType.self, named: "type")
-        }
+        let selection = try TaskSelection(call)
         let isGrouped = try Service.isGrouped(call)
-        let (views, damaged) = try await gateway.tasks.list(query)
-        let page = views.prefix(limit)
-        let capacity = 1024 * page.count + 64
+        let fields = try FieldSelection(call)
+        let order = try call.order()
+        let after = try call.cursor(TaskID.self)
+        let session =
+            call.request.parameters["session"] == nil ? nil : try await session(of: call)
+        // Only what has completed has an error, or has none for good.
+        var query = selection.query(
+            of: call.tenant, in: session,
+            usualStates: selection.filter.hasError == nil
+                ? [.suspended, .running, .canceling] : [.completed],
+            limit: limit)
+        query.order = order
+        query.after = after
+        let list = try await gateway.tasks.list(query)
+        let capacity = 1024 * list.views.count + 64
         let writeCursor = { (json: inout JSONWriter) in
-            let last = views.count > limit ? page.last?.record.id : nil
-            json.member("nextCursor", last?.description)
-            // Those beyond the page come with the next one.
-            let damaged = damaged.filter { $0 <= last ?? $0 }
-            guard !damaged.isEmpty else { return }
+            json.member("nextCursor", list.next?.description)
+            guard !list.damaged.isEmpty else { return }
             json.array("damaged") { json in
-                for id in damaged { json.string(id.description) }
+                for id in list.damaged { json.string(id.description) }
             }
         }
         guard isGrouped else {
-            return await .lists(list("tasks", page), capacity: capacity, last: writeCursor)
+            return await .lists(
+                elements("tasks", list.views, fields), capacity: capacity, last: writeCursor)
         }
         return await .lists(
-            list("dataTasks", page.filter { $0.record.type == .data }),
-            list("uploadTasks", page.filter { $0.record.type == .upload }),
-            list("downloadTasks", page.filter { $0.record.type == .download }),
+            elements("dataTasks", list.views.filter { $0.record.type == .data }, fields),
+            elements("uploadTasks", list.views.filter { $0.record.type == .upload }, fields),
+            elements("downloadTasks", list.views.filter { $0.record.type == .download }, fields),
             capacity: capacity, last: writeCursor)
     }
 
-    private func list(
-        _ name: StaticString, _ views: some RandomAccessCollection<TaskView>
+    private func elements(
+        _ name: StaticString, _ views: [TaskView], _ fields: FieldSelection?
     ) -> JSONList {
-        JSONList(name, views) { [self] view, json in write(view, to: &json) }
+        JSONList(name, views) { [self] view, json in
+            guard let fields else { return write(view, to: &json) }
+            var whole = JSONWriter(capacity: 2048)
+            write(view, to: &whole)
+            fields.write(whole.finish(), to: &json)
+        }
     }
 
     /// What is polled most: a task in memory, without `Prefer`.
@@ -75,6 +82,7 @@ extension Service {
                 case "priority": change.priority = try reader.double(in: 0...1)
                 case "description":
                     change.description = .some(try reader.clientDescription())
+                case "metadata": change.metadata = try reader.metadataPatch()
                 case "earliestBeginDate":
                     change.earliestBeginDate = .some(
                         try reader.optional { r throws(JSONError) in
@@ -167,8 +175,8 @@ extension Service {
 
     // MARK: Parts
 
-    /// The task as it is polled. What has completed is rendered once: only its description can
-    /// change.
+    /// The task as it is polled. What has completed is rendered once: only its description and
+    /// its metadata can change.
     private func answer(_ view: TaskView) -> Response {
         var json = JSONWriter(capacity: 2048)
         write(view, to: &json)
@@ -204,25 +212,6 @@ extension Service {
                 throw reader.unknownMember(name)
             }
         }
-    }
-
-    private static func states(_ text: String) throws(Problem) -> Set<TaskState> {
-        text == "all"
-            ? Set(TaskState.allCases) : try choices(text, of: TaskState.self, named: "state")
-    }
-
-    private static func choices<Choice: RawRepresentable<String> & CaseIterable & Hashable>(
-        _ text: String, of type: Choice.Type, named name: String
-    ) throws(Problem) -> Set<Choice> {
-        var choices: Set<Choice> = []
-        for word in text.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let choice = Choice(rawValue: String(word)) else {
-                let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-                throw Call.invalid(name, "must be of \(names)")
-            }
-            choices.insert(choice)
-        }
-        return choices
     }
 
     private static func isGrouped(_ call: Call) throws(Problem) -> Bool {

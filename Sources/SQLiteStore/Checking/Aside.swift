@@ -29,7 +29,7 @@ struct StoredThing {
     }
 
     static func task(_ id: TaskID) -> StoredThing {
-        let own = ["task_status", "task_secret", "content", "decision"].map {
+        let own = ["task_status", "task_secret", "content", "decision", "task_metadata"].map {
             Rows(table: $0, condition: "task = \(id.rawValue)")
         }
         return StoredThing(

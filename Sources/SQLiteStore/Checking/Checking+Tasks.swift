@@ -34,7 +34,7 @@ extension Checking {
 
     /// Rows of tasks that are no more.
     func checkRemnants() throws {
-        for table in ["task_status", "task_secret", "content", "decision"] {
+        for table in ["task_status", "task_secret", "content", "decision", "task_metadata"] {
             try look(
                 at: """
                     SELECT \(table).task FROM \(table) LEFT JOIN task ON task.id = \(table).task

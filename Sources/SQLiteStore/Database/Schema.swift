@@ -57,6 +57,10 @@ enum Schema {
         migrator.registerMigration("9 webhooks") { database in
             try database.execute(sql: ninth)
         }
+        migrator.registerMigration("10 metadata") { database in
+            try database.execute(sql: tenth)
+            try TaskSearch.markFailures(in: database)
+        }
         return migrator
     }
 
@@ -335,5 +339,24 @@ enum Schema {
         ) WITHOUT ROWID;
         CREATE INDEX delivery_by_state ON delivery (webhook, state, position);
         CREATE INDEX delivery_by_age ON delivery (keptAt) WHERE state <> 0;
+        """
+
+    private static let tenth = """
+        -- By which tasks are found: what clients keep with them. The task's own record has it, too.
+        CREATE TABLE task_metadata (
+            tenant INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            value TEXT NOT NULL,
+            task INTEGER NOT NULL,
+            PRIMARY KEY (tenant, key, value, task)
+        ) WITHOUT ROWID;
+        CREATE INDEX task_metadata_by_task ON task_metadata (task);
+        -- NULL for none.
+        ALTER TABLE session ADD COLUMN metadata BLOB;
+        -- Whether the task has completed with an error.
+        ALTER TABLE task_status ADD COLUMN hasError INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX task_failed ON task_status (task) WHERE hasError = 1;
+        -- A page of one state is a range.
+        CREATE INDEX decision_by_tenant ON decision (tenant, state);
         """
 }

@@ -15,6 +15,7 @@ extension [TaskAppearance.Member] {
         static let description: UInt8 = 8
         static let earliestBeginDate: UInt8 = 9
         static let maximumBytesPerSecond: UInt8 = 10
+        static let metadata: UInt8 = 11
     }
 
     func write(to writer: inout RecordWriter) {
@@ -35,6 +36,8 @@ extension [TaskAppearance.Member] {
             case .startedAt(let instant?): writer.put(Field.startedAt, instant.milliseconds)
             case .priority(let priority): writer.put(Field.priority, priority)
             case .description(let text?): writer.put(Field.description, text)
+            case .metadata(let metadata):
+                writer.put(Field.metadata, record: { $0.put(metadata: metadata) })
             case .earliestBeginDate(let instant?):
                 writer.put(Field.earliestBeginDate, instant.milliseconds)
             case .maximumBytesPerSecond(let limit?):
@@ -60,6 +63,9 @@ extension [TaskAppearance.Member] {
             case Field.startedAt: append(.startedAt(try reader.timestamp()))
             case Field.priority: append(.priority(try reader.double()))
             case Field.description: append(.description(try reader.string()))
+            case Field.metadata:
+                var metadata = try reader.record()
+                append(.metadata(try metadata.metadata()))
             case Field.earliestBeginDate: append(.earliestBeginDate(try reader.timestamp()))
             case Field.maximumBytesPerSecond:
                 append(.maximumBytesPerSecond(try reader.int64()))

@@ -49,8 +49,8 @@ struct CacheReader {
 
     /// All responses that are not gone for everybody.
     static let allColumns = """
-        SELECT cache_entry.id, cache_entry.tenant, isFile, usedAt, metadata, bytes,
-            cache_entry.session
+        SELECT cache_entry.id, cache_entry.tenant, isFile, usedAt, cache_metadata.metadata,
+            bytes, cache_entry.session
         FROM cache_entry JOIN session
             ON session.id = cache_entry.session AND session.cache = cache_entry.cache
         LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id

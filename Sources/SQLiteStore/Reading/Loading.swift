@@ -57,7 +57,8 @@ struct Loading {
         SELECT id, tenant, type, state, description, createdAt, invalidatedAt,
             max(CAST(lastSequence AS INTEGER), coalesce((SELECT max(event_pack.lastSequence)
                 FROM event_pack WHERE event_pack.session = session.id), 0)),
-            lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves, owesFinish
+            lastTaskNumber, constants, secret, maximumBytesPerSecond, knownLeaves, owesFinish,
+            metadata
         FROM session ORDER BY id
         """
 
@@ -93,6 +94,8 @@ struct Loading {
         session.lastSequence = row.int64(7)
         session.lastTaskNumber = Int(row.int64(8))
         session.owesFinish = row.int64(13) != 0
+        var metadata = RecordReader(row.bytes(14))
+        session.metadata = try metadata.metadata()
         return session
     }
 

@@ -58,9 +58,22 @@ struct TaskIndex {
         return census
     }
 
-    /// The ids of a page, in the order of creation. Each state and type is a range of an index;
-    /// where no type is asked for, damaged rows of none come along.
+    /// The ids of a page, in the order that is asked for.
+    ///
+    /// What is searched for by metadata, or by its failure, is a range of the index that knows it,
+    /// of the tenant's tasks or of all: `TaskSearch` has to look at each. Otherwise each state and
+    /// type is a range; where no type is asked for, damaged rows of none come along.
     func ids(_ query: TaskQuery) throws -> [TaskID] {
+        let metadata = query.filter.metadata.min { $0.key < $1.key }
+        if let (key, value) = metadata {
+            let statement = try prepare(Self.withMetadata, query)
+            statement.bind(7, key)
+            statement.bind(8, value)
+            return try statement.all { TaskID(rawValue: $0.int64(0)) }
+        }
+        if query.filter.hasError == true {
+            return try prepare(Self.failed, query).all { TaskID(rawValue: $0.int64(0)) }
+        }
         var ids: [TaskID] = []
         let known = TaskType.allCases.map(\.stored)
         let ranges: [(TypeRange, [Int64])] =
@@ -71,12 +84,9 @@ struct TaskIndex {
             }
         for state in query.states.map(StoredState.init) {
             for (range, types) in ranges {
-                let statement = try PreparedStatement(
-                    database, Self.page(inSession: query.session != nil, state, range))
-                statement.bind(1, query.tenant.rawValue)
+                let statement = try prepare(
+                    Self.page(inSession: query.session != nil, state, range), query)
                 statement.bind(2, state.rawValue)
-                statement.bind(3, query.after?.rawValue ?? 0)
-                statement.bind(5, Int64(query.limit))
                 if let session = query.session { statement.bind(6, session.rawValue) }
                 for type in types {
                     statement.bind(4, type)
@@ -84,7 +94,38 @@ struct TaskIndex {
                 }
             }
         }
-        return Array(ids.sorted().prefix(query.limit))
+        let order = query.order
+        return Array(ids.sorted { order.comesBefore($0, $1) }.prefix(query.limit))
+    }
+
+    /// A statement with the parameters that all pages have.
+    private func prepare(_ sql: String, _ query: TaskQuery) throws -> PreparedStatement {
+        let statement = try PreparedStatement(database, Self.inOrder(query.order, sql))
+        statement.bind(1, query.tenant.rawValue)
+        statement.bind(3, start(of: query))
+        statement.bind(5, Int64(query.limit))
+        return statement
+    }
+
+    /// What the page begins behind.
+    private func start(of query: TaskQuery) -> Int64 {
+        switch query.order {
+        case .oldestFirst: max(query.after?.rawValue ?? 0, Self.oldest(of: query))
+        case .newestFirst: query.after?.rawValue ?? .max
+        }
+    }
+
+    /// Whether no task behind this one can be what the query is about.
+    static func isOver(_ query: TaskQuery, at id: TaskID) -> Bool {
+        query.order == .newestFirst && id.rawValue <= oldest(of: query)
+    }
+
+    /// What the numbers of all tasks that the query is about are greater than: a number is the
+    /// microsecond of the creation, or a later one.
+    private static func oldest(of query: TaskQuery) -> Int64 {
+        guard let instant = query.filter.createdAfter else { return 0 }
+        let (microseconds, isTooMuch) = instant.milliseconds.multipliedReportingOverflow(by: 1000)
+        return isTooMuch ? (instant.milliseconds < 0 ? 0 : .max) : microseconds
     }
 
     enum TypeRange: String {
@@ -109,5 +150,26 @@ struct TaskIndex {
             SELECT id FROM task INDEXED BY \(source) AND type \(types.rawValue) ?4 AND id > ?3
             ORDER BY id LIMIT ?5
             """
+    }
+
+    /// The tenant's tasks with one of the metadata, in the order of creation.
+    static let withMetadata = """
+        SELECT task AS id FROM task_metadata
+        WHERE tenant = ?1 AND key = ?7 AND value = ?8 AND task > ?3 ORDER BY id LIMIT ?5
+        """
+
+    /// All tasks that have failed, whosever they are, in the order of creation.
+    static let failed = """
+        SELECT task AS id FROM task_status INDEXED BY task_failed
+        WHERE hasError = 1 AND task > ?3 ORDER BY id LIMIT ?5
+        """
+
+    /// A statement of the above, or the other way round.
+    static func inOrder(_ order: ListOrder, _ sql: String) -> String {
+        switch order {
+        case .oldestFirst: sql
+        case .newestFirst:
+            sql.replacing(" > ?3", with: " < ?3").replacing("ORDER BY id", with: "ORDER BY id DESC")
+        }
     }
 }

@@ -17,6 +17,7 @@ extension TaskOptions {
         static let mirror: UInt8 = 12
         static let retry: UInt8 = 13
         static let hasCompletionHandler: UInt8 = 14
+        static let metadata: UInt8 = 18
         static let folder: UInt8 = 15
         static let path: UInt8 = 16
         static let ifExists: UInt8 = 17
@@ -40,6 +41,9 @@ extension TaskOptions {
         }
         if let retry { writer.put(Field.retry, record: { retry.write(to: &$0) }) }
         writer.put(Field.hasCompletionHandler, hasCompletionHandler)
+        if !metadata.isEmpty {
+            writer.put(Field.metadata, record: { $0.put(metadata: metadata) })
+        }
         guard let destination else { return }
         writer.put(Field.folder, destination.folder)
         writer.put(Field.path, destination.path)
@@ -69,6 +73,9 @@ extension TaskOptions {
             case Field.mirror: mirrors.append(try WebURL(try reader.record()))
             case Field.retry: retry = try RetryPolicy(try reader.record())
             case Field.hasCompletionHandler: hasCompletionHandler = try reader.bool()
+            case Field.metadata:
+                var record = try reader.record()
+                metadata = try record.metadata()
             case Field.folder: destination.folder = try reader.string()
             case Field.path: destination.path = try reader.string()
             case Field.ifExists: destination.ifExists = try reader.raw()

@@ -57,6 +57,11 @@ extension RequestRecord {
         try StoredURL.text(in: RecordReader(clear))
     }
 
+    /// Reads only the URL's text and its host.
+    static func place(in clear: [UInt8]) throws(StoreError) -> (url: String, host: String) {
+        try StoredURL.place(in: RecordReader(clear))
+    }
+
     /// Reads what `write` has written.
     init(
         clear: RecordReader, secret: RecordReader?, original: RequestRecord? = nil

@@ -29,6 +29,16 @@ extension ResponseRecord {
         parts.clear.put(Field.suggestedFilename, suggestedFilename)
     }
 
+    /// Reads only the name for a file, which is never secret.
+    static func fileName(in clear: RecordReader) throws(StoreError) -> String? {
+        var reader = clear
+        while let field = try reader.next() {
+            guard field != Field.suggestedFilename else { return try reader.string() }
+            try reader.skip()
+        }
+        return nil
+    }
+
     /// Reads what `write` has written.
     init(clear: RecordReader, secret: RecordReader?, base: String) throws(StoreError) {
         self.init(

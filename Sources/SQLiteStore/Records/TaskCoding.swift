@@ -27,6 +27,7 @@ enum TaskStatus {
         static let isDiscretionary: UInt8 = 20
         static let cancellation: UInt8 = 21
         static let saved: UInt8 = 24
+        static let retryOf: UInt8 = 25
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -84,6 +85,7 @@ enum TaskStatus {
         if task.state == .canceling, let reason = task.cancellation {
             parts.clear.put(Field.cancellation, reason.rawValue)
         }
+        parts.clear.put(Field.retryOf, task.retryOf?.rawValue)
         write(TaskOutcome(task), to: &parts, base: task.originalRequest.url.string)
     }
 
@@ -140,6 +142,7 @@ enum TaskStatus {
             case Field.isDiscretionary: task.isDiscretionary = try reader.bool()
             case Field.cancellation:
                 task.cancellation = BackgroundCancellation(rawValue: try reader.int())
+            case Field.retryOf: task.retryOf = TaskID(rawValue: try reader.int64())
             default: try reader.skip()
             }
         }
@@ -204,6 +207,36 @@ enum TaskStatus {
             writer.put(Field.error, record: { changed.write(to: &$0) })
         }
         return isChanged ? writer.bytes : nil
+    }
+
+    /// Whether there is an error.
+    static func hasError(in clear: [UInt8]) throws(StoreError) -> Bool {
+        var reader = RecordReader(clear)
+        while let field = try reader.next() {
+            if field == Field.error { return true }
+            try reader.skip()
+        }
+        return false
+    }
+
+    /// Reads only what tasks are searched by; nothing is opened that is sealed.
+    static func readSearched(in clear: [UInt8], into task: inout SearchedTask) throws(StoreError) {
+        var reader = RecordReader(clear)
+        while let field = try reader.next() {
+            switch field {
+            case Field.options:
+                let options = try TaskOptions(try reader.record())
+                task.description = options.description
+                task.fileName = options.fileName
+                task.metadata = options.metadata
+            case Field.response:
+                task.suggestedFilename = try ResponseRecord.fileName(in: try reader.record())
+            case Field.error:
+                task.hasError = true
+                try reader.skip()
+            default: try reader.skip()
+            }
+        }
     }
 
     /// The content alone; nil where there is none.

@@ -70,6 +70,20 @@ struct StoredURL {
         return ""
     }
 
+    /// Reads only the text and the host.
+    static func place(in reader: RecordReader) throws(StoreError) -> (url: String, host: String) {
+        var reader = reader
+        var (url, host) = ("", "")
+        while let field = try reader.next() {
+            switch field {
+            case Field.url: url = try reader.string()
+            case Field.host: host = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        return (url, host)
+    }
+
     /// Reads the field's value if it is one of a URL's; else answers false.
     mutating func take(_ field: UInt8, from reader: inout RecordReader) throws(StoreError) -> Bool {
         switch field {

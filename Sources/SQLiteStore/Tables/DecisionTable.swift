@@ -94,6 +94,27 @@ struct DecisionTable {
         return try statement.first(record)
     }
 
+    /// A page in the order of creation; damaged ones are left out, and logged.
+    func page(_ query: DecisionQuery) throws -> [DecisionRecord] {
+        let statement = try PreparedStatement(database, Self.pageOfState)
+        statement.bind(1, query.tenant.rawValue)
+        statement.bind(3, query.after?.rawValue ?? -1)
+        statement.bind(4, Int64(query.limit))
+        var found: [DecisionRecord] = []
+        for state in query.states {
+            statement.bind(2, state.stored)
+            found += try statement.allReadable(of: "decision", record)
+        }
+        return Array(found.sorted { $0.id < $1.id }.prefix(query.limit))
+    }
+
+    /// The page of one state: a range of an index.
+    static let pageOfState =
+        columns + """
+             INDEXED BY decision_by_tenant WHERE tenant = ?1 AND state = ?2 AND id > ?3
+            ORDER BY id LIMIT ?4
+            """
+
     /// Those that wait, of all tenants, in the order of creation.
     func pending() throws -> [DecisionRecord] {
         try PreparedStatement(database, Self.columns + " WHERE state = 2 ORDER BY id")

@@ -100,7 +100,7 @@ struct BatchWriter {
             """
             UPDATE session SET state = ?2, description = ?3, invalidatedAt = ?4, lastSequence = ?5,
                 lastTaskNumber = ?6, maximumBytesPerSecond = ?7, knownLeaves = ?8,
-                owesFinish = ?9
+                owesFinish = ?9, metadata = ?10
             WHERE id = ?1
             """)
         for session in sessions {
@@ -113,6 +113,7 @@ struct BatchWriter {
             update.bind(7, session.maximumBytesPerSecond)
             update.bind(8, KnownLeaf.bytes(of: session.knownLeaves))
             update.bind(9, session.owesFinish ? 1 : 0)
+            update.bind(10, RecordWriter.column(of: session.metadata))
             try update.run()
             if database.changesCount == 0 { try insert(session) }
         }
@@ -124,8 +125,8 @@ struct BatchWriter {
             """
             INSERT INTO session (id, state, description, invalidatedAt, lastSequence,
                 lastTaskNumber, maximumBytesPerSecond, tenant, type, createdAt, constants, secret,
-                knownLeaves, owesFinish)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                knownLeaves, owesFinish, metadata)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
             """)
         var constants = RecordParts()
         SessionConstants.write(session, to: &constants)
@@ -141,6 +142,7 @@ struct BatchWriter {
         insert.bind(10, session.createdAt.milliseconds)
         insert.bind(13, KnownLeaf.bytes(of: session.knownLeaves))
         insert.bind(14, session.owesFinish ? 1 : 0)
+        insert.bind(15, RecordWriter.column(of: session.metadata))
         let secret = try sealer.sealIfPresent(
             constants.secret, for: .constants(of: session.id, tenant: session.tenant))
         try insert.run(11, constants.clear.bytes, 12, secret)

@@ -33,7 +33,7 @@ struct Removal {
     /// - Returns: Whether its content was in a file.
     func forget(_ task: TaskID) throws -> Bool {
         guard let row = try row(of: task) else { return false }
-        for table in ["content", "task_secret", "decision"] {
+        for table in ["content", "task_secret", "decision", "task_metadata"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
         let hasFile = try TaskStatus.content(in: row.status)?.place == .file
@@ -66,13 +66,14 @@ struct Removal {
     func erase(_ task: TaskID) throws {
         try run("DELETE FROM task WHERE id = ?1", task.rawValue)
         try run("DELETE FROM task_status WHERE task = ?1", task.rawValue)
+        try run("DELETE FROM task_metadata WHERE task = ?1", task.rawValue)
         try gateway.note(task.rawValue)
     }
 
     /// Forgets a session with all that belongs to it.
     func forget(_ session: SessionID) throws {
         let ofItsTasks = "WHERE task IN (SELECT id FROM task WHERE session = ?1)"
-        for table in ["content", "task_secret", "task_status", "decision"] {
+        for table in ["content", "task_secret", "task_status", "decision", "task_metadata"] {
             try run("DELETE FROM \(table) \(ofItsTasks)", session.rawValue)
         }
         let newestTask = try PreparedStatement(

@@ -10,6 +10,7 @@ struct TaskWriter {
     private let update: PreparedStatement
     private let putStatus: PreparedStatement
     private let dropStatus: PreparedStatement
+    private let metadata: MetadataTable
     private var parts = RecordParts()
 
     init(_ database: Database, sealer: any Sealer) throws {
@@ -30,11 +31,12 @@ struct TaskWriter {
             database,
             """
             INSERT OR REPLACE INTO task_status (task, completedAt, lastEvent, status, secret,
-                keptSince, isBackground)
+                keptSince, isBackground, hasError)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6,
-                coalesce((SELECT type = 'background' FROM session WHERE id = ?7), 0))
+                coalesce((SELECT type = 'background' FROM session WHERE id = ?7), 0), ?8)
             """)
         dropStatus = try PreparedStatement(database, "DELETE FROM task_status WHERE task = ?1")
+        metadata = try MetadataTable(database)
     }
 
     /// Writes a task that the database does not have.
@@ -59,6 +61,7 @@ struct TaskWriter {
             insertSecret.bind(1, task.id.rawValue)
             try insertSecret.run(2, secret)
         }
+        try metadata.insert(task)
         try writeStatus(of: task, events: events, isNew: true)
     }
 
@@ -69,6 +72,7 @@ struct TaskWriter {
         update.bind(3, task.hasLiveAttempt)
         update.bind(4, task.startedAt?.milliseconds)
         try update.run()
+        try metadata.change(task)
         try writeStatus(of: task, events: events, isNew: false)
     }
 
@@ -86,6 +90,7 @@ struct TaskWriter {
         putStatus.bind(2, task.completedAt?.milliseconds)
         putStatus.bind(6, task.keptSince?.milliseconds)
         putStatus.bind(7, task.session.rawValue)
+        putStatus.bind(8, task.error != nil)
         putStatus.bind(3, events.last == 0 ? nil : events.last)
         let secret = try sealer.sealIfPresent(
             parts.secret, for: .status(of: task.id, tenant: task.tenant))

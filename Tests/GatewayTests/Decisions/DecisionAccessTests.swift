@@ -68,6 +68,16 @@ struct DecisionAccessTests {
         }
     }
 
+    @Test func `the list of a tenant has its own, for who has the scope (X-13)`() async throws {
+        try await withQuestion { client, _, _, question in
+            let own = try await client(Self.colleague).get("/v1/decisions")
+            #expect(own.json["decisions"].array?.map(\.id) == [question.id])
+            let none = try await client(Self.stranger).get("/v1/decisions?state=all")
+            #expect(none.status == 200 && none.json["decisions"] == [])
+            #expect(try await client(Self.unasked).get("/v1/decisions").status == 403)
+        }
+    }
+
     @Test func `any client of the tenant with the scope answers (S-74)`() async throws {
         try await withQuestion { client, session, task, question in
             let answers = try await all(client(Self.colleague), session, question)

@@ -74,7 +74,8 @@ struct Change: Sendable, CustomTestStringConvertible {
             "POST /v1/sessions", [:], ["Idempotency-Key": "1"], seen: "/v1/sessions",
             answer: .ofLocation),
         .init(
-            "PATCH /v1/sessions/{session}", ["description": "new", "maximumBytesPerSecond": 1000],
+            "PATCH /v1/sessions/{session}",
+            ["description": "new", "maximumBytesPerSecond": 1000, "metadata": ["a": "b"]],
             seen: "/v1/sessions", "/v1/sessions/{session}", answer: .ofPath),
         .init(
             "POST /v1/sessions/{doomed}/invalidate", ["mode": "finishTasks"],
@@ -134,7 +135,7 @@ struct Change: Sendable, CustomTestStringConvertible {
             "PATCH /v1/tasks/{resting}", ["description": "new", "priority": 1],
             seen: "/v1/tasks/{resting}", "/v1/tasks", answer: .ofPath),
         .init(
-            "PATCH /v1/tasks/{finished}", ["description": "new"],
+            "PATCH /v1/tasks/{finished}", ["description": "new", "metadata": ["a": "b"]],
             seen: "/v1/tasks/{finished}", "/v1/tasks?state=completed", answer: .ofPath),
         .init(
             "DELETE /v1/tasks/{gone}", seen: "/v1/tasks/{gone}", "/v1/tasks/{gone}/content",
@@ -152,6 +153,19 @@ struct Change: Sendable, CustomTestStringConvertible {
         .init(
             "POST /v1/tasks/{running}/cancel", ["producingResumeData": true],
             seen: "/v1/tasks/{running}", "/v1/tasks?state=completed"),
+        .init(
+            "POST /v1/tasks/{finished}/retry", seen: "/v1/tasks?state=all",
+            "/v1/sessions/{session}", answer: .ofLocation),
+        .init(
+            "POST /v1/tasks/{finished}/retry", nil, ["Idempotency-Key": "1"],
+            seen: "/v1/tasks?state=all", answer: .ofLocation),
+        .init(
+            "POST /v1/tasks/actions", ["action": "delete", "tasks": ["{gone}"]],
+            seen: "/v1/tasks/{gone}", "/v1/tasks?state=all", "/v1/sessions/{session}"),
+        .init(
+            "POST /v1/tasks/actions",
+            ["action": "resume", "filter": ["session": "{session}", "state": ["suspended"]]],
+            seen: "/v1/tasks/{resting}", "/v1/tasks?state=running"),
         .init(
             "PUT /v1/tasks/{upload}/body?generation=1", bytes: "bytes",
             seen: "/v1/decisions/{bodyDecision}"),

@@ -108,7 +108,9 @@ struct CookieRouteTests {
         try await session.add(.cookie("a"))
         for method in ["DELETE", "GET"] {
             let refused = try await session.tell(method, "cookies" + query)
-            #expect(refused.status == 422 && refused.problem == "invalid-value")
+            #expect(refused.status == 422)
+            #expect(
+                refused.problem == (query.contains("b") ? "invalid-value" : "unknown-parameter"))
             #expect(refused.json["parameter"].string?.isEmpty == false)
         }
         #expect(try await session.cookies().count == 1)
