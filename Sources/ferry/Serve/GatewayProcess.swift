@@ -201,8 +201,8 @@ struct GatewayProcess {
     }
 
     /// SIGHUP: the files of tokens are read again, and made again where they have been removed; the
-    /// key's file is looked at, for the next start. The log is standard error, which is not the gateway's
-    /// to open again. What else a gateway was started with stays as it is to its end.
+    /// key's file is looked at, for the next start. The log is standard error, which is not the
+    /// gateway's to open again. What else a gateway was started with stays as it is to its end.
     private func reload() {
         readToken()
         do {
