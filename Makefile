@@ -1,6 +1,8 @@
 # Every target does its own set-up on a Debian 12 machine that has a Swift toolchain.
 
 PREFIX ?= /usr/local
+# Where zsh looks below PREFIX/share/zsh: packages have a folder of their own.
+ZSH_FOLDER ?= site-functions
 # Options of `ferry serve` for `make run`, for example ARGS="--port 9000".
 ARGS ?=
 # Further options of the release build. The Swift runtime is linked in, and what is small stays small: functions of the
@@ -66,10 +68,18 @@ lint: toolchain ## check the format and the rules of .swift-format
 		| grep -vF https:// | grep -E '^[^:]+:[0-9]+:.{101,}' \
 		|| { echo "These comments are longer than 100 columns." >&2; exit 1; }
 
-install: build ## copy the release build to PREFIX/bin (/usr/local)
+install: man completions ## copy program, manual pages and completions to PREFIX (/usr/local)
 	install -D -m 755 $(RELEASE) "$(DESTDIR)$(PREFIX)/bin/ferry"
+	install -D -m 644 -t "$(DESTDIR)$(PREFIX)/share/man/man1" .build/man/man1/*.1
+	install -D -m 644 .build/completions/ferry.bash \
+		"$(DESTDIR)$(PREFIX)/share/bash-completion/completions/ferry"
+	install -D -m 644 .build/completions/_ferry \
+		"$(DESTDIR)$(PREFIX)/share/zsh/$(ZSH_FOLDER)/_ferry"
+	install -D -m 644 .build/completions/ferry.fish \
+		"$(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/ferry.fish"
 
 man: build ## manual pages of the release build: .build/man/man1/ferry*.1
+	@.ci/setup install
 	@rm -rf .build/man && .ci/manual $(RELEASE) .build/man/man1
 
 completions: build ## what shells complete: .build/completions/ferry.bash, _ferry, ferry.fish

@@ -52,6 +52,7 @@ let package = Package(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+        .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
@@ -69,7 +70,9 @@ let package = Package(
         library(
             "Engine",
             [
-                "Semantics", "Contract", "Loop", "Diagnostics", "Metrics", "JSON", "Syntax", deque,
+                "Semantics", "Contract", "Loop", "Diagnostics", "Metrics", "JSON", "Syntax",
+                "CLinux",
+                deque,
                 heap,
             ]),
         library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
@@ -87,7 +90,7 @@ let package = Package(
             "REST",
             [
                 "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
-                "Metrics", "CAssets", structuredFields,
+                "Metrics", "CAssets", structuredFields, yams,
             ]),
         library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(

@@ -111,8 +111,13 @@ extension Event {
             json.member("bytesSent", new)
             json.member("totalBytesSent", total)
             json.member("totalBytesExpectedToSend", expected)
-        case .didFinishDownloading:
+        case .didFinishDownloading(let place):
             json.member("location", task.map { "/v1/tasks/\($0)/content" })
+            guard let place else { return }
+            json.object("destination") { json in
+                json.member("folder", place.folder)
+                json.member("path", place.path)
+            }
         case .didFinishCollectingMetrics(let metrics):
             json.name("metrics")
             metrics.write(to: &json)

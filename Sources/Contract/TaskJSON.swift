@@ -44,6 +44,8 @@ extension TaskView {
                 record.options.countOfBytesClientExpectsToReceive)
             json.member("maximumBytesPerSecond", record.options.maximumBytesPerSecond)
             json.member("connections", record.options.connections)
+            json.name("destination")
+            writeDestination(to: &json)
             json.member("mirrors", record.options.mirrors.map(\.string))
             json.name("retry")
             if let retry = record.options.retry { retry.write(to: &json) } else { json.null() }
@@ -77,6 +79,20 @@ extension TaskView {
                 json.member("content", path + "/content")
             }
             writeMore(&json)
+        }
+    }
+
+    /// Where it is saved, or once it is, where it has been.
+    private func writeDestination(to json: inout JSONWriter) {
+        guard let destination = record.options.destination else {
+            json.null()
+            return
+        }
+        let ended = record.state == .completed ? record.saved?.path : nil
+        json.object { json in
+            json.member("folder", destination.folder)
+            json.member("path", ended ?? destination.path)
+            json.member("ifExists", destination.ifExists.rawValue)
         }
     }
 

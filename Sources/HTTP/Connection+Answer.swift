@@ -29,6 +29,8 @@ extension Connection {
             discard(response.body)
             return nil
         }
+        var response = response
+        if let head { server.crossOrigin.complete(&response.headers, to: head) }
         let hasNoBody = response.status == 204 || response.status == 304
         let isOmitted = hasNoBody || head.map(isHead) == true
         served.status = response.status

@@ -11,6 +11,7 @@ public final class Server {
     let router: Router
     let limits: ServerLimits
     let checks: @LoopActor (Request) -> Problem?
+    let crossOrigin: CrossOrigin
     let failure: @LoopActor (any Error, Request?) -> Response
     var writer = ResponseWriter()
     var numbers = RequestNumbers()
@@ -28,17 +29,20 @@ public final class Server {
     ///   - limits: What a client may cost.
     ///   - checks: Looks at every request before its handler, also at those that no route matches;
     ///     a problem is the answer.
+    ///   - crossOrigin: Which pages of other origins may read the answers.
     ///   - failure: Renders a `Problem`, or whatever else a handler has thrown. The request is nil
     ///     when the bytes were none.
     public init(
         router: Router, limits: ServerLimits = ServerLimits(),
         checks: @escaping @LoopActor (Request) -> Problem? = { _ in nil },
+        crossOrigin: CrossOrigin = CrossOrigin(),
         failure: @escaping @LoopActor (any Error, Request?) -> Response
     ) {
         self.router = router
         figures = ServerFigures(router)
         self.limits = limits
         self.checks = checks
+        self.crossOrigin = crossOrigin
         self.failure = failure
     }
 

@@ -136,6 +136,9 @@ extension Problem {
             case .taskIsRunning:
                 ProblemCode.taskRunning.problem("Cancel the task, or wait for its end.")
             case .noContent: ProblemCode.noContent.problem()
+            case .savedFileChanged:
+                ProblemCode.noContent.problem(
+                    "The file that it was saved in has been changed, moved or removed.")
             case .notComplete:
                 ProblemCode.notComplete.problem("Ranges are served when the task has completed.")
             case .alreadyRead:

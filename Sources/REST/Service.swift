@@ -94,11 +94,12 @@ public final class Service {
         return Authenticator(tokens: tokens, browsers: browsers, clock: clock)
     }
 
-    /// Refuses what is for another host, before anything else is looked at.
+    /// Refuses what is for another host, before anything else is looked at. Probes come by any
+    /// name, such as a container's address, and are told nothing worth hiding.
     public func check(_ request: Request) -> Problem? {
-        guard !request.isOverUnixSocket, let host = request.host, host != lastHost else {
-            return nil
-        }
+        guard !request.isOverUnixSocket, let host = request.host, host != lastHost,
+            !["/healthz", "/readyz"].contains(request.path)
+        else { return nil }
         let problem = options.hosts.check(request)
         if problem == nil { lastHost = host }
         return problem

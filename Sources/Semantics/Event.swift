@@ -69,7 +69,7 @@ public enum EventBody: Equatable, Sendable {
         bytesWritten: Int64, totalBytesWritten: Int64, totalBytesExpectedToWrite: Int64)
     case didSendBodyData(bytesSent: Int64, totalBytesSent: Int64, totalBytesExpectedToSend: Int64)
     /// S-60: the content can be fetched.
-    case didFinishDownloading
+    case didFinishDownloading(SavedPlace? = nil)
     /// S-47: comes right before `didComplete`.
     case didFinishCollectingMetrics(TaskMetrics)
     /// The task's last (S-57).

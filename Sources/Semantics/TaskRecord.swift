@@ -110,6 +110,8 @@ public struct ContentRecord: Equatable, Sendable {
         case store
         /// In a file of the content folder, named by the task.
         case file
+        /// In the folder of the task's destination; `TaskRecord.saved` tells which file.
+        case folder
     }
 
     /// Bytes as they are delivered: after decoding (S-76).
@@ -190,6 +192,8 @@ public struct TaskOptions: Equatable, Sendable {
     /// S-78: whether the creation is answered with the content, which stands for the delegate's say
     /// about the response.
     public var hasCompletionHandler = false
+    /// Where a download is saved on this machine; nil keeps it among the contents.
+    public var destination: SaveDestination?
 
     /// The defaults.
     public init() {}
@@ -248,6 +252,9 @@ public struct TaskRecord: Equatable, Sendable {
     /// Set when the whole body is kept, or what has come of one that failed; nil before, for
     /// `Delivery.stream`, and after HEAD for all but downloads.
     public var content: ContentRecord?
+    /// The file in the folder of the destination: staged, and once the task has completed in its
+    /// place; nil before, and without a destination.
+    @BoxedIfAny public var saved: SavedFile? = nil
     /// S-31: calls of `suspend` that wait for their `resume`, which is one at the creation (S-30).
     public var suspendCount: Int
     /// S-27: whether the task is put off to a quiet time; no more once that has been so for long.
@@ -302,6 +309,15 @@ public struct TaskRecord: Equatable, Sendable {
         self.dialogue = TaskDialogue()
         self.metrics = TaskMetrics()
     }
+
+    /// Where the file of a completed task has been saved.
+    public var savedPlace: SavedPlace? {
+        guard let saved, let destination = options.destination else { return nil }
+        return SavedPlace(folder: destination.folder, path: saved.path)
+    }
+
+    /// Whether the content is whole, and on its way into the folder of the destination.
+    public var isBeingSaved: Bool { saved != nil && content != nil && state != .completed }
 
     /// S-42: 0…1, or nil while the size is unknown.
     public var progress: Double? {

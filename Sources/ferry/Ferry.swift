@@ -17,25 +17,25 @@ struct Ferry: AsyncParsableCommand {
         abstract: "Moves bytes over HTTP on behalf of other programs.",
         version: "\(release) (\(commit))",
         groupedSubcommands: [
-            CommandGroup(name: "Transfers:", subcommands: [Get.self, Put.self]),
+            CommandGroup(name: "Transfer", subcommands: [Get.self, Put.self]),
             CommandGroup(
-                name: "The gateway's queue:",
+                name: "Queue",
                 subcommands: [
                     Add.self, Tasks.self, Watch.self, Show.self, Pause.self, Resume.self,
                     Cancel.self, Retry.self, Remove.self, Limit.self, Events.self,
                 ]),
             CommandGroup(
-                name: "Sessions and questions:",
+                name: "Session",
                 subcommands: [
                     Sessions.self, Cookies.self, Decisions.self, Answer.self, Webhooks.self,
                 ]),
             CommandGroup(
-                name: "Running a gateway:",
+                name: "Gateway",
                 subcommands: [
                     Serve.self, Status.self, Open.self, Health.self, BackUp.self, Check.self,
                     Key.self,
                 ]),
-            CommandGroup(name: "Shells:", subcommands: [Completions.self]),
+            CommandGroup(name: "Shell", subcommands: [Completions.self]),
         ])
 
     static func main() async {

@@ -64,7 +64,7 @@ struct EventBodyTests {
         arguments: [
             (.didBecomeDownloadTask(TaskID(rawValue: 1)), true), (.didComplete(nil), true),
             (.didChange([.priority(1)]), false), (.didDelete, false),
-            (.didBecomeInvalid(nil), true), (.didFinishDownloading, false),
+            (.didBecomeInvalid(nil), true), (.didFinishDownloading(), false),
             (.didFinishCollectingMetrics(TaskMetrics()), false),
             (.didReceiveResponse(response, decision: notice(.response)), false),
             (.willCacheResponse(response, decision: notice(.cache)), false),

@@ -187,7 +187,7 @@ import Testing
             let task = world.makeTask(in: session)
             var events: [Event] = []
             for index in 0..<9 {
-                let event = world.event(.didFinishDownloading, of: task)
+                let event = world.event(.didFinishDownloading(), of: task)
                 var batch = world.batch(session)
                 if index == 0 { batch.createdTasks = [task] }
                 batch.events = [event]

@@ -249,7 +249,7 @@ import Testing
             var ends: [KeptTime] = []
             for (task, bodies) in [
                 (task, [.didCreate, .didReceiveResponse(.plain), ending]),
-                (other, [.didCreate, .didFinishDownloading]),
+                (other, [.didCreate, .didFinishDownloading()]),
             ] {
                 var batch = StoreBatch()
                 batch.createdTasks = [task]

@@ -156,6 +156,8 @@ struct History {
                     switch index % 4 {
                     case 0: .didReceiveResponse(.cookie)
                     case 1: .didResumeAtOffset(fileOffset: 1 << 40, expectedTotalBytes: unknownSize)
+                    case 2 where index == 2:
+                        .didFinishDownloading(SavedPlace(folder: "music", path: "a/ü"))
                     case 2: .willRetry(attempt: 2, delay: 0.75, reason: "503 Ümlaut")
                     case 3 where index == 3: .isWaitingForConnectivity
                     case 3: .didChange(Self.changes)
@@ -185,7 +187,7 @@ struct History {
                     becomesDownload
                     ? [.didBecomeDownloadTask(TaskID(rawValue: Int64(index)))]
                     : [
-                        .didFinishDownloading, .didFinishCollectingMetrics(completed.metrics),
+                        .didFinishDownloading(), .didFinishCollectingMetrics(completed.metrics),
                         .didComplete(completed.error),
                     ]
                 for body: EventBody in [

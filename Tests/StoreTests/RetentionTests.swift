@@ -53,7 +53,7 @@ import Testing
                 let event =
                     index == 0
                     ? world.event(.didBecomeInvalid(nil), of: nil, in: other)
-                    : world.event(.didFinishDownloading, of: task)
+                    : world.event(.didFinishDownloading(), of: task)
                 var batch = world.batch(session, other)
                 if index == 1 { batch.createdTasks = [early] }
                 if index == 12 { batch.createdTasks = [late] }
@@ -90,7 +90,7 @@ import Testing
             for index in 0..<10 {
                 var batch = StoreBatch()
                 if index == 0 { batch.createdTasks = [task] }
-                batch.events = (0..<5).map { _ in world.event(.didFinishDownloading, of: task) }
+                batch.events = (0..<5).map { _ in world.event(.didFinishDownloading(), of: task) }
                 batch.sessions = [world.session(session)]
                 try await store.commit(batch)
             }
@@ -145,7 +145,7 @@ import Testing
         var batch = StoreBatch()
         batch.createdTasks = [task]
         for _ in 0..<MemoryStore.eventLimit + 5 {
-            batch.events.append(world.event(.didFinishDownloading, of: task))
+            batch.events.append(world.event(.didFinishDownloading(), of: task))
         }
         batch.sessions = [world.session(session)]
         try await store.commit(batch)
@@ -168,7 +168,7 @@ import Testing
                     let task = world.makeTask(in: session)
                         .completed(at: world.instant)
                     batch.createdTasks.append(task)
-                    batch.events.append(world.event(.didFinishDownloading, of: task))
+                    batch.events.append(world.event(.didFinishDownloading(), of: task))
                 }
                 batch.sessions = sessions.map { world.session($0) }
                 try await store.commit(batch)

@@ -33,6 +33,8 @@ extension World {
         options.earliestBeginDate = Timestamp(milliseconds: World.start + 99)
         options.countOfBytesClientExpectsToSend = 5
         options.countOfBytesClientExpectsToReceive = 0
+        options.destination = SaveDestination(
+            folder: "music", path: "a/ü.flac", ifExists: .rename)
         var rich = makeTask(in: session, request: request, options: options, type: .download)
         rich.traceContext = TraceContext(
             parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
@@ -53,6 +55,8 @@ extension World {
         redirected.metrics.transactions[1].localPort = 1
         redirected.content = ContentRecord(
             length: 1 << 40, place: .file, digest: "sha-256=:AA==:", lengthVerified: false)
+        redirected.saved = SavedFile(
+            path: "a/ü (1).flac", device: .max, inode: 1 << 63, modified: -1)
         redirected.countOfBytesSent = 256
         redirected.countOfBytesExpectedToSend = unknownSize
         redirected.options.description = nil

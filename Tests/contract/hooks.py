@@ -235,8 +235,10 @@ def agree(spec):
         return
     kind, body, request = spec.get("type"), spec.get("body"), spec.get("request")
     if kind != "download":
-        for member in ("connections", "mirrors"):
+        for member in ("connections", "mirrors", "destination"):
             spec.pop(member, None)
+    elif isinstance(spec.get("destination"), dict):
+        spec["destination"].update(folder="music", path=f"drawn/{next(turn)}")
     if kind != "data" or spec.get("computeDigest") or spec.get("expectedDigest"):
         spec.pop("delivery", None)
     if isinstance(body, dict) and "stream" in body:

@@ -10,7 +10,18 @@ from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
 ROOT = pathlib.Path(__file__).parents[2]
-DOCUMENT = yaml.safe_load((ROOT / "openapi.yaml").read_text())
+
+
+class Loader(yaml.SafeLoader):
+    """Refuses a name that is given twice, of which the last would count."""
+
+    def construct_mapping(self, node, deep=False):
+        names = [key.value for key, _ in node.value]
+        assert len(names) == len(set(names)), f"{node.start_mark}: a name is given twice"
+        return super().construct_mapping(node, deep)
+
+
+DOCUMENT = yaml.load((ROOT / "openapi.yaml").read_text(), Loader)
 METHODS = {"get", "put", "post", "delete", "head", "patch"}
 SCOPES = {"sessions", "tasks", "events", "decisions", "webhooks", "metrics", "admin", "any", "none"}
 REGISTRY = Registry().with_resource("doc:", Resource(DOCUMENT, DRAFT202012))
@@ -89,7 +100,7 @@ def test_every_problem_code_has_a_status_and_a_title():
     problems = DOCUMENT["x-ferry-problems"]
     assert list(problems) == DOCUMENT["components"]["schemas"]["ProblemCode"]["enum"]
     for code, problem in problems.items():
-        assert 400 <= problem["status"] <= 599 and problem["title"], code
+        assert 400 <= problem["status"] <= 599 and problem["title"] and problem["meaning"], code
 
 
 def test_a_session_shows_every_property():

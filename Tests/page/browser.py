@@ -81,7 +81,10 @@ class Page:
                 return row
 
     def wait_row(self, name, **wanted):
-        return eventually(lambda: self.row(name, **wanted), f"{name} {wanted}; there are {self.rows()}", 20)
+        try:
+            return eventually(lambda: self.row(name, **wanted), f"{name} {wanted}", 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there are {self.rows()}") from None
 
     def wait_gone(self, name):
         eventually(lambda: not self.row(name), f"{name} to go", 20)
@@ -91,7 +94,10 @@ class Page:
         return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
 
     def wait_text(self, selector, words):
-        eventually(lambda: words in self.text(selector), f"“{words}” in {selector}, not “{self.text(selector)}”", 20)
+        try:
+            eventually(lambda: words in self.text(selector), f"“{words}” in {selector}", 20)
+        except AssertionError as error:
+            raise AssertionError(f"{error}, not “{self.text(selector)}”") from None
 
     def count(self, selector):
         return self.js("return document.querySelectorAll(arguments[0]).length", selector)

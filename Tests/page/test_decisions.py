@@ -73,8 +73,22 @@ def test_a_redirect_is_shown_from_and_to_and_followed(page, gateway, origin, ask
     page.wait_text("dialog.decision .hop", origin.url("/to"))
     assert origin.url("/from") in page.text("dialog.decision .hop") and origin.count("/to") == 0
     page.press_button("Follow: Follow the redirect?")
-    page.wait_row("from", kind="done")
+    # It bears the name of where it came from in the end.
+    page.wait_row("to", kind="done")
     assert gateway.content(id) == "there"
+
+
+def test_an_answer_is_looked_at_and_saved_as_a_download(page, gateway, origin):
+    handles = ["response"]
+    session = gateway.post("/v1/sessions", 201, type="default", delegate={"handles": handles}).json()["id"]
+    origin.on("/big.iso", Answer(b"disk image", headers={"Content-Type": "application/x-iso9660-image"}))
+    id = start(gateway, origin.url("/big.iso"), session, type="data")
+    page.wait_text("dialog.decision .facts", "application/x-iso9660-image")
+    page.press_button("Save it as a download: What shall be done with the answer?")
+    eventually(lambda: task(gateway, id)["becameTask"], "the data task to become a download")
+    assert gateway.content(task(gateway, id)["becameTask"]) == "disk image"
+    eventually(lambda: [row["kind"] for row in page.rows()] == ["done", "done"], "both to be done")
+    gateway.post(f"/v1/sessions/{session}/invalidate", mode="cancelTasks")
 
 
 def test_what_somebody_else_has_answered_goes_away_and_says_so(page, gateway, origin, asking):
@@ -86,7 +100,8 @@ def test_what_somebody_else_has_answered_goes_away_and_says_so(page, gateway, or
     gateway.post(f"/v1/decisions/{decision['id']}", 204, disposition="follow")
     page.wait_none("dialog.decision[open]")
     page.said("answered by somebody else")
-    page.wait_row("from", kind="done")
+    # It bears the name of where it came from in the end.
+    page.wait_row("to", kind="done")
 
 
 def test_questions_that_were_put_aside_wait_in_a_view_of_their_own(page, gateway, origin, asking):

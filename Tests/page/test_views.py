@@ -90,6 +90,8 @@ def test_a_background_session_is_made_under_its_identifier(page, gateway):
     page.fill("Identifier", "by hand, nightly")
     page.press_button("Create", "dialog[open]")
     page.wait_text("#sessions .pane", "identifier “by hand, nightly”")
+    page.wait_for("#sessions input[type=search]").send_keys("NIGHTLY")
+    eventually(lambda: page.count("#sessions a.entry") == 1, "the one that is found")
     (made,) = gateway.get("/v1/sessions?identifier=by%20hand%2C%20nightly")["sessions"]
     assert made["type"] == "background"
     gateway.post(f"/v1/sessions/{made['id']}/invalidate", mode="cancelTasks")

@@ -74,14 +74,17 @@ const leave = async () => {
 
 // MARK: the stream
 
-onState(({ kind }) => {
+onState(({ kind, status }) => {
   const banner = byId("banner");
   clearTimeout(cutTimer);
   if (kind === "open") { banner.hidden = true; return; }
   if (kind === "signedOut") { banner.hidden = true; signInAgain().then(listen); return; }
   // A cut that mends itself at once is not worth a word.
   cutTimer = setTimeout(() => {
-    banner.replaceChildren(icon("alert"), h("span", "The gateway does not answer. What you see may be old; it goes on by itself."),
+    const words = status === 403 ? "Your token may not follow events: what you see is as it was when the page was loaded."
+      : status ? `The gateway refuses its events (${status}). What you see may be old; it goes on by itself.`
+        : "The gateway does not answer. What you see may be old; it goes on by itself.";
+    banner.replaceChildren(icon("alert"), h("span", words),
       button("", "retry", "Try now", { onclick: listen }));
     banner.hidden = false;
   }, 1200);

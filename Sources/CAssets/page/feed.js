@@ -7,7 +7,7 @@ const flushInterval = 120;
 
 /**
  * Follows all events of the tenant, over every cut, without a gap. `tell` is called with
- * `{kind: "open", fresh}`, `{kind: "cut"}`, `{kind: "signedOut"}` or `{kind: "events", events, progress}`;
+ * `{kind: "open", fresh}`, `{kind: "cut", status}`, `{kind: "signedOut"}` or `{kind: "events", events, progress}`;
  * `fresh` tells that what was before is not known. Of progress only the newest for each task is told.
  */
 export class Feed {
@@ -16,6 +16,8 @@ export class Feed {
   #running = false;
   #control = null;
   #wake = null;
+  /** The status with which the gateway refuses the stream. */
+  #refusal = null;
   #events = [];
   #progress = new Map();
   #flush = null;
@@ -51,7 +53,7 @@ export class Feed {
         pause = 500;
         continue;
       }
-      if (this.state.kind !== "cut") this.#become({ kind: "cut" });
+      if (this.state.kind !== "cut" || this.state.status !== this.#refusal) this.#become({ kind: "cut", status: this.#refusal });
       if (outcome === "ended") pause = 500;
       await new Promise((resolve) => { this.#wake = resolve; setTimeout(resolve, pause * (0.7 + Math.random() * 0.6)); });
       pause = Math.min(pause * 2, longestPause);
@@ -61,12 +63,14 @@ export class Feed {
   /** One connection, to its end: "ended", "failed" or "signedOut". */
   async #follow() {
     const control = this.#control = new AbortController();
+    this.#refusal = null;
     let silence = setTimeout(() => control.abort(), longestSilence);
     try {
       const answer = await fetch("/v1/events", {
         headers: this.#lastID ? { "Last-Event-ID": this.#lastID } : {}, signal: control.signal, cache: "no-store",
       });
       if (answer.status === 401) return "signedOut";
+      this.#refusal = answer.ok ? null : answer.status;
       if (!answer.ok || !answer.body) return "failed";
       const fresh = !this.#lastID;
       this.#lastID ??= answer.headers.get("Ferry-Last-Event-ID");

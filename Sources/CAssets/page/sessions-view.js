@@ -19,8 +19,9 @@ const states = { active: ["good", "Active"], invalidating: ["warn", "Finishing"]
 const create = () => openSessionForm((session) => { location.hash = `sessions/${session.id}`; });
 
 const build = (section) => {
-  parts = { list: h("div"), pane: h("div.pane") };
-  parts.split = h("div.split", h("div.side", h("div.page-head", h("h1", "Sessions"), button("", "add", "New session", { onclick: create })), parts.list), parts.pane);
+  parts = { list: h("div"), pane: h("div.pane"),
+    search: input({ type: "search", placeholder: "Search", "aria-label": "Search sessions by name, identifier or id", oninput: () => drawList() }) };
+  parts.split = h("div.split", h("div.side", h("div.page-head", h("h1", "Sessions"), button("", "add", "New session", { onclick: create }), parts.search), parts.list), parts.pane);
   section.append(parts.split);
   sessions.onChange(drawList);
 };
@@ -33,10 +34,11 @@ const drawList = () => {
       h("strong", sessionName(session)),
       h("span", [kinds[session.type], session.state !== "active" && states[session.state][1].toLowerCase(), live ? `${live} live` : null, `${counts.completed} done`].filter(Boolean).join(" · ")));
   };
-  const list = [...sessions.all()];
+  const text = parts.search.value.trim().toLowerCase();
+  const list = [...sessions.all()].filter((session) => [sessionName(session), session.identifier, session.id].some((one) => one?.toLowerCase().includes(text)));
   const over = list.filter((session) => session.state === "invalid");
   // What is over stays for a while, and is not what one looks for.
-  const isOpen = parts.list.querySelector("details")?.open || over.some((session) => session.id === shownID);
+  const isOpen = parts.list.querySelector("details")?.open || text !== "" || over.some((session) => session.id === shownID);
   parts.list.replaceChildren(...list.filter((session) => session.state !== "invalid").map(entry),
     ...(over.length ? [h("details.over", { open: isOpen }, h("summary", `Ended (${over.length})`), over.map(entry))] : []));
 };

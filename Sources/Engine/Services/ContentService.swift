@@ -10,18 +10,23 @@ public final class ContentService {
     private let staged: StagedFiles
     private let queues: CommitQueues
     private let spools: Spools
+    private let saveFolders: (any SaveFolders)?
     private let log = Log("engine")
 
     init(
         tasks: TaskDirectory, sessions: SessionDirectory, staged: StagedFiles, queues: CommitQueues,
-        spools: Spools
+        spools: Spools, saveFolders: (any SaveFolders)?
     ) {
         self.tasks = tasks
         self.sessions = sessions
         self.staged = staged
         self.queues = queues
         self.spools = spools
+        self.saveFolders = saveFolders
     }
+
+    /// The names of the folders that downloads can be saved in, in order.
+    public var saveFolderNames: [String] { saveFolders?.names ?? [] }
 
     /// The content of a task: whole, or followed while it grows.
     ///
@@ -86,6 +91,12 @@ public final class ContentService {
             }
             guard let stored else { throw .noContent }
             return .bytes(stored)
+        case .folder:
+            guard let saved = record.saved, let destination = record.options.destination,
+                let file = await saveFolders?.open(
+                    saved, in: destination.folder, length: content.length)
+            else { throw .savedFileChanged }
+            return .file(file)
         case .file:
             if let file = session?.unnamedFiles[record.id] {
                 return .file(spools.open(file, length: content.length))

@@ -55,7 +55,8 @@ public final class Gateway {
             digests: parts.digests, contents: parts.contents)
         let tally = Tally()
         let services = TaskServices(
-            keptClock: clock, tally: tally, spools: spools, sealer: parts.sealer,
+            keptClock: clock, tally: tally, spools: spools, saveFolders: parts.saveFolders,
+            sealer: parts.sealer,
             transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
@@ -97,7 +98,8 @@ public final class Gateway {
             directory, sessions: known, queues: queues, identifiers: identifiers,
             services: services, ending: ending)
         self.contents = ContentService(
-            tasks: directory, sessions: known, staged: staged, queues: queues, spools: spools)
+            tasks: directory, sessions: known, staged: staged, queues: queues, spools: spools,
+            saveFolders: parts.saveFolders)
         files = FileService(
             staged, tasks: directory, queues: queues, identifiers: identifiers,
             clock: clock, spools: spools, limits: limits)

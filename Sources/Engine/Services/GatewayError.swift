@@ -16,6 +16,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case taskIsRunning
     /// The task has no content, or none any more.
     case noContent
+    /// The file that a content was saved in is not there any more, or not as it was.
+    case savedFileChanged
     /// The content is not whole yet.
     case notComplete
     /// A streamed content has one reader.

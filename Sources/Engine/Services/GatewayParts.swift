@@ -14,6 +14,8 @@ public struct GatewayParts {
     let publicSuffixes: any PublicSuffixes
     /// Tells of changes of this machine's network; nil where nothing does (S-26).
     public var connectivity: (any Connectivity)?
+    /// The folders that downloads can be saved in; nil for none.
+    private(set) var saveFolders: (any SaveFolders)?
     /// Room on the store's disk that is kept for the store; nil keeps none.
     public var reserve: (any Reserve)?
     /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
@@ -34,5 +36,12 @@ public struct GatewayParts {
         self.folder = folder
         contents = LocalContentStore(in: folder, files: files)
         self.clock = clock
+    }
+
+    /// Lets downloads be saved in folders of this machine.
+    ///
+    /// - Parameter roots: absolute paths by their names; none of them has to be there yet.
+    public mutating func saveDownloads(in roots: [String: String]) {
+        saveFolders = LocalSaveFolders(roots, contents: folder, files: files)
     }
 }

@@ -45,7 +45,11 @@ final class Recovery {
         // What was interrupted first, before a client can have its say about it.
         var waiting: [TaskRunner] = []
         for runner in inOrder {
-            if runner.record.hasLiveAttempt, runner.record.state != .canceling, runner.recover() {
+            if runner.record.isBeingSaved, runner.record.state != .canceling {
+                if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
+            } else if runner.record.hasLiveAttempt, runner.record.state != .canceling,
+                runner.recover()
+            {
                 if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
             } else if runner.record.state == .running, !runner.record.hasLiveAttempt {
                 waiting.append(runner)

@@ -6,7 +6,9 @@ internal import Semantics
 /// to safety, and what a full disk did not take is fetched again.
 @LoopActor
 final class ContentKeeper {
-    weak var control: (any TaskControl)?
+    weak var control: (any TaskControl)? {
+        didSet { reception.saving?.control = control }
+    }
     weak var delegate: (any DelegateAsking)?
     weak var owner: (any ReceptionOwner)?
     private let task: LiveTask
@@ -36,6 +38,7 @@ final class ContentKeeper {
 
     /// Puts the content in its place.
     func keep() {
+        if task.record.isBeingSaved, let saving = reception.saving { return saving.goOn() }
         switch content.sink {
         case .spool(let spool):
             keep(spool) { () throws(TransferError) in
@@ -65,6 +68,8 @@ final class ContentKeeper {
             content.put(kept)
             if let new = reception.storable(kept.record.length) {
                 propose(new, content.forCache(kept))
+            } else if let saving = reception.saving {
+                saving.save(kept.bytes)
             } else {
                 control?.send(.contentKept)
             }
@@ -140,6 +145,10 @@ final class ContentKeeper {
 
     /// The task has failed: nobody keeps what has come of it, but for a part that is in safety.
     func drop() {
+        if let saving = reception.saving {
+            saving.discard()
+            task.record.saved = nil
+        }
         if let kept = task.record.content {
             guard !kept.isPart else { return }
             // It was whole, but the task was ended before it was told so.

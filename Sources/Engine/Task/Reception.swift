@@ -20,6 +20,8 @@ final class Reception {
     weak var owner: (any ReceptionOwner)?
     let content: TaskContent
     let download: ResumableDownload
+    /// Saves the content in a folder; nil where it stays among the contents.
+    let saving: TaskSaving?
     private let task: LiveTask
     private let caching: CacheFlow
     private let timers: TaskTimers
@@ -39,6 +41,7 @@ final class Reception {
         self.caching = caching
         self.timers = timers
         self.waiters = waiters
+        saving = task.record.options.destination.map { TaskSaving(of: task, at: $0) }
         content = TaskContent(of: task.record, in: task.session, services: task.services)
         download = ResumableDownload(
             of: task.record, into: content, in: task.session, services: task.services)

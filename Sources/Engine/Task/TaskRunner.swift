@@ -31,7 +31,10 @@ final class TaskRunner {
     ) {
         self.owner = owner
         task = LiveTask(record, isNew: isNew, in: session, services: services)
-        machine = TaskMachine(suspendCount: max(1, record.suspendCount))
+        // What was being saved when the last process ended has its whole answer.
+        machine = TaskMachine(
+            phase: .suspended(record.isBeingSaved ? .answered : nil),
+            suspendCount: max(1, record.suspendCount))
         timers = TaskTimers(
             request: record.currentRequest.idleLimit(in: session.record),
             resource: record.resourceTimeLeft(
@@ -327,7 +330,9 @@ final class TaskRunner {
             $0.failingURL == nil ? $0.at(task.record.currentRequest.url.string) : $0
         }
         leave()
-        if error == nil, record.type == .download { task.publish(.didFinishDownloading) }
+        if error == nil, record.type == .download {
+            task.publish(.didFinishDownloading(record.savedPlace))
+        }
         task.publish(.didFinishCollectingMetrics(record.metrics))
         task.publish(.didComplete(record.error))
         hasEnded()

@@ -10,6 +10,8 @@ final class TaskServices {
     let room: DiskRoom
     /// What contents come in by.
     let spools: Spools
+    /// The folders that downloads can be saved in; nil where the operator has named none.
+    let saveFolders: (any SaveFolders)?
     let sealer: any Sealer
     let transport: any Transport
     let hub: EventHub
@@ -25,7 +27,8 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        keptClock: KeptClock, tally: Tally, spools: Spools, sealer: any Sealer,
+        keptClock: KeptClock, tally: Tally, spools: Spools, saveFolders: (any SaveFolders)?,
+        sealer: any Sealer,
         transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
@@ -39,6 +42,7 @@ final class TaskServices {
         self.keptClock = keptClock
         self.room = spools.room
         self.spools = spools
+        self.saveFolders = saveFolders
         self.sealer = sealer
         self.transport = transport
         self.hub = hub

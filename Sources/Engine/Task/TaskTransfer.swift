@@ -43,7 +43,7 @@ final class TaskTransfer {
     func start() {
         exchange.begin(to: task.record.currentRequest.url.origin)
         control?.save()
-        if caching.hasAnswer {
+        if caching.hasAnswer, reception.saving?.mustCheck != true {
             openReplay()
         } else if needsPreparation {
             openWhenPrepared()
@@ -57,17 +57,20 @@ final class TaskTransfer {
     /// been suspended meanwhile.
     private var needsPreparation: Bool {
         !task.record.currentRequest.isSafe || upload.mustBeOpened
-            || reception.download.mustFindPart
+            || reception.download.mustFindPart || reception.saving?.mustCheck == true
     }
 
     private func openWhenPrepared() {
         guard preparation == nil, let control else { return }
         preparation = LoopActor.start { [self] in
             do throws(TransferError) {
+                try await reception.saving?.check()
                 if !task.record.currentRequest.isSafe { await session.commits.durable() }
                 try await reception.findPart()
                 // A streamed body that was begun for nothing could not be begun again.
-                if isReadyToOpen {
+                if caching.hasAnswer {
+                    if isReadyToOpen { openReplay() }
+                } else if isReadyToOpen {
                     let body = try await upload.open { [weak self] in self?.updateIdleTimer() }
                     if isReadyToOpen { open(sending: body) }
                 }

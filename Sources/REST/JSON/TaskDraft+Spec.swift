@@ -134,8 +134,14 @@ extension TaskDraft {
                 throw ProblemCode.invalidValue.problem(
                     "Only a download has mirrors.", at: prefix + "/mirrors")
             }
+            guard destination == nil else {
+                throw ProblemCode.invalidValue.problem(
+                    "Only a download is saved in a folder.", at: prefix + "/destination")
+            }
         }
         options.mirrors = try checkedMirrors(at: prefix, in: context)
+        options.destination = try destination?.destination(
+            at: prefix + "/destination", among: context.gateway.contents.saveFolderNames)
         options.retry = try retry?.policy(at: prefix + "/retry")
         return options
     }

@@ -13,6 +13,7 @@ struct TaskDraft {
     private(set) var expectedDigest: String?
     private(set) var mirrors: [String] = []
     private(set) var retry: RetryDraft?
+    private(set) var destination: DestinationDraft?
 
     init(_ reader: inout JSONReader) throws(JSONError) {
         var hasType = false
@@ -33,6 +34,10 @@ struct TaskDraft {
             case "mirrors":
                 try reader.array(limit: TaskDraft.mirrorLimit) { r throws(JSONError) in
                     mirrors.append(try r.urlText())
+                }
+            case "destination":
+                destination = try reader.optional { r throws(JSONError) in
+                    try DestinationDraft(&r)
                 }
             case "retry":
                 retry = try reader.optional { r throws(JSONError) in try RetryDraft(&r) }

@@ -1,4 +1,3 @@
-internal import CAssets
 internal import Engine
 internal import HTTP
 internal import JSON
@@ -7,17 +6,6 @@ internal import Metrics
 internal import Semantics
 
 extension Service {
-    /// openapi.yaml.
-    private static let contract = Array(
-        UnsafeBufferPointer(start: ferry_contract_bytes(), count: ferry_contract_length))
-
-    func contract(_ call: Call) async throws -> Response {
-        Response(
-            status: 200,
-            headers: ["Content-Type": "application/yaml", "Cache-Control": "no-cache"],
-            body: .bytes(Service.contract))
-    }
-
     func health(_ call: Call) async throws -> Response {
         .json { $0.object { $0.member("status", "ok") } }
     }
@@ -75,6 +63,7 @@ extension Service {
                     json.member("uptime", uptime)
                     json.member("maximumBytesPerSecond", gateway.settings.limit)
                     json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
+                    json.member("folders", gateway.contents.saveFolderNames)
                     json.object("store") { machine.writeStore(to: &$0, figures) }
                     json.name("disk")
                     if let disk = machine.disk { disk.write(to: &json) } else { json.null() }

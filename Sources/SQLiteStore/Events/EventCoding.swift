@@ -18,6 +18,8 @@ enum EventCoding {
         static let reason: UInt8 = 3
         static let downloadTask: UInt8 = 1
         static let webhook: UInt8 = 1
+        static let folder: UInt8 = 1
+        static let path: UInt8 = 2
     }
 
     /// Whether the body is told by the task that has completed: nothing of it changes any more
@@ -72,7 +74,11 @@ enum EventCoding {
         case .didFinishCollectingMetrics(let metrics): metrics.write(to: &parts.clear, base: "")
         case .didComplete(let error), .didBecomeInvalid(let error): error?.write(to: &parts.clear)
         case .didChange(let members): members.write(to: &parts.clear)
-        case .didCreate, .didFinishDownloading, .isWaitingForConnectivity, .didDelete,
+        case .didFinishDownloading(let place):
+            guard let place else { break }
+            parts.clear.put(Field.folder, place.folder)
+            parts.clear.put(Field.path, place.path)
+        case .didCreate, .isWaitingForConnectivity, .didDelete,
             .didChangeCredentialStorage, .didFinishEvents, .didWriteData, .didSendBodyData:
             break
         }
@@ -83,7 +89,7 @@ enum EventCoding {
         let reader = RecordReader(payload)
         return switch kind {
         case .didCreate: .didCreate
-        case .didFinishDownloading: .didFinishDownloading
+        case .didFinishDownloading: .didFinishDownloading(try savedPlace(reader))
         case .isWaitingForConnectivity: .isWaitingForConnectivity
         case .didChangeCredentialStorage: .didChangeCredentialStorage
         case .didFinishEvents: .didFinishEvents
@@ -117,6 +123,19 @@ enum EventCoding {
         case .didComplete: return .didComplete(outcome.error)
         default: throw .damagedRecord
         }
+    }
+
+    private static func savedPlace(_ reader: RecordReader) throws(StoreError) -> SavedPlace? {
+        var reader = reader
+        var place = SavedPlace(folder: "", path: "")
+        while let field = try reader.next() {
+            switch field {
+            case Field.folder: place.folder = try reader.string()
+            case Field.path: place.path = try reader.string()
+            default: try reader.skip()
+            }
+        }
+        return place.path.isEmpty ? nil : place
     }
 
     private static func informationalResponse(_ reader: RecordReader) throws(StoreError)

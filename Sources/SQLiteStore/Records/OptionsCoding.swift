@@ -17,6 +17,9 @@ extension TaskOptions {
         static let mirror: UInt8 = 12
         static let retry: UInt8 = 13
         static let hasCompletionHandler: UInt8 = 14
+        static let folder: UInt8 = 15
+        static let path: UInt8 = 16
+        static let ifExists: UInt8 = 17
     }
 
     /// Writes the options.
@@ -37,12 +40,17 @@ extension TaskOptions {
         }
         if let retry { writer.put(Field.retry, record: { retry.write(to: &$0) }) }
         writer.put(Field.hasCompletionHandler, hasCompletionHandler)
+        guard let destination else { return }
+        writer.put(Field.folder, destination.folder)
+        writer.put(Field.path, destination.path)
+        writer.put(Field.ifExists, destination.ifExists.rawValue)
     }
 
     /// Reads what `write` has written.
     init(_ reader: RecordReader) throws(StoreError) {
         self.init()
         var reader = reader
+        var destination = SaveDestination(folder: "", path: "")
         while let field = try reader.next() {
             switch field {
             case Field.description: description = try reader.string()
@@ -61,9 +69,13 @@ extension TaskOptions {
             case Field.mirror: mirrors.append(try WebURL(try reader.record()))
             case Field.retry: retry = try RetryPolicy(try reader.record())
             case Field.hasCompletionHandler: hasCompletionHandler = try reader.bool()
+            case Field.folder: destination.folder = try reader.string()
+            case Field.path: destination.path = try reader.string()
+            case Field.ifExists: destination.ifExists = try reader.raw()
             default: try reader.skip()
             }
         }
+        if !destination.path.isEmpty { self.destination = destination }
     }
 }
 

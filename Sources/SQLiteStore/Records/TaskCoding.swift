@@ -26,6 +26,7 @@ enum TaskStatus {
         static let nextAttemptAt: UInt8 = 19
         static let isDiscretionary: UInt8 = 20
         static let cancellation: UInt8 = 21
+        static let saved: UInt8 = 24
     }
 
     /// Writes a task's status; fields that are as `TaskRecord.init` makes them are left out, and so
@@ -75,6 +76,9 @@ enum TaskStatus {
         }
         if let next = task.nextAttemptAt {
             parts.clear.put(Field.nextAttemptAt, next.milliseconds)
+        }
+        if let saved = task.saved {
+            parts.clear.put(Field.saved, record: { saved.write(to: &$0) })
         }
         if task.isDiscretionary { parts.clear.put(Field.isDiscretionary, true) }
         if task.state == .canceling, let reason = task.cancellation {
@@ -132,6 +136,7 @@ enum TaskStatus {
             case Field.nextAttemptAt:
                 task.nextAttemptAt = Timestamp(
                     milliseconds: try milliseconds(try reader.int64()))
+            case Field.saved: task.saved = try SavedFile(try reader.record())
             case Field.isDiscretionary: task.isDiscretionary = try reader.bool()
             case Field.cancellation:
                 task.cancellation = BackgroundCancellation(rawValue: try reader.int())

@@ -84,7 +84,7 @@ struct EventPacker {
 
     private mutating func payload(of event: Event, task place: Int?) throws -> EventPayload {
         switch event.body {
-        case .didCreate, .didFinishDownloading, .didComplete(nil), .didDelete: return .none
+        case .didCreate, .didFinishDownloading(nil), .didComplete(nil), .didDelete: return .none
         default: break
         }
         if let decision = event.body.decision {

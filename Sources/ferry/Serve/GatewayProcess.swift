@@ -70,6 +70,7 @@ struct GatewayProcess {
             store: store, transport: transport, digests: digests, sealer: sealer,
             publicSuffixes: try LibPSL(), files: files, folder: content)
         parts.reserve = reserve
+        if !settings.folders.isEmpty { parts.saveDownloads(in: settings.folders) }
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
@@ -83,7 +84,9 @@ struct GatewayProcess {
         self.service = service
         server = Server(
             router: try service.router(), limits: GatewayProcess.doorLimits(),
-            checks: { service.check($0) }, failure: { error, _ in service.answer(to: error) })
+            checks: { service.check($0) },
+            crossOrigin: CrossOrigin(allowing: settings.allowedOrigins),
+            failure: { error, _ in service.answer(to: error) })
         service.server = server
     }
 

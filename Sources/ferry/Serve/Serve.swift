@@ -45,8 +45,30 @@ struct Serve: ParsableCommand {
 
     @Option(
         name: .customLong("allow-host"),
-        help: "A further name that clients may call the gateway by; repeatable.")
+        help: ArgumentHelp(
+            "A further name that clients may call the gateway by; repeatable.",
+            discussion: "*.example.com stands for all names below example.com."))
     var allowHosts: [String] = []
+
+    @Option(
+        name: .customLong("allow-origin"),
+        help: ArgumentHelp(
+            "An origin whose pages may use this gateway with a token; repeatable.",
+            discussion: """
+                As https://app.example.com: scheme and host, and the port if it is not the usual \
+                one. No cookie of this gateway is any use to such a page.
+                """))
+    var allowOrigins: [String] = []
+
+    @Option(
+        name: .customLong("folder"),
+        help: ArgumentHelp(
+            "A folder of this machine that downloads can be saved in: NAME=PATH; repeatable.",
+            discussion: """
+                Every token that may create tasks may save in it, and in the folders below it; \
+                symbolic links there are not followed.
+                """, valueName: "name=path"))
+    var folders: [String] = []
 
     @Option(
         name: .customLong("negotiate-host"),

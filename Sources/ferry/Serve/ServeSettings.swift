@@ -1,6 +1,8 @@
 import Diagnostics
 import Foundation
 import Glibc
+import HTTP
+import REST
 import Semantics
 
 /// The gateway's settings: from the command line, else the environment, else a file, else the
@@ -13,8 +15,12 @@ struct ServeSettings {
     let key: KeySource
     let allowedDestinations: [AllowedDestination]
     let allowedHosts: [String]
+    /// Origins whose pages may read what is answered, as browsers write them.
+    let allowedOrigins: [String]
     /// Hosts that are shown the operator's Kerberos tickets, in lower case (S-63).
     let negotiateHosts: Set<String>
+    /// Paths of the folders that downloads can be saved in, by their names.
+    let folders: [String: String]
     /// A file of PEM certificates to trust in place of the system's; nil for the system's.
     let trustedCertificates: String?
     /// When work is done that may be put off (S-27).
@@ -46,6 +52,17 @@ struct ServeSettings {
         dataDirectory = options.dataDirectory ?? source.dataDirectory
         self.key = try KeySource(option: options.keyFile, source, variable: key)
         allowedHosts = options.allowHosts.isEmpty ? source.list("allowHost") : options.allowHosts
+        for name in allowedHosts where HostRule.isTooWide(name) {
+            throw Refusal(
+                description: """
+                    --allow-host \(name): a star stands for the first label alone, and two more have \
+                    to follow, as in *.example.com.
+                    """, code: 64)
+        }
+        allowedOrigins = try ServeSettings.origins(
+            options.allowOrigins.isEmpty ? source.list("allowOrigin") : options.allowOrigins)
+        folders = try ServeSettings.folders(
+            options.folders.isEmpty ? source.list("folder") : options.folders)
         let negotiateHosts =
             options.negotiateHosts.isEmpty ? source.list("negotiateHost") : options.negotiateHosts
         self.negotiateHosts = Set(negotiateHosts.map { $0.lowercased() })
@@ -90,6 +107,52 @@ struct ServeSettings {
         logFormat = format
         metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         try refuseOpenListener()
+    }
+
+    private static func origins(_ texts: [String]) throws(Refusal) -> [String] {
+        try texts.map { text throws(Refusal) in
+            if let origin = CrossOrigin.origin(parsing: text) { return origin }
+            throw Refusal(
+                description: """
+                    --allow-origin \(text): an origin is a scheme and a host, as in \
+                    https://app.example.com, with nothing behind them but a port.
+                    """, code: 64)
+        }
+    }
+
+    private static func folders(_ texts: [String]) throws(Refusal) -> [String: String] {
+        var folders: [String: String] = [:]
+        for text in texts {
+            let parts = text.split(separator: "=", maxSplits: 1).map(String.init)
+            guard parts.count == 2, isFolderName(parts[0]), parts[1].hasPrefix("/") else {
+                throw Refusal(
+                    description: """
+                        --folder \(text): a folder is a name of letters, digits, "-" and "_", an \
+                        equals sign and an absolute path, as in music=/srv/music.
+                        """, code: 64)
+            }
+            guard folders.updateValue(parts[1], forKey: parts[0]) == nil else {
+                throw Refusal(
+                    description: "--folder \(text): another folder has this name.", code: 64)
+            }
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: parts[1], isDirectory: &isFolder),
+                isFolder.boolValue
+            else {
+                throw Refusal(
+                    description: "--folder \(text): there is no such folder.", code: 66)
+            }
+        }
+        return folders
+    }
+
+    private static func isFolderName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy {
+                $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_")
+                    || Character(UnicodeScalar($0)).isLetter
+                    || Character(UnicodeScalar($0)).isNumber
+            } && text.allSatisfy(\.isASCII)
     }
 
     private static func quietHours(_ texts: [String]) throws(Refusal) -> QuietHours {

@@ -134,21 +134,30 @@ struct StartTests {
 
     @Test func `only its own names are answered (421)`() async throws {
         var options = RunningGateway.Options()
-        options.arguments = ["--allow-host", "ferry.example", "--allow-host", "Other.Example"]
+        options.arguments = ["ferry.example", "Other.Example", "*.ferry.example"].flatMap {
+            ["--allow-host", $0]
+        }
         try await RunningGateway.alone(options) { gateway in
             let client = gateway.client
             for host in [
                 "ferry.example", "FERRY.EXAMPLE:443", "other.example", "localhost:1", "127.0.0.1",
-                "[::1]:8080",
+                "[::1]:8080", "a.ferry.example", "A.b.Ferry.example:80",
             ] {
                 #expect(try await client.get("/v1/tasks", ["Host": host]).status == 200, "\(host)")
             }
             for host in [
                 "evil.example", "ferry.example.evil", "127.0.0.2", "[::2]", "xn--ferry", "ferry",
+                ".ferry.example", "xferry.example", "a.other.example",
             ] {
-                let answer = try await client.get("/healthz", ["Host": host])
-                #expect(answer.status == 421, "\(host)")
-                #expect(answer.problem == "misdirected-request")
+                for path in ["/v1/tasks", "/metrics", "/", "/nowhere"] {
+                    let answer = try await client.get(path, ["Host": host])
+                    #expect(answer.status == 421, "\(host)")
+                    #expect(answer.problem == "misdirected-request")
+                    #expect(answer.json["detail"].string?.contains("--allow-host \(host)") == true)
+                }
+                for probe in ["/healthz", "/readyz"] {
+                    #expect(try await client.get(probe, ["Host": host]).status == 200, "\(host)")
+                }
             }
         }
     }

@@ -1,0 +1,144 @@
+internal import Diagnostics
+internal import Glibc
+internal import Loop
+internal import Semantics
+
+/// Saves the whole content of a download in the folder that its client has named.
+///
+/// The content is staged first, then the store is told which file that is, then it gets its name, and
+/// only then the task completes. Whatever a crash interrupts, the next start finds the content where
+/// it was kept, or the file by its number.
+@LoopActor
+final class TaskSaving {
+    weak var control: (any TaskControl)?
+    private let task: LiveTask
+    private let destination: SaveDestination
+
+    init(of task: LiveTask, at destination: SaveDestination) {
+        self.task = task
+        self.destination = destination
+    }
+
+    private var folders: (any SaveFolders)? { task.services.saveFolders }
+
+    /// Whether nobody has looked yet whether it can be saved.
+    private(set) var mustCheck = true
+
+    /// Fails where the content could not be saved, before a byte of it is fetched.
+    func check() async throws(TransferError) {
+        guard mustCheck else { return }
+        do throws(SaveFault) {
+            guard let folders else { throw .noFolder }
+            let expected = task.record.options.countOfBytesClientExpectsToReceive
+            try await folders.check(destination, length: expected < 0 ? nil : expected)
+            mustCheck = false
+        } catch {
+            throw error.error(for: destination)
+        }
+    }
+
+    /// Saves a content that is whole and in its place; the machine hears when it is saved.
+    ///
+    /// - Parameter bytes: the content, where the spool had it in memory.
+    func save(_ bytes: [UInt8]?) {
+        guard let control else { return }
+        LoopActor.start { [self] in
+            do throws(SaveFault) {
+                guard let folders else { throw .noFolder }
+                let source = try await source(bytes)
+                let staged = try await folders.stage(
+                    source, of: task.record.id, for: destination)
+                guard isAwaited else { return discard() }
+                task.record.saved = staged
+                control.save()
+                await task.session.commits.durable()
+                try await publish(staged, in: folders)
+            } catch {
+                fail(error)
+            }
+        }
+    }
+
+    /// Goes on with what the end of the last process has interrupted.
+    func goOn() {
+        LoopActor.start { [self] in
+            do throws(SaveFault) {
+                guard let folders, let file = task.record.saved else { throw .noFolder }
+                switch await folders.find(file, of: task.record.id, at: destination) {
+                case .staged: try await publish(file, in: folders)
+                case .published(let file): complete(file)
+                case .gone: save(nil)
+                }
+            } catch {
+                fail(error)
+            }
+        }
+    }
+
+    /// The task ends without its file.
+    func discard() {
+        folders?.discard(task.record.id, for: destination)
+    }
+
+    private func publish(
+        _ file: SavedFile, in folders: any SaveFolders
+    ) async throws(SaveFault) {
+        guard isAwaited else { return discard() }
+        let published = try await folders.publish(file, of: task.record.id, at: destination)
+        complete(published)
+    }
+
+    /// The file is where it belongs: nothing else keeps the content any more.
+    private func complete(_ file: SavedFile) {
+        guard isAwaited, var content = task.record.content else { return }
+        switch content.place {
+        case .store: task.session.commits.dropContent(of: task.record.id)
+        case .file:
+            task.session.unnamedFiles[task.record.id] = nil
+            if task.session.record.isPersistent {
+                task.services.contents.discard(.task(task.record.id))
+            }
+        case .folder: break
+        }
+        content.place = .folder
+        task.record.content = content
+        task.record.saved = file
+        control?.send(.contentKept)
+    }
+
+    /// Whether the task still waits for this: it may have been cancelled meanwhile.
+    private var isAwaited: Bool {
+        if case .finishing = control?.machine.phase { true } else { false }
+    }
+
+    private func fail(_ fault: SaveFault) {
+        discard()
+        task.record.saved = nil
+        guard isAwaited else { return }
+        task.services.log.write(
+            .warning, "a download cannot be saved in its folder",
+            ["task": .name("\(task.record.id)"), "error": .words("\(fault)")])
+        control?.send(.failed(fault.error(for: destination)))
+    }
+
+    private func source(_ bytes: [UInt8]?) async throws(SaveFault) -> SaveSource {
+        if let bytes { return .bytes(bytes) }
+        let id = task.record.id
+        guard let content = task.record.content, content.length > 0 else { return .bytes([]) }
+        do {
+            if content.place == .store {
+                let commits = task.session.commits
+                if let bytes = commits.contentAtHand(of: id) { return .bytes(bytes) }
+                if let bytes = try await commits.store.content(of: id) { return .bytes(bytes) }
+            } else if let file = task.session.unnamedFiles[id] {
+                return .content(task.services.spools.open(file, length: content.length), nil)
+            } else {
+                return .content(
+                    try await task.services.contents.openKnown(.task(id)), .task(id))
+            }
+        } catch {
+            // Said below: the content is not there.
+        }
+        throw .file(FileError("open", code: ENOENT))
+    }
+}
