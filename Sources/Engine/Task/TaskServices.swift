@@ -7,7 +7,6 @@ internal import Semantics
 final class TaskServices {
     let clock: any Clock
     let keptClock: KeptClock
-    let room: DiskRoom
     /// What contents come in by.
     let spools: Spools
     /// The folders that downloads can be saved in; nil where the operator has named none.
@@ -40,7 +39,6 @@ final class TaskServices {
         self.ticketHosts = ticketHosts
         self.clock = spools.clock
         self.keptClock = keptClock
-        self.room = spools.room
         self.spools = spools
         self.saveFolders = saveFolders
         self.sealer = sealer
@@ -48,6 +46,9 @@ final class TaskServices {
         self.hub = hub
         self.suspensionGrace = suspensionGrace
     }
+
+    /// Who gets what room there is on the disk.
+    var room: DiskRoom { spools.room }
 
     /// Keeps contents that are whole.
     var contents: any ContentStore { spools.contents }
