@@ -116,7 +116,7 @@ struct Call {
 
     // MARK: Tracing
 
-    /// The trace that the request belongs to: nil where none is told, or what tells it is malformed.
+    /// The trace that the request belongs to: nil for none, and for one that is malformed.
     var traceContext: TraceContext? {
         guard let parent = request.header("traceparent") else { return nil }
         // Two of them are as good as none.

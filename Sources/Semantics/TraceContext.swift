@@ -12,11 +12,11 @@ public struct TraceContext: Hashable, Sendable {
     /// What tracing systems say to each other, as it came; nil where nothing did.
     public var state: String?
 
-    /// Reads what a request brings; nil where `parent` is malformed, which then counts as none (§3.2).
+    /// Reads what a request brings; nil where `parent` is malformed, which counts as none (§3.2).
     ///
     /// - Parameters:
     ///   - parent: the value of `traceparent`.
-    ///   - states: the values of `tracestate`, in their order. What is malformed is left out (§3.3).
+    ///   - states: the values of `tracestate`, in their order; malformed ones are left out (§3.3).
     public init?(parent: String, states: [String] = []) {
         let bytes = Array(parent.utf8)
         guard bytes.count >= TraceContext.length, bytes[2] == TraceContext.dash,

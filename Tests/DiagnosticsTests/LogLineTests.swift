@@ -24,7 +24,7 @@ struct LogLineTests {
             line(.text) == #"""
                 2026-11-18T11:06:40.123Z info engine: a task has failed task=tsk_1 code=-1005 \#
                 words="two \"words\"" duration=1.5s url=https://example.com/a \#
-                odd=a\u{001B}[31m\u{000A}b\u{0085} none=""
+                odd=a\u{1B}[31m\nb\u{0085} none=""
 
                 """#)
     }

@@ -84,7 +84,7 @@ struct TraceTests {
         let first = try await stage.post()
         if isForgotten { stage.harness.gateway.tasks.directory.dropRecords() }
         first.answer(503)
-        stage.harness.clock.advance(by: .seconds(3600))
+        try await stage.pass(.seconds(3600), in: session)
         let second = try await stage.post()
         let contexts = try [first, second].map { try sent($0.request.headers) }
         #expect(Set(contexts.map(\.parentID)).count == 2)

@@ -47,6 +47,7 @@ final class TaskServices {
         self.suspensionGrace = suspensionGrace
     }
 
+    /// Who gets what room there is on the disk.
     var room: DiskRoom { spools.room }
 
     /// Keeps contents that are whole.
