@@ -1,7 +1,7 @@
 # syntax=docker/dockerfile:1
 # The gateway as an image. Behind a TLS proxy, or published on loopback only:
 #
-#   docker build -t ferry .
+#   docker build -t ferry --build-arg FERRY_COMMIT=$(git rev-parse --short=12 HEAD) .
 #   docker run --rm --stop-timeout 30 -p 127.0.0.1:8080:8080 -v ferry-data:/data ferry
 
 FROM swift:6.3-bookworm AS build
@@ -11,9 +11,12 @@ RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends make \
     && .ci/setup build
 COPY . .
+# The image's build has no .git to ask.
+ARG FERRY_COMMIT=
 # The Swift runtime is linked in and symbols are left out, so that the image needs only C libraries.
 RUN --mount=type=cache,target=/src/.build \
-    make install PREFIX=/usr DESTDIR=/image RELEASE_FLAGS="--static-swift-stdlib -Xlinker -s"
+    make install PREFIX=/usr DESTDIR=/image FERRY_COMMIT="$FERRY_COMMIT" \
+        RELEASE_FLAGS="--static-swift-stdlib -Xlinker -s"
 
 FROM debian:bookworm-slim
 RUN apt-get update -q \

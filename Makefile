@@ -9,6 +9,8 @@ ARGS ?=
 # same code are kept once, and relocations are packed, which glibc can read since 2.36 (Debian 12).
 RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --icf=safe \
     -Xlinker -z -Xlinker pack-relative-relocs
+# What `ferry --version` says beside the version; empty where git knows nothing, and then it says "unknown".
+FERRY_COMMIT ?= $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)
 # Rows of the benchmark, for example ROWS=get,events, and its options, for example BENCH=--quick.
 ROWS ?=
 BENCH ?=
@@ -31,7 +33,7 @@ run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--p
 
 build: toolchain ## the release build: .build/release/ferry
 	@.ci/setup build
-	$(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
+	FERRY_COMMIT="$(FERRY_COMMIT)" $(SWIFT) build --configuration release --product ferry $(RELEASE_FLAGS)
 
 test: toolchain ## all tests, the contract checks, real servers against a live gateway, the page in a browser
 	@.ci/setup test

@@ -17,6 +17,10 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies, swiftSettings: strict)
 }
 
+/// The commit that is built, as the Makefile tells it: a tarball knows of none.
+let commit = (Context.environment["FERRY_COMMIT"] ?? "")
+    .filter { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
+
 let argumentParser = Target.Dependency.product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let deque = Target.Dependency.product(name: "DequeModule", package: "swift-collections")
@@ -55,17 +59,20 @@ let package = Package(
             name: "CBrotli", pkgConfig: "libbrotlidec", providers: [.apt(["libbrotli-dev"])]),
         .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
 
-        library("Diagnostics", [logging]),
+        library("Diagnostics", ["JSON", "Syntax", logging]),
+        library("Metrics"),
         library("Syntax"),
         library("Semantics", ["Syntax"]),
         library("JSON", ["Syntax"]),
         library("Contract", ["Semantics", "JSON", "Syntax"]),
-        library("Loop", ["CEvent"]),
-        library("HTTP", ["Syntax", "Loop", "Diagnostics", "CEvent"]),
+        library("Loop", ["Metrics", "CEvent"]),
+        library("HTTP", ["Syntax", "Loop", "Diagnostics", "Metrics", "CEvent"]),
         library(
             "Engine",
             [
-                "Semantics", "Contract", "Loop", "Diagnostics", "JSON", "Syntax", "CLinux", deque,
+                "Semantics", "Contract", "Loop", "Diagnostics", "Metrics", "JSON", "Syntax",
+                "CLinux",
+                deque,
                 heap,
             ]),
         library("Decoding", ["Semantics", "CZlib", "CBrotli", "CZstd"]),
@@ -75,32 +82,36 @@ let package = Package(
         library("PSL", ["Engine", "CPSL"]),
         library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
         library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
-        .target(name: "CAssets", exclude: ["page"]),
+        .target(
+            name: "CAssets", exclude: ["page"],
+            cSettings: commit.isEmpty ? [] : [.define("FERRY_COMMIT", to: "\"\(commit)\"")]),
         .target(name: "CEmptyICU"),
         library(
             "REST",
             [
                 "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
-                "CAssets", structuredFields, yams,
+                "Metrics", "CAssets", structuredFields, yams,
             ]),
         library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
         .executableTarget(
             name: "ferry",
             dependencies: [
                 "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore", "Sealing",
-                "Client", "Loop", "Diagnostics", "CEmptyICU", argumentParser,
+                "Client", "Loop", "Diagnostics", "CAssets", "CEmptyICU", argumentParser,
             ],
             swiftSettings: strict),
 
         .target(
             name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],
             path: "Tests/TestSupport", swiftSettings: strict),
+        tests("MetricsTests", ["Metrics", "TestSupport"]),
+        tests("DiagnosticsTests", ["Diagnostics", "JSON", "TestSupport"]),
         tests("SyntaxTests", ["Syntax", "TestSupport"]),
         tests("JSONTests", ["JSON", "TestSupport"]),
         tests("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
         tests("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
-        tests("HTTPTests", ["HTTP", "Loop", "TestSupport"]),
-        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "TestSupport"]),
+        tests("HTTPTests", ["HTTP", "Loop", "Metrics", "TestSupport"]),
+        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "Metrics", "TestSupport"]),
         tests("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
         tests("PSLTests", ["PSL", "Engine"]),
         tests(

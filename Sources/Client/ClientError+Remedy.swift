@@ -44,6 +44,8 @@ extension TransferFailure {
                 --insecure accepts the certificate for this transfer; `ferry serve \
                 --trusted-certificates FILE` trusts the authorities in FILE.
                 """
+        case "secureConnectionFailed":
+            return "If the server speaks no TLS, its URL begins with http://."
         case "clientCertificateRequired": return "Give your certificate with --cert FILE."
         case "userAuthenticationRequired", "userCancelledAuthentication":
             return "Say who you are with -u NAME; the password is asked for."

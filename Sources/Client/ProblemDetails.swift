@@ -43,10 +43,14 @@ extension ProblemDetails {
 }
 
 extension ProblemDetails: CustomStringConvertible {
-    /// One line: the detail, the code and the status.
+    /// One line: the detail, the code and the status; of a value that is wrong what it is of,
+    /// `request.url` for example.
     public var description: String {
         var text = detail.isEmpty ? "the gateway refused" : detail
         if text.hasSuffix(".") { text.removeLast() }
+        if text.hasPrefix("The value"), let pointer, pointer.count > 1 {
+            text += ": " + pointer.dropFirst().replacing("/", with: ".")
+        }
         return text + " (\([code, String(status)].compactMap { $0 }.joined(separator: ", ")))"
     }
 }

@@ -30,6 +30,7 @@ extension SessionConfiguration {
         }
         json.member("waitsForConnectivity", waitsForConnectivity)
         json.member("isDiscretionary", isDiscretionary)
+        json.member("propagatesTraceContext", propagatesTraceContext)
         json.member("httpShouldUsePipelining", httpShouldUsePipelining)
         json.member("allowsCellularAccess", allowsCellularAccess)
         json.member("allowsExpensiveNetworkAccess", allowsExpensiveNetworkAccess)

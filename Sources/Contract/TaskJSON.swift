@@ -29,6 +29,7 @@ extension TaskView {
             json.member("description", record.options.description)
             json.name("metadata")
             json.metadata(record.options.metadata)
+            json.member("traceparent", record.traceContext?.parent)
             json.member("createdAt", instant: record.createdAt.milliseconds)
             json.member("startedAt", instant: record.startedAt?.milliseconds)
             json.member("completedAt", instant: record.completedAt?.milliseconds)

@@ -11,6 +11,15 @@ public struct Log: Sendable {
         case debug, info, notice, warning, error
     }
 
+    /// How lines look.
+    public enum Format: String, Sendable, CaseIterable {
+        /// For people: time, level, area, the sentence, and `name=value` for each field.
+        case text
+        /// For programs: an object on a line, with `time`, `level`, `area`, `message`, and a member
+        /// for each field.
+        case json
+    }
+
     /// A value that may stand in a log line.
     public enum Field: Sendable {
         /// A number: a count, a size in bytes, a port, an error code.
@@ -19,40 +28,69 @@ public struct Log: Sendable {
         case name(String)
         /// A URL; the query, the fragment and user information are left out.
         case url(String)
+        /// The host of a URL, as the one parser has written it.
+        case host(String)
         /// The lower layer's own words for an error. Never a client's or an origin's text.
         case words(String)
         /// A length of time.
         case duration(Duration)
     }
 
-    private static let threshold = Mutex(Level.notice)
+    private static let threshold = Atomic(Level.notice.rank)
+    private static let chosenFormat = Mutex(Format.text)
     private let logger: Logger
 
     /// A log whose lines begin with `area`, the target or theme that speaks.
     public init(_ area: String) {
-        var logger = Logger(label: area) { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: area) { LineHandler(area: $0) }
         logger.logLevel = .trace
         self.logger = logger
     }
 
     /// Sets the least level that is written, for every log of the process. Default: `notice`.
     public static func setThreshold(_ level: Level) {
-        threshold.withLock { $0 = level }
+        threshold.store(level.rank, ordering: .relaxed)
     }
 
-    /// Writes one line, or nothing below the threshold. Control characters in fields are escaped.
+    /// How every log of the process writes its lines. Default: `text`.
+    public static var format: Format {
+        get { chosenFormat.withLock { $0 } }
+        set { chosenFormat.withLock { $0 = newValue } }
+    }
+
+    /// Whether lines of this level are written. Costs a load.
+    public static func isWriting(_ level: Level) -> Bool {
+        level.rank >= threshold.load(ordering: .relaxed)
+    }
+
+    /// Writes one line, or nothing below the threshold: then the fields are not even made. Control
+    /// characters in fields are escaped.
     public func write(
-        _ level: Level, _ sentence: StaticString, _ fields: KeyValuePairs<String, Field> = [:]
+        _ level: Level, _ sentence: StaticString,
+        _ fields: @autoclosure () -> KeyValuePairs<String, Field> = [:]
     ) {
-        guard level.rank >= Log.threshold.withLock({ $0 }).rank else { return }
-        var line = "\(sentence)"
-        for (name, field) in fields { line += " \(name)=\(field.text)" }
-        logger.log(level: level.standard, "\(line)")
+        guard Log.isWriting(level) else { return }
+        write(level, sentence, Array(fields()).map { ($0.key, $0.value) })
+    }
+
+    /// Writes one line whose fields are gathered before: ask `isWriting` first.
+    public func write(_ level: Level, _ sentence: StaticString, _ fields: [(String, Field)]) {
+        logger.log(
+            level: level.standard, "\(sentence)",
+            metadata: [LineHandler.fieldsKey: .stringConvertible(LogFields(list: fields))])
     }
 }
 
 extension Log.Level {
-    fileprivate var rank: Int { Log.Level.allCases.firstIndex(of: self) ?? 0 }
+    fileprivate var rank: Int {
+        switch self {
+        case .debug: 0
+        case .info: 1
+        case .notice: 2
+        case .warning: 3
+        case .error: 4
+        }
+    }
 
     fileprivate var standard: Logger.Level {
         switch self {
@@ -62,38 +100,5 @@ extension Log.Level {
         case .warning: .warning
         case .error: .error
         }
-    }
-}
-
-extension Log.Field {
-    /// The field as it stands in a line.
-    var text: String {
-        switch self {
-        case .number(let value): String(value)
-        case .name(let value), .words(let value): Log.Field.printable(value)
-        case .url(let value): Log.Field.printable(Log.Field.withoutSecrets(url: value))
-        case .duration(let value): "\(value)"
-        }
-    }
-
-    private static func withoutSecrets(url: String) -> String {
-        let visible = url.prefix { $0 != "?" && $0 != "#" }
-        guard let scheme = visible.firstRange(of: "://") else { return String(visible) }
-        let rest = visible[scheme.upperBound...]
-        let authority = rest.prefix { $0 != "/" }
-        guard let at = authority.lastIndex(of: "@") else { return String(visible) }
-        return String(visible[..<scheme.upperBound]) + rest[rest.index(after: at)...]
-    }
-
-    private static func printable(_ text: String) -> String {
-        var result = ""
-        for scalar in text.unicodeScalars {
-            if scalar.value < 0x20 || scalar.value == 0x7F || (0x80..<0xA0).contains(scalar.value) {
-                result += scalar.escaped(asASCII: true)
-            } else {
-                result.unicodeScalars.append(scalar)
-            }
-        }
-        return result
     }
 }

@@ -67,6 +67,19 @@ public final class MemoryStore: Store {
         }
     }
 
+    /// Goes through all tasks.
+    public func census() async throws(StoreError) -> TaskCensus {
+        state.withLock { state in
+            state.tasks.values.reduce(into: TaskCensus()) { census, task in
+                if task.state == .completed {
+                    census.completed += 1
+                } else {
+                    census.outstanding[.init(task.state, task.type), default: 0] += 1
+                }
+            }
+        }
+    }
+
     /// The bytes as they were given.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         state.withLock { $0.stored[task] }

@@ -33,18 +33,19 @@ extension Connection {
         if let head { server.crossOrigin.complete(&response.headers, to: head) }
         let hasNoBody = response.status == 204 || response.status == 304
         let isOmitted = hasNoBody || head.map(isHead) == true
+        served.status = response.status
         let framing = hasNoBody ? .none : framing(of: response.body, to: head)
         if framing == .untilClose { closesBehindAnswer() }
 
         switch response.body {
         case .empty:
-            sendHead(response, framing)
+            sendHead(response, framing, to: head)
             finish()
         case .bytes(let bytes):
-            sendHead(response, framing, with: isOmitted ? [] : bytes)
+            sendHead(response, framing, to: head, with: isOmitted ? [] : bytes)
             finish()
         case .source(let source, _):
-            sendHead(response, framing)
+            sendHead(response, framing, to: head)
             if isOmitted {
                 source.cancel()
                 finish()
@@ -56,7 +57,8 @@ extension Connection {
                 return PendingBody(source: source, framing: framing)
             }
         case .events(let subscription):
-            sendHead(response.asEventStream, framing)
+            sendHead(response.asEventStream, framing, to: head)
+            noteEventStream()
             if isOmitted {
                 finish()
             } else if clientIsDone {
@@ -86,11 +88,12 @@ extension Connection {
     }
 
     private func sendHead(
-        _ response: Response, _ framing: ResponseWriter.Framing, with body: [UInt8] = []
+        _ response: Response, _ framing: ResponseWriter.Framing, to head: RequestHead?,
+        with body: [UInt8] = []
     ) {
         server.writer.begin(
             status: response.status, headers: response.headers, framing: framing,
-            staysOpen: staysOpen)
+            staysOpen: staysOpen, id: served.id, head: head)
         if body.count <= Connection.copiedSize {
             server.writer.append(body)
             server.writer.bytes.withUnsafeBytes { wire.send($0) }

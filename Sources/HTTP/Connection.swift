@@ -37,11 +37,14 @@ final class Connection {
     /// What is under way of an answer that is sent piece by piece.
     private(set) var stream = AnswerStream()
     private(set) var deadlines = Deadlines()
+    /// The request that is being answered, or was last.
+    var served: ServedRequest
     private lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
 
     init(server: Server, context: ConnectionContext) {
         self.server = server
         self.context = context
+        served = ServedRequest(RequestID(number: 0), route: nil, began: 0, sentBefore: 0)
     }
 
     /// Begins to read; false when there is no memory for it.
@@ -108,6 +111,7 @@ final class Connection {
 
     private func end(_ closeWire: () -> Void) {
         guard phase != .closed else { return }
+        if phase == .handling || phase == .answering { noteEnd(isWhole: false) }
         phase = .closed
         timer.cancel()
         closeWire()
@@ -160,6 +164,8 @@ final class Connection {
     func refuse(_ problem: Problem) {
         phase = .handling
         staysOpen = false
+        head.requestID = .empty
+        noteRequest(route: nil)
         run { [self] in await deliver(server.failure(problem, nil), to: nil) }
     }
 
@@ -167,13 +173,15 @@ final class Connection {
         phase = .handling
         staysOpen = !head.wantsClose && !clientIsDone && !server.isDraining
         let resolution = server.router.resolve(head)
+        noteRequest(route: resolution.route)
         if head.framing != .length(0) {
             body = RequestBody(
                 framing: head.framing, pace: resolution.bodyPace ?? server.limits.bodyPace,
                 connection: self, expectsContinue: head.expectsContinue)
         }
         let request = Request(
-            head: head, body: body, connection: context, parameters: resolution.parameters)
+            head: head, id: served.id, body: body, connection: context,
+            parameters: resolution.parameters)
         if let response = immediateAnswer(to: request, resolution) {
             guard let pending = begin(response, to: request.head) else { return }
             return run { [self] in await pump(pending) }
@@ -184,7 +192,7 @@ final class Connection {
     /// The answer, where it takes no waiting: then no task is started for it.
     private func immediateAnswer(to request: Request, _ resolution: Router.Resolution) -> Response?
     {
-        guard case .route(let route) = resolution, let handler = route.immediateHandler,
+        guard case .route(let route, _) = resolution, let handler = route.immediateHandler,
             request.body.isEmpty
         else { return nil }
         do {
@@ -204,7 +212,7 @@ final class Connection {
         do {
             if let problem = server.checks(request) { throw problem }
             switch resolution {
-            case .route(let route): return try await route.handler(request)
+            case .route(let route, _): return try await route.handler(request)
             case .options(let allow): return Response(status: 204, headers: ["Allow": allow])
             case .problem(let problem): throw problem
             }
@@ -256,6 +264,7 @@ final class Connection {
     /// All of the answer is handed to the wire.
     func finish() {
         guard phase == .answering else { return }
+        noteEnd(isWhole: true)
         task = nil
         stream = AnswerStream()
         body = .none

@@ -56,6 +56,17 @@ public final class EventLog {
     /// The readers at this moment.
     public var readerCount: Int { readers.count }
 
+    /// How many readers have not been sent all numbered events yet, and how many events the one
+    /// that is furthest behind lacks.
+    public var lag: (readers: Int, events: Int64) {
+        var lag: (readers: Int, events: Int64) = (0, 0)
+        for reader in readers where reader.position < lastPosition {
+            lag.readers += 1
+            lag.events = max(lag.events, lastPosition - reader.position)
+        }
+        return lag
+    }
+
     /// Adds an event, which goes out at the end of this turn of the loop.
     ///
     /// - Parameters:

@@ -28,7 +28,7 @@ final class EventReader {
     private let isChunked: Bool
     private var place = Place.history
     /// The newest numbered event that was sent.
-    private var position: Int64
+    private(set) var position: Int64
     private var isCatchingUp = false
     private var paging: Task<Void, Never>?
     /// Waits for the client to take a page.

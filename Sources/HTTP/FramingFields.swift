@@ -1,7 +1,8 @@
 internal import Syntax
 
 /// The fields that decide where a request ends and what its connection does then (RFC 9112 §6, §7,
-/// RFC 9110 §7.2, §10.1.1). Gathered line by line, judged at the end of the header.
+/// RFC 9110 §7.2, §10.1.1), and the one that names it. Gathered line by line, judged at the end of
+/// the header.
 struct FramingFields {
     private var length: Int64?
     private var isChunked = false
@@ -26,6 +27,8 @@ struct FramingFields {
             where Octets.equal(UnsafeRawBufferPointer(rebasing: option), "close") {
                 head.wantsClose = true
             }
+        case 12 where Octets.equal(name, "x-request-id"):
+            if RequestID.isKept(value(of: field, in: received)) { head.requestID = field.value }
         case 14 where Octets.equal(name, "content-length"):
             return takeLength(value(of: field, in: received))
         case 17 where Octets.equal(name, "transfer-encoding"):

@@ -13,16 +13,23 @@ public struct Request {
     public var headers: RequestHeaders { RequestHeaders(head: head) }
 
     let head: RequestHead
+    private let ownID: RequestID
     private let parameterNames: [(name: String, segment: Int)]
 
     init(
-        head: RequestHead, body: RequestBody, connection: ConnectionContext,
+        head: RequestHead, id: RequestID, body: RequestBody, connection: ConnectionContext,
         parameters: [(name: String, segment: Int)]
     ) {
         self.head = head
+        ownID = id
         parameterNames = parameters
         self.body = body
         self.connection = connection
+    }
+
+    /// What the answer and the log call the request: a token of at most 128 bytes.
+    public var id: String {
+        head.requestID.isEmpty ? ownID.text : head.text(head.requestID)
     }
 
     /// The method, as it was sent: methods have case.

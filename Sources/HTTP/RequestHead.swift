@@ -49,6 +49,8 @@ final class RequestHead {
     var isAsterisk = false
     /// The host field, empty when there is none.
     var host = ByteSpan.empty
+    /// The client's name for the request, empty where there is none that is kept.
+    var requestID = ByteSpan.empty
     var isVersion10 = false
     var framing = Framing.length(0)
     /// The client will send nothing after this request.
@@ -67,6 +69,7 @@ final class RequestHead {
         segments.removeAll(keepingCapacity: true)
         query = nil
         host = .empty
+        requestID = .empty
         isEncoded = false
         isAsterisk = false
         framing = .length(0)

@@ -19,8 +19,17 @@ struct ResponseWriter {
     }
 
     /// Puts a status line and a header in place of what the buffer held.
+    ///
+    /// - Parameters:
+    ///   - status: of the answer.
+    ///   - headers: of the answer.
+    ///   - framing: how its end is told.
+    ///   - staysOpen: whether another request may follow.
+    ///   - id: what the server calls the request.
+    ///   - head: of the request, which may have another name for it; nil for bytes that were none.
     mutating func begin(
-        status: Int, headers: borrowing HeaderFields, framing: Framing, staysOpen: Bool
+        status: Int, headers: borrowing HeaderFields, framing: Framing, staysOpen: Bool,
+        id: RequestID, head: RequestHead?
     ) {
         bytes.removeAll(keepingCapacity: true)
         append("HTTP/1.1 ")
@@ -28,6 +37,13 @@ struct ResponseWriter {
         append(StatusText.reason(status))
         date.update()
         bytes.append(contentsOf: date.bytes)
+        append("Ferry-Request-Id: ")
+        if let head, !head.requestID.isEmpty {
+            head.withBytes(of: head.requestID) { bytes.append(contentsOf: $0) }
+        } else {
+            id.write { bytes.append($0) }
+        }
+        append("\r\n")
         for field in copy headers {
             append(text: field.name)
             append(": ")

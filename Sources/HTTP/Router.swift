@@ -33,17 +33,23 @@ public struct Router: Sendable {
     }
 
     enum Resolution {
-        case route(Route)
+        /// A route, and its place among all.
+        case route(Route, Int)
         /// OPTIONS of a path that has routes.
         case options(allow: String)
         case problem(Problem)
 
         var parameters: [(name: String, segment: Int)] {
-            if case .route(let route) = self { route.parameters } else { [] }
+            if case .route(let route, _) = self { route.parameters } else { [] }
         }
 
         var bodyPace: BodyPace? {
-            if case .route(let route) = self { route.bodyPace } else { nil }
+            if case .route(let route, _) = self { route.bodyPace } else { nil }
+        }
+
+        /// The route's place among all; nil where there is none.
+        var route: Int? {
+            if case .route(_, let index) = self { index } else { nil }
         }
     }
 
@@ -62,7 +68,7 @@ public struct Router: Sendable {
             }
         }
         switch found {
-        case .route(let index) where !head.isAsterisk: return .route(routes[index])
+        case .route(let index) where !head.isAsterisk: return .route(routes[index], index)
         default: break
         }
         let method = head.text(head.method)

@@ -1,6 +1,7 @@
 internal import Diagnostics
 internal import Glibc
 public import Loop
+internal import Metrics
 
 /// An HTTP/1.1 server on the event loop (RFC 9110, RFC 9112).
 ///
@@ -13,6 +14,9 @@ public final class Server {
     let crossOrigin: CrossOrigin
     let failure: @LoopActor (any Error, Request?) -> Response
     var writer = ResponseWriter()
+    var numbers = RequestNumbers()
+    /// What was done since the start.
+    public internal(set) var figures: ServerFigures
     private(set) var isDraining = false
     private var listeners: [Listener] = []
     private(set) var connections: [ObjectIdentifier: Connection] = [:]
@@ -35,6 +39,7 @@ public final class Server {
         failure: @escaping @LoopActor (any Error, Request?) -> Response
     ) {
         self.router = router
+        figures = ServerFigures(router)
         self.limits = limits
         self.checks = checks
         self.crossOrigin = crossOrigin
@@ -101,8 +106,10 @@ public final class Server {
     }
 
     private func accept(_ socket: CInt, _ address: sockaddr_storage) {
+        figures.accepted.add()
         // Those above the limit are told so, but not any number of them.
         guard connections.count < limits.connections + 256 else {
+            figures.refused.add()
             close(socket)
             return
         }
@@ -112,6 +119,9 @@ public final class Server {
             return
         }
         connections[ObjectIdentifier(connection)] = connection
-        if connections.count > limits.connections { connection.refuse(.unavailable) }
+        if connections.count > limits.connections {
+            figures.refused.add()
+            connection.refuse(.unavailable)
+        }
     }
 }

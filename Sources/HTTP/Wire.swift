@@ -22,7 +22,7 @@ final class Wire {
     private unowned var owner: Connection?
     private var isBroken = false
     /// Bytes handed over, to the kernel or the queue.
-    private var handed: Int64 = 0
+    private(set) var handed: Int64 = 0
 
     init() {}
 

@@ -1,5 +1,6 @@
 internal import CEvent
 internal import Glibc
+internal import Metrics
 internal import Synchronization
 
 /// One libevent loop, on one thread, as a Swift serial executor.
@@ -29,12 +30,17 @@ public final class EventLoop: SerialExecutor {
     /// The thread inside `run()`, or 0.
     private let thread = Atomic<UInt>(0)
 
-    // These four are read and written by the loop's thread alone: every use is behind `isCurrent`
+    // These are read and written by the loop's thread alone: every use is behind `isCurrent`
     // or inside a callback of `rawBase`, which only that thread runs.
     nonisolated(unsafe) private var local: [Entry] = []
     nonisolated(unsafe) private var batch: [Entry] = []
     nonisolated(unsafe) private var deferred: [@LoopActor () -> Void] = []
     nonisolated(unsafe) private var events = Events()
+    nonisolated(unsafe) private var measured = LoopFigures()
+    /// When the first callback of this turn began; 0 before it.
+    @usableFromInline nonisolated(unsafe) var turnBegan: Int64 = 0
+    /// When the next look at the clock is due; 0 before the first.
+    nonisolated(unsafe) private var lookIsDue: Int64 = 0
 
     /// The events of the loop itself.
     private struct Events {
@@ -80,7 +86,10 @@ public final class EventLoop: SerialExecutor {
         clock.begin()
         makeEvents(context: me)
         takeInbox()
-        event_base_loop(rawBase, CInt(EVLOOP_NO_EXIT_ON_EMPTY))
+        let flags = CInt(EVLOOP_ONCE) | CInt(EVLOOP_NO_EXIT_ON_EMPTY)
+        while event_base_loop(rawBase, flags) == 0, event_base_got_break(rawBase) == 0 {
+            endTurn()
+        }
         for event in [events.wake, events.local, events.deferred, events.look] { event_free(event) }
         events = Events()
         thread.store(0, ordering: .sequentiallyConsistent)
@@ -98,6 +107,47 @@ public final class EventLoop: SerialExecutor {
     /// Ends `run()` after the callbacks that are now due. Callable from any thread.
     public func stop() {
         post { event_base_loopbreak(LoopActor.loop.rawBase) }
+    }
+
+    // MARK: Figures
+
+    /// How the loop has got on.
+    @LoopActor
+    public var figures: LoopFigures {
+        var figures = measured
+        figures.processorTime = EventLoop.processorTime
+        return figures
+    }
+
+    /// A callback begins; the first one of a turn says when the turn began.
+    @inlinable
+    @inline(__always)
+    nonisolated func noteWork() {
+        if turnBegan == 0 { turnBegan = LoopClock.reading }
+    }
+
+    private func endTurn() {
+        guard turnBegan != 0 else { return }
+        measured.turns.observe(LoopClock.reading - turnBegan)
+        turnBegan = 0
+    }
+
+    private func look() {
+        noteWork()
+        _ = clock.now
+        let now = LoopClock.reading
+        let interval = Int64(LoopClock.interval) * 1_000_000_000
+        if lookIsDue != 0 { measured.lag.observe(max(0, now - lookIsDue)) }
+        // One that is later than that is due anew from now on, as libevent has it.
+        let isFar = lookIsDue == 0 || now - lookIsDue > interval
+        lookIsDue = (isFar ? now : lookIsDue) + interval
+    }
+
+    /// Seconds that this thread has had of a processor.
+    private static var processorTime: Double {
+        var time = timespec()
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
     // MARK: SerialExecutor
@@ -162,6 +212,7 @@ public final class EventLoop: SerialExecutor {
 
     /// Runs `batch`, which nobody else fills: the jobs that these make go to `local`.
     private func runBatch() {
+        noteWork()
         let executor = asUnownedSerialExecutor()
         let taskExecutor = LoopTaskExecutor.shared.asUnownedTaskExecutor()
         for entry in batch {
@@ -176,6 +227,7 @@ public final class EventLoop: SerialExecutor {
     }
 
     private func runDeferred() {
+        noteWork()
         let bodies = deferred
         deferred = []
         for body in bodies { LoopActor.assumeIsolated(body) }
@@ -190,7 +242,8 @@ public final class EventLoop: SerialExecutor {
         events.deferred = event_new(
             rawBase, -1, 0, { _, _, context in EventLoop.from(context)?.runDeferred() }, context)
         events.look = event_new(
-            rawBase, -1, Int16(EV_PERSIST), { _, _, _ in _ = LoopActor.loop.clock.now }, nil)
+            rawBase, -1, Int16(EV_PERSIST),
+            { _, _, context in EventLoop.from(context)?.look() }, context)
         event_add(events.wake, nil)
         var interval = timeval(tv_sec: LoopClock.interval, tv_usec: 0)
         event_add(events.look, &interval)

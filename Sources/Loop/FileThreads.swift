@@ -21,6 +21,9 @@ public final class FileThreads: Sendable {
         queue.close()
     }
 
+    /// How the jobs have got on.
+    public var figures: FileThreadFigures { queue.figures }
+
     /// A number that no other lane of the process has.
     public func makeLane() -> Int {
         FileThreads.lastLane.wrappingAdd(1, ordering: .relaxed).newValue

@@ -1,12 +1,15 @@
 internal import Glibc
+internal import Metrics
 
 /// The queue behind `FileThreads`: first in, first out, and one at a time within a lane.
-// Safe to share: `ready`, `lanes` and `isClosed` are touched between `lock()` and `unlock()` only;
+// Safe to share: `ready`, `lanes`, `isClosed` and `measured` are touched between `lock()` and `unlock()` only;
 // the two pointers are written once, in `init`.
 final class JobQueue: @unchecked Sendable {
     struct Job: Sendable {
         let lane: Int?
         let run: @Sendable () -> Void
+        /// When it came, by `LoopClock.reading`.
+        let came = LoopClock.reading
     }
 
     /// An array that is taken from at the front in amortised constant time.
@@ -38,6 +41,7 @@ final class JobQueue: @unchecked Sendable {
     /// The lanes at work, and what waits behind them.
     private var lanes: [Int: Line] = [:]
     private var isClosed = false
+    private var measured = FileThreadFigures()
 
     init() {
         pthread_mutex_init(mutex, nil)
@@ -54,6 +58,7 @@ final class JobQueue: @unchecked Sendable {
     /// Adds a job; any thread.
     func put(_ job: Job) {
         pthread_mutex_lock(mutex)
+        measured.waiting += 1
         if let lane = job.lane, lanes[lane] != nil {
             lanes[lane]?.append(job)
         } else {
@@ -72,14 +77,28 @@ final class JobQueue: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
+    /// How the jobs get on.
+    var figures: FileThreadFigures {
+        pthread_mutex_lock(mutex)
+        defer { pthread_mutex_unlock(mutex) }
+        return measured
+    }
+
     /// The life of one thread: runs jobs until the queue is closed and empty.
     func work() {
         pthread_mutex_lock(mutex)
         while true {
             if let job = ready.popFirst() {
+                let began = LoopClock.reading
+                measured.waiting -= 1
+                measured.running += 1
+                measured.waits.observe(began - job.came)
                 pthread_mutex_unlock(mutex)
                 job.run()
+                let ended = LoopClock.reading
                 pthread_mutex_lock(mutex)
+                measured.running -= 1
+                measured.times.observe(ended - began)
                 if let lane = job.lane { leave(lane) }
             } else if isClosed {
                 break

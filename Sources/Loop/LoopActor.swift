@@ -38,6 +38,7 @@ public actor LoopActor {
         _ body: @LoopActor (Owner) -> Void
     ) {
         precondition(loop.isCurrent, "not on the event loop's thread")
+        loop.noteWork()
         guard let context else { return }
         let owner = Unmanaged<Owner>.fromOpaque(context).takeUnretainedValue()
         withoutActuallyEscaping(body) { body in
@@ -55,6 +56,7 @@ public actor LoopActor {
         with argument: Argument, _ body: @LoopActor (Argument) -> Answer
     ) -> Answer {
         precondition(loop.isCurrent, "not on the event loop's thread")
+        loop.noteWork()
         return withoutActuallyEscaping(body) { body in
             // Safe for the reason given in `assumeIsolated`.
             unsafeBitCast(body, to: ((Argument) -> Answer).self)(argument)

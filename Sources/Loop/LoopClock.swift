@@ -1,3 +1,4 @@
+internal import CEvent
 internal import Glibc
 internal import Synchronization
 
@@ -30,6 +31,10 @@ public final class LoopClock: Sendable {
         if LoopActor.loop.isCurrent { look(at: instant) }
         return instant - missed.load(ordering: .relaxed)
     }
+
+    /// Nanoseconds of the kernel's monotonic clock since some fixed point: to measure how long
+    /// something of the gateway's own takes.
+    public static var reading: Int64 { monotonic }
 
     /// How long the loop has stood still, all in all, in nanoseconds.
     public var lost: Int64 { missed.load(ordering: .relaxed) }

@@ -114,6 +114,16 @@ struct Call {
         return ["Preference-Applied": "wait=\(wait.components.seconds)", "Vary": "Prefer"]
     }
 
+    // MARK: Tracing
+
+    /// The trace that the request belongs to: nil where none is told, or what tells it is malformed.
+    var traceContext: TraceContext? {
+        guard let parent = request.header("traceparent") else { return nil }
+        // Two of them are as good as none.
+        guard request.headers.values(of: "traceparent").count == 1 else { return nil }
+        return TraceContext(parent: parent, states: request.headers.values(of: "tracestate"))
+    }
+
     // MARK: Query
 
     /// A whole number of the query.

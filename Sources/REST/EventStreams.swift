@@ -12,7 +12,17 @@ final class EventStreams {
 
     init(gateway: Gateway) { self.gateway = gateway }
 
-    var readerCount: Int { channels.values.reduce(0) { $0 + $1.log.readerCount } }
+    /// How readers get on.
+    var figures: MetricsPage.EventFigures {
+        var figures = MetricsPage.EventFigures()
+        for channel in channels.values {
+            let lag = channel.log.lag
+            figures.readers += channel.log.readerCount
+            figures.behind += lag.readers
+            figures.greatestLag = max(figures.greatestLag, lag.events)
+        }
+        return figures
+    }
 
     /// The stream's log: what is published from now on is in it.
     func log(of stream: EventStreamKey) -> EventLog {

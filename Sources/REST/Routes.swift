@@ -13,7 +13,7 @@ extension Service {
             Endpoint("GET", "/openapi.json", .open, contractAsJSON),
             Endpoint("GET", "/problems", .open, listProblems),
             Endpoint("GET", "/problems/{code}", .open, explainProblem),
-            Endpoint("GET", "/metrics", .scope(.admin), metrics),
+            Endpoint("GET", "/metrics", .eitherScope(.metrics, .admin), metrics),
             Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
             Endpoint("PATCH", "/v1/gateway", .scope(.admin), changeGateway),
 

@@ -18,6 +18,10 @@ public final class Service {
         public var isBehindTLSProxy: Bool
         /// The version of the program, as `GET /v1/gateway` tells it.
         public var version: String
+        /// The commit that the program was built from; `unknown` where nobody has told.
+        public var commit = "unknown"
+        /// Knows the process; nil leaves what it tells at nothing.
+        public var machine: (any Machine)?
 
         /// Options from their parts.
         public init(tokens: TokenTable, hosts: HostRule, isBehindTLSProxy: Bool, version: String) {
@@ -35,16 +39,20 @@ public final class Service {
     let streams: EventStreams
     let clock: any Clock
     let startedAt: Timestamp
+    /// The same by the clock that is not set.
+    let startedUptime: Duration
     /// The page for people.
     let page: PageFiles
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
+    /// Who serves; set before it does. What it has done is among the metrics.
+    public weak var server: Server?
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
     /// tells.
     public var isReady = false
     /// The Host that was allowed last: nearly every request has it.
     private var lastHost: String?
-    private let log = Log("rest")
+    let log = Log("rest")
 
     /// The wire of one gateway; not ready until `isReady` is set.
     ///
@@ -62,6 +70,7 @@ public final class Service {
         self.options = options
         self.clock = clock
         startedAt = clock.now
+        startedUptime = clock.uptime
         page = PageFiles(digest: options.tokens.digest)
         tokens = options.tokens
         authenticator = Service.authenticator(options.tokens, options, clock)
@@ -136,14 +145,27 @@ struct Endpoint {
         /// For every valid token.
         case anyToken
         case scope(Scope)
+        /// For tokens that have one of the two.
+        case eitherScope(Scope, Scope)
+
+        /// One of these is needed; empty where none is.
+        private var scopes: [Scope] {
+            switch self {
+            case .open, .anyToken: []
+            case .scope(let scope): [scope]
+            case .eitherScope(let first, let second): [first, second]
+            }
+        }
 
         /// The call, if whoever sends the request may make it.
         @LoopActor
         func call(_ request: Request, _ service: Service) throws(Problem) -> Call {
             guard self != .open else { return Call(request, .nobody) }
             let principal = try service.authenticator.principal(of: request)
-            if case .scope(let scope) = self, !principal.scopes.contains(scope) {
-                throw ProblemCode.forbidden.problem("The token needs the scope \(scope.rawValue).")
+            request.connection.tenant = principal.tenant.rawValue
+            guard scopes.isEmpty || !principal.scopes.isDisjoint(with: scopes) else {
+                let names = scopes.map(\.rawValue).joined(separator: " or ")
+                throw ProblemCode.forbidden.problem("The token needs the scope \(names).")
             }
             return Call(request, principal)
         }

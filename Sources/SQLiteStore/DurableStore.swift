@@ -115,6 +115,11 @@ public final class DurableStore: Store {
         try await reading { try TaskIndex(database: $0).counts(of: sessions) }
     }
 
+    /// A walk through the index of outstanding tasks, and the counts of each session.
+    public func census() async throws(StoreError) -> TaskCensus {
+        try await reading { try TaskIndex(database: $0).census() }
+    }
+
     /// The bytes, opened.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         let sealer = sealer

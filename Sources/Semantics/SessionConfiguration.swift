@@ -37,6 +37,9 @@ public struct SessionConfiguration: Equatable, Sendable {
     /// S-27: whether tasks may be put off to a quiet time.
     public var isDiscretionary = false
 
+    /// Ferry's own: whether origins are told of the trace that the creation of a task belongs to.
+    public var propagatesTraceContext = false
+
     // S-28: kept and shown, without an effect on a server's network.
 
     /// S-28: libcurl knows no pipelining any more; HTTP/2 took its place.

@@ -9,7 +9,7 @@ public enum TaskState: String, CaseIterable, Sendable {
 }
 
 /// Why a running task has no transfer at the moment.
-public enum WaitReason: String, Sendable {
+public enum WaitReason: String, CaseIterable, Sendable {
     case decision, connectivity
     /// `earliestBeginDate` lies ahead (S-44).
     case beginDate
@@ -221,6 +221,10 @@ public struct TaskRecord: Equatable, Sendable {
     @Boxed public private(set) var originalRequest: RequestRecord
     /// What is fetched now: the original request until a redirect is followed (S-47).
     @Boxed public var currentRequest: RequestRecord
+    /// What the request was called that has created the task; empty where nobody knows.
+    public var requestID = ""
+    /// The trace that this request belonged to; nil for none.
+    @BoxedIfAny public var traceContext: TraceContext? = nil
     /// S-31; `TaskMachine` says what may follow what.
     public var state: TaskState
     /// Set while an attempt may be on the wire: what S-56 ends at the next start.

@@ -1,16 +1,21 @@
 import ArgumentParser
+import CAssets
 import Client
 import Foundation
 
 /// The program: a gateway, and the commands that use one.
 @main
 struct Ferry: AsyncParsableCommand {
-    static let version = "0.1.0"
+    /// The release.
+    static let release = "0.1.0"
+
+    /// The commit that the program was built from; `unknown` where the build was not told.
+    static let commit = String(cString: ferry_commit())
 
     static let configuration = CommandConfiguration(
         commandName: "ferry",
         abstract: "Moves bytes over HTTP on behalf of other programs.",
-        version: version,
+        version: "\(release) (\(commit))",
         groupedSubcommands: [
             CommandGroup(name: "Transfer", subcommands: [Get.self, Put.self]),
             CommandGroup(
@@ -27,7 +32,8 @@ struct Ferry: AsyncParsableCommand {
             CommandGroup(
                 name: "Gateway",
                 subcommands: [
-                    Serve.self, Open.self, Health.self, BackUp.self, Check.self, Key.self,
+                    Serve.self, Status.self, Open.self, Health.self, BackUp.self, Check.self,
+                    Key.self,
                 ]),
             CommandGroup(name: "Shell", subcommands: [Completions.self]),
         ])

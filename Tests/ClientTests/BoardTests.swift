@@ -24,7 +24,7 @@ struct BoardTests {
         for (index, line) in lines.enumerated() {
             #expect(DisplayText.columns(of: line) <= width)
             if index < 9, width >= 40 { #expect(line.contains("file\(index + 1).iso")) }
-            if index < 9, width >= 80 { #expect(line.contains("tsk_00000000000\(index + 1)")) }
+            if index < 9, width >= 80 { #expect(line.contains("00000000000\(index + 1)")) }
             if index < 9, width >= 140 { #expect(line.contains("host\(index + 1)")) }
             #expect(line.hasPrefix("> ") == (index == 1))
         }
@@ -35,7 +35,7 @@ struct BoardTests {
         for row in Self.rows {
             let lines = layout.lines(Self.rows, selected: row.id, footer: .init(hasKeys: true))
             #expect(lines.count == 5)
-            #expect(lines.contains { $0.hasPrefix("> \(row.id)") })
+            #expect(lines.contains { $0.hasPrefix("> \(row.id.dropFirst(4))") })
         }
         #expect(
             BoardLayout(width: 80, height: 1, style: .init()).lines(

@@ -212,7 +212,9 @@ struct DownloadTests {
             try exchange.stall()
         }
         let outcome = Task { try await run(interrupts: interrupts) }
-        try await eventually { try folder.contents() == ["a.iso.part"] && contents().count == 1 }
+        try await eventually {
+            try folder.contents() == ["a.iso.part", "a.iso.resume"] && contents().count == 1
+        }
         pressed.add(1, ordering: .relaxed)
         await #expect(throws: ClientError.interrupted) { try await outcome.value }
         #expect(ClientError.interrupted.exitStatus.rawValue == 130)

@@ -115,6 +115,14 @@ struct GatewayClientTests {
         #expect(text == "a\\u{1b}[2J\\u{a}b (x, 422)")
     }
 
+    @Test func `what value is wrong is told by its name, and not by a pointer`() {
+        let problem = ProblemDetails(
+            status: 422, code: "invalid-value", detail: "The value must be a number.",
+            pointer: "/retry/attempts")
+        let text = ClientError.refused(problem).description
+        #expect(text == "The value must be a number: retry.attempts (invalid-value, 422)")
+    }
+
     @Test func `a gateway on a unix socket is talked to`() async throws {
         let folder = try TemporaryDirectory()
         let path = folder.file("ferry.sock")

@@ -11,7 +11,7 @@ struct GivenTests {
         ("example.com:8443", "https://example.com:8443"),
         ("localhost:8000/a", "http://localhost:8000/a"), ("10.0.0.1/a", "http://10.0.0.1/a"),
         ("[::1]:80/", "http://[::1]:80/"), (" https://h/a\t", "https://h/a"),
-        ("magnet:?xt=urn:btih:a", "magnet:?xt=urn:btih:a"), ("mailto:a@b", "mailto:a@b"),
+        ("magnet:?xt=urn:btih:a", "magnet:?xt=urn:btih:a"),
         ("ftp://h/a", "ftp://h/a"), ("", ""), ("h/http://i/", "h/http://i/"),
     ])
     func `a URL without a scheme is https, but http where that is near`(
@@ -79,7 +79,7 @@ struct GivenTests {
     @Test(arguments: [
         (["ferry", "get", "http://h/a b"], "ferry get 'http://h/a b'"),
         (["ferry", "get", "-u", "me:secret", "h"], "ferry get -u me h"),
-        (["ferry", "get", "--user=me:secret", "h"], "ferry get --user=me h"),
+        (["ferry", "get", "--user=me:secret", "h"], "ferry get '--user=me' h"),
         (["ferry", "get", "http://me:secret@h/a"], "ferry get 'http://me@h/a'"),
         (["ferry", "get", "-H", "A: it's"], #"ferry get -H 'A: it'\''s'"#),
     ])
@@ -140,6 +140,24 @@ struct GivenTests {
             #expect(throws: ClientError.self) {
                 try CommandDefaults.read(environment: environment).applied(to: ["get"])
             }
+        }
+    }
+
+    @Test(arguments: [
+        ("music", "http://h/a/b%20c.flac?x", #""folder":"music","path":"b c.flac""#),
+        ("music/", "http://h", #""folder":"music","path":"download""#),
+        ("music/a/b.flac", "http://h/c", #""folder":"music","path":"a/b.flac""#),
+    ])
+    func `a place is a folder of the gateway's, and a path in it or the URL's name`(
+        _ place: String, _ url: String, _ members: String
+    ) throws {
+        var order = DownloadOrder(url: url)
+        order.destination = try DownloadDestination(
+            parsing: place, of: url, ifExists: "rename")
+        let json = String(decoding: order.json(), as: UTF8.self)
+        #expect(json.contains(#""destination":{\#(members),"ifExists":"rename"}"#))
+        #expect(throws: ClientError.self) {
+            try DownloadDestination(parsing: "/a", of: url, ifExists: "fail")
         }
     }
 }

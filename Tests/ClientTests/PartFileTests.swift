@@ -104,10 +104,12 @@ struct PartFileTests {
         #expect(try folder.read("a.iso") == Array("short".utf8))
     }
 
-    @Test func `a folder that is not there is an error with the file's name`() {
-        let path = folder.file("nowhere/a.iso")
-        let error = ClientError.file(path: path + ".part", failure: ENOENT)
-        #expect(throws: error) { try PartFile(path, replacesFile: false) }
+    @Test(arguments: ["nowhere/a.iso", "nowhere/"])
+    func `a folder that is not there is told by its name, with what makes it (F15)`(name: String) {
+        let folder = folder.file("nowhere/")
+        #expect(throws: ClientError.noFolder(folder)) {
+            try PartFile(self.folder.file(name), replacesFile: false)
+        }
     }
 
     @Test func `what is kept is gone on with, up to where it is of use`() throws {

@@ -99,7 +99,7 @@ struct ResumptionTests {
         stall()
         gateway.task.update { $0.resumeData = "Ym-xv_Yg" }
         let first = Task { try await bench.get() }
-        try await eventually { try folder.contents() == ["a.iso.part"] }
+        try await eventually { try folder.contents() == ["a.iso.part", left] }
         bench.interrupt()
         await #expect {
             try await first.value
@@ -133,7 +133,7 @@ struct ResumptionTests {
     @Test func `Ctrl-C leaves nothing where nothing can be resumed (S-34)`() async throws {
         stall()
         let run = Task { try await bench.get() }
-        try await eventually { try folder.contents() == ["a.iso.part"] }
+        try await eventually { try folder.contents() == ["a.iso.part", left] }
         bench.interrupt()
         await #expect(throws: ClientError.interrupted) { try await run.value }
         #expect(try folder.contents() == [])

@@ -143,6 +143,7 @@ struct TerminalTests {
         let start = ContinuousClock.now
         for count in 0..<5000 { display.update(name: "a", received: Int64(count), total: 5000) }
         let elapsed = start.duration(to: .now) / .seconds(1)
+        screen.clear()
         screen.print("end")
         try await terminal.waitForLines("the end") { $0 == ["end"] }
         let drawings = terminal.raw.components(separatedBy: "/4.88 KiB").count - 1

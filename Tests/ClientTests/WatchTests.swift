@@ -196,7 +196,7 @@ struct TaskTableTests {
         try RemoteTask(JSONValue(parsing: Array(json.utf8)))
     }
 
-    @Test func `tasks stand in columns, the URL is cut to the width`() throws {
+    @Test func `tasks stand in columns, and keep to the width`() throws {
         let tasks = [
             try task(
                 #"{"id":"tsk_1","state":"running","waitingFor":"slot","currentRequest":{"url":"http://host/a\u001b"}}"#
@@ -215,8 +215,14 @@ struct TaskTableTests {
                 "tsk_22  cannotFindHost     -             0 B  http://host/b",
                 "tsk_3   completed 404    50%  512 B/1.00 KiB  ",
             ])
-        let narrow = TaskTable.lines(tasks, width: 54)
-        #expect(narrow[1] == "tsk_1   running/slot       -             0 B  http://…")
+        let short = TaskTable.lines([tasks[1]], width: 72)
+        #expect(short.allSatisfy { DisplayText.columns(of: $0) <= 72 })
+        // Where it is narrow, a task has two lines.
+        let narrow = TaskTable.lines(tasks, width: 30)
+        #expect(narrow.count == 8)
+        #expect(narrow.allSatisfy { DisplayText.columns(of: $0) <= 30 })
+        #expect(narrow[2] == "tsk_1   running/slot")
+        #expect(narrow[3] == "     -  http://host/a\\u{1b}")
         #expect(TaskTable.lines([]) == ["TASK  STATE  DONE  BYTES  URL"])
     }
 
@@ -351,18 +357,19 @@ struct TaskBoardTests {
             }
         }
         try await terminal.waitForLines("the task of the list") { lines in
-            lines.count == 2 && lines[0].hasPrefix("  tsk_1 ") && lines[0].contains(" 1%")
+            lines.count == 2 && lines[0].hasPrefix("  1 ") && lines[0].contains(" 1%")
                 && lines[1] == "1 running"
         }
         second.open()
         try await terminal.waitForLines("two bars") { lines in
-            lines.count == 3 && lines[0].hasPrefix("  tsk_1 ")
-                && lines[1].hasPrefix("  tsk_2 ") && lines[2].hasPrefix("2 running")
+            lines.count == 3 && lines[0].hasPrefix("  1 ")
+                && lines[1].hasPrefix("  2 ") && lines[2].hasPrefix("2 running")
         }
         last.open()
         try await terminal.waitForLines("a line of the one that ended") { lines in
-            lines.count == 3 && lines[0] == "tsk_1  completed  50 B  http://h/tsk_1"
-                && lines[1].hasPrefix("  tsk_2 ") && lines[2].hasPrefix("1 running, 1 done")
+            lines.count == 3 && lines[0].hasPrefix("tsk_1  completed  ")
+                && lines[0].hasSuffix(" B  http://h/tsk_1")
+                && lines[1].hasPrefix("  2 ") && lines[2].hasPrefix("1 running, 1 done")
         }
         pressed.add(1, ordering: .relaxed)
         await #expect(throws: ClientError.interrupted) { try await run.value }

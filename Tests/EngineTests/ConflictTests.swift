@@ -118,7 +118,7 @@ struct ConflictTests {
         }
         let list = try await harness.gateway.sessions.list(
             SessionQuery(limit: 9), of: harness.tenant)
-        #expect(list.views.isEmpty && harness.gateway.figures.sessions == 0)
+        #expect(list.views.isEmpty && harness.gateway.sessions.directory.count == 0)
 
         let other = try await TestGateway.open()
         let file = try await Self.race(other, with: Self.foreign(other, [8])) { ticket in

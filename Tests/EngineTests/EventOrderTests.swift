@@ -172,7 +172,7 @@ extension EventBody {
     fileprivate static let written = didWriteData(
         bytesWritten: 1, totalBytesWritten: 1, totalBytesExpectedToWrite: 1)
     fileprivate static let cache = willCacheResponse(head, decision: notice(.cache))
-    fileprivate static let downloaded = didFinishDownloading
+    fileprivate static let downloaded = didFinishDownloading()
     fileprivate static let metrics = didFinishCollectingMetrics(TaskMetrics())
     fileprivate static let complete = didComplete(nil)
     fileprivate static let failure = didComplete(.url(.cancelled))

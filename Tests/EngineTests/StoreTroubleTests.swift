@@ -83,7 +83,7 @@ struct StoreTroubleTests {
         let create = Task { @LoopActor in try await harness.create(try harness.spec(), in: session)
         }
         try await harness.network.attempt(0).answer(200, [:], [7])
-        try await eventually("the end") { harness.gateway.figures.completedTasks == 1 }
+        try await eventually("the end") { harness.endedTaskCount == 1 }
         harness.store.release()
         _ = try await other.value
         let task = try await create.value
@@ -184,7 +184,7 @@ struct StoreTroubleTests {
         attempt.head(200)
         try await eventually("the stall") { !harness.gateway.takesWork }
         attempt.end()
-        try await eventually("the first's end") { harness.gateway.figures.completedTasks == 1 }
+        try await eventually("the first's end") { harness.endedTaskCount == 1 }
         for _ in 0..<20 { await Task.yield() }
         #expect(harness.network.attempts.count == 1)
         harness.store.refuse(with: nil)

@@ -321,6 +321,8 @@ private final class GatedStore: Store {
         try await memory.taskCounts(of: sessions)
     }
 
+    func census() async throws(StoreError) -> TaskCensus { try await memory.census() }
+
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await memory.content(of: task)
     }

@@ -31,6 +31,48 @@ import Testing
         }
     }
 
+    @Test(arguments: StoreKind.allCases)
+    func `the census has every task of every tenant once, by state and type`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let sessions = [
+                world.makeSession(), world.makeSession(of: World.bob), world.makeSession(),
+            ]
+            var expected = TaskCensus()
+            var batch = StoreBatch()
+            var tasks: [TaskRecord] = []
+            for index in 0..<60 {
+                var task = world.makeTask(
+                    in: sessions[index % 3], type: TaskType.allCases[index % 2])
+                task.state = [.suspended, .running, .canceling][index % 5 % 3]
+                tasks.append(task)
+                batch.createdTasks.append(task)
+                expected.outstanding[.init(task.state, task.type), default: 0] += 1
+            }
+            batch.sessions = sessions.map { world.session($0) }
+            #expect(try await store.census() == TaskCensus())
+            try await store.commit(batch)
+            #expect(try await store.census() == expected)
+            var change = StoreBatch()
+            for task in tasks.prefix(7) {
+                change.changedTasks.append(task.completed(at: world.instant))
+                expected.outstanding[.init(task.state, task.type), default: 0] -= 1
+                expected.completed += 1
+            }
+            try await store.commit(change)
+            expected.outstanding = expected.outstanding.filter { $0.value > 0 }
+            #expect(try await store.census() == expected)
+            #expect(expected.count(.completed) == 7)
+            #expect(TaskState.allCases.reduce(0) { $0 + expected.count($1) } == 60)
+            var removal = StoreBatch()
+            removal.removedTasks = [tasks[0].id]
+            try await store.commit(removal)
+            #expect(try await store.census().completed == 6)
+        }
+    }
+
     @Test func `tasks are counted as they come, change, and go`() async throws {
         try await withFolder { folder, sealer in
             let store = try DurableStore(folder: folder, sealer: sealer)

@@ -7,7 +7,10 @@ extension World {
         in session: SessionID
     ) throws -> [(created: TaskRecord, changed: TaskRecord)] {
         let plain = makeTask(in: session)
-        let failed = makeTask(in: session)
+        var failed = makeTask(in: session)
+        failed.requestID = "client's-own/id"
+        failed.traceContext = TraceContext(
+            parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-03", states: ["a=1,b=2"])
         var failure = TransferError(
             .url(.cannotFindHost), at: "https://example.com/a", message: "no such host",
             underlying: .init(layer: .curl, code: 6, message: "Could not resolve host"),
@@ -33,7 +36,9 @@ extension World {
         options.countOfBytesClientExpectsToReceive = 0
         options.destination = SaveDestination(
             folder: "music", path: "a/ü.flac", ifExists: .rename)
-        let rich = makeTask(in: session, request: request, options: options, type: .download)
+        var rich = makeTask(in: session, request: request, options: options, type: .download)
+        rich.traceContext = TraceContext(
+            parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00")
         var redirected = rich.completed(at: instant, error: failure)
         request.method = "GET"
         request.headers = ["Cookie": "a=b"]

@@ -186,6 +186,9 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
+    public func census() async throws(StoreError) -> TaskCensus { try await disk.census() }
+
+    /// As the disk does it.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await disk.content(of: task)
     }

@@ -23,7 +23,7 @@ class Loader(yaml.SafeLoader):
 
 DOCUMENT = yaml.load((ROOT / "openapi.yaml").read_text(), Loader)
 METHODS = {"get", "put", "post", "delete", "head", "patch"}
-SCOPES = {"sessions", "tasks", "events", "decisions", "webhooks", "admin", "any", "none"}
+SCOPES = {"sessions", "tasks", "events", "decisions", "webhooks", "metrics", "admin", "any", "none"}
 REGISTRY = Registry().with_resource("doc:", Resource(DOCUMENT, DRAFT202012))
 
 

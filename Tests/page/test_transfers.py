@@ -5,7 +5,9 @@ import hashlib
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+from browser import Page
 from daemon import eventually
+from gateway import Gateway
 from origin import Answer
 
 TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -85,6 +87,25 @@ def test_options_are_sent_and_refusals_stand_at_their_field(page, gateway, origi
     assert page.js("return document.activeElement.tagName") == "TEXTAREA"
     page.type(Keys.ESCAPE)
     page.wait_none("dialog[open]")
+
+
+def test_downloads_are_saved_in_a_folder_of_the_gateways_machine(driver, origin, tmp_path):
+    origin.on("/a.flac", Answer(b"music"))
+    with Gateway("--folder", f"music={tmp_path}") as gateway:
+        page = Page(driver, gateway)
+        page.size(1280)
+        page.open()
+        page.press_button("New transfer", "#tools")
+        page.wait_for("#new-urls").send_keys(origin.url("/a.flac"))
+        page.js("document.querySelector('.options').open = true")
+        page.wait_for("dialog option[value=music]")
+        page.fill("Save in", "music")
+        page.fill("As", "band/")
+        page.click("dialog[open] .dialog-foot .primary")
+        row = page.wait_row("a.flac", kind="done")
+        assert (tmp_path / "band" / "a.flac").read_bytes() == b"music"
+        page.visit(f"tasks/{row['id']}")
+        page.wait_text("#detail", "music/band/a.flac")
 
 
 def test_of_many_urls_those_that_are_wrong_stay_to_be_mended(page, origin):

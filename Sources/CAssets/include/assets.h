@@ -19,3 +19,6 @@ struct ferry_page_file {
 /* All files of the folder `page`; index.html is served at /, all of them under /page/. */
 const struct ferry_page_file *ferry_page_files(void);
 extern const size_t ferry_page_file_count;
+
+/* The commit that the program was built from, or "unknown". */
+const char *ferry_commit(void);

@@ -26,7 +26,7 @@ export const optionFields = () => {
     priority: select([["1", "First"], ["0.75", "High"], ["0.5", "Normal"], ["0.25", "Low"]], "0.5"),
     begin: input({ type: "datetime-local" }), retries: input({ type: "number", min: 0, max: 100, value: "3" }),
     method: select(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"], "GET"), headers: area({ rows: 2, placeholder: "Accept: application/json" }),
-    body: area({ rows: 2 }), folder: select([["", "Keep it in the gateway"]], ""), path: input({ placeholder: "name or path in the folder" }),
+    body: area({ rows: 2 }), folder: select([["", "Keep it in the gateway"]], ""), path: input({ placeholder: "its name, or films/" }),
     exists: select([["rename", "Choose another name"], ["fail", "Fail"], ["replace", "Replace it"]], "rename"),
   };
   const downloads = [
@@ -35,7 +35,7 @@ export const optionFields = () => {
     field("Mirrors", made.mirrors, { pointer: "/mirrors", help: "Other URLs of the same file.", wide: true }),
   ];
   const folders = h("div.fields", { hidden: true }, field("Save in", made.folder, { pointer: "/destination/folder" }),
-    field("As", made.path, { pointer: "/destination/path" }), field("If it is there already", made.exists, { pointer: "/destination/ifExists" }));
+    field("As", made.path, { pointer: "/destination/path", help: "Where it ends with a slash, the file's name is added." }), field("If it is there already", made.exists, { pointer: "/destination/ifExists" }));
   const request = group("Request", field("Method", made.method, { pointer: "/request/method" }),
     field("Headers", made.headers, { pointer: "/request/headers", help: "Name: value, one a line.", wide: true }),
     field("Body", made.body, { pointer: "/body", help: "Text. For methods other than GET and HEAD.", wide: true }));
@@ -80,7 +80,7 @@ export const readOptions = (made, isUpload) => {
   if (spec.type === "download") {
     if (made.connections.value && Number(made.connections.value) !== 1) spec.connections = Number(made.connections.value);
     if (made.mirrors.value.trim()) spec.mirrors = lines(made.mirrors.value);
-    if (made.folder.value) spec.destination = { folder: made.folder.value, ifExists: made.exists.value, ...(made.path.value.trim() ? { path: made.path.value.trim() } : {}) };
+    if (made.folder.value) spec.destination = { folder: made.folder.value, path: made.path.value.trim(), ifExists: made.exists.value };
   }
   if (made.digest.value.trim()) {
     spec.expectedDigest = digestOf(made.digest.value);

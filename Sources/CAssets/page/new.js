@@ -7,7 +7,7 @@ import { Invalid, optionFields, readOptions } from "./new-options.js";
 import { isList, readURLs } from "./urls.js";
 import { discard, stage } from "./upload.js";
 import { take } from "./tasks.js";
-import { count, percent, size } from "./format.js";
+import { count, nameOf, percent, size } from "./format.js";
 
 let shown = null;
 
@@ -111,11 +111,13 @@ const startFetching = async ({ session, spec }) => {
   if (wrong.length) throw new Invalid("/request/url", faultsOf(wrong, lines.length));
   if (lines.length > 1 && spec.fileName) throw new Invalid("/fileName", "One name does not do for several files.");
   if (lines.length > 1 && spec.expectedDigest) throw new Invalid("/expectedDigest", "One checksum does not do for several files.");
+  const path = spec.destination?.path;
+  if (lines.length > 1 && path && !path.endsWith("/")) throw new Invalid("/destination/path", "For several files end it with a slash: their names are added.");
   const failed = [];
   for (let from = 0; from < lines.length; from += 500) {
     const some = lines.slice(from, from + 500);
     const { results } = await call("POST", `/v1/sessions/${session}/tasks`, {
-      body: some.map(({ url }) => ({ ...spec, request: { ...spec.request, url } })), headers: { "Idempotency-Key": onceKey() } });
+      body: some.map(({ url }) => ({ ...spec, ...placeOf(spec, url), request: { ...spec.request, url } })), headers: { "Idempotency-Key": onceKey() } });
     results.forEach((result, index) => {
       if (result.task) take(result.task);
       else failed.push({ ...some[index], problem: result.problem, fault: result.problem.detail ?? `${result.problem.title}.` });
@@ -133,6 +135,13 @@ const startFetching = async ({ session, spec }) => {
   if (pointer === "/request/url" || !showFault(shown.form, pointer, failed[0].fault)) {
     throw new Invalid("/request/url", faultsOf(failed.map((one, index) => ({ ...one, line: index + 1 })), failed.length));
   }
+};
+
+/** Where a file is saved: under its own name, unless another one was given. */
+const placeOf = ({ destination, fileName }, url) => {
+  if (!destination) return {};
+  const { path } = destination;
+  return { destination: { ...destination, path: path && !path.endsWith("/") ? path : path.replace(/^\/+/, "") + (fileName || nameOf(url)) } };
 };
 
 const faultsOf = (wrong, whole) => wrong.slice(0, 5).map(({ line, fault }) => (whole > 1 ? `Line ${line}: ${fault}` : fault)).join("\n")

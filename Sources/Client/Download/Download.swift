@@ -199,13 +199,9 @@ public final class Download {
     /// A name that nobody knows, and a port that nobody listens at, are mistyped more often than
     /// they are away for seconds: another try begins at once, and its failure counts.
     private func requireHost(_ progress: TaskProgress) throws(ClientError) {
-        guard order.options.retry == .usual, beginning == .anew, progress.responseCount == 0,
-            let reason = progress.retryReason,
-            ["cannotFindHost", "dnsLookupFailed", "cannotConnectToHost"].contains(reason)
-        else { return }
+        guard order.options.retry == .usual, beginning == .anew, progress.lacksHost else { return }
         hasNoHost = true
-        throw .transferFailed(
-            TransferFailure(domain: "NSURLErrorDomain", code: -1004, name: reason, message: ""))
+        throw progress.withoutHost
     }
 
     /// Tells where a resumed download goes on, or that it could not (rule S-36).
@@ -253,10 +249,7 @@ public final class Download {
             self.target = target
         }
         guard let target else { throw .badArgument("a file needs a name") }
-        // So that a command that is killed leaves what the next one goes on with.
-        if target.point == nil, order.continues {
-            try target.save(task: feed.id, of: feed.session, resumeData: nil)
-        }
+        target.announce(feed.id, of: feed.session)
         if firstBase == nil { firstBase = base }
         let made = ContentDelivery(client, task: feed.id, into: target.part)
         delivery = made

@@ -78,6 +78,18 @@ final class DownloadTarget {
         self.point = point
     }
 
+    /// Notes the task while it runs, so that a command that is killed leaves what the next one goes
+    /// on with.
+    func announce(_ task: String, of session: String?) {
+        guard point == nil, complaint == nil, canBeLeft else { return }
+        do throws(ClientError) {
+            try save(task: task, of: session, resumeData: nil)
+        } catch {
+            // The transfer does without; where something is to be left, it is told.
+            point = nil
+        }
+    }
+
     /// Forgets what was left, and empties the part.
     ///
     /// - Throws: `file`.

@@ -46,7 +46,7 @@ public struct DiscoveryFile: Equatable, Sendable {
     private static let serviceFolder = "/run/ferry"
 
     /// The folders that may hold the file, in the order in which they are tried; never empty
-    /// folders' names, and only root has one when neither variable is set.
+    /// folders' names, and none at all when neither variable is set.
     static func folders(_ environment: [String: String]) -> [String] {
         var folders: [String] = []
         if let runtime = environment["XDG_RUNTIME_DIR"], runtime.hasPrefix("/") {
@@ -55,7 +55,6 @@ public struct DiscoveryFile: Equatable, Sendable {
         if let home = environment["HOME"], home.hasPrefix("/") {
             folders.append(home + "/.config/ferry")
         }
-        if geteuid() == 0, !folders.contains(serviceFolder) { folders.append(serviceFolder) }
         return folders
     }
 
@@ -126,7 +125,8 @@ public struct DiscoveryFile: Equatable, Sendable {
     ///   have written or can read.
     static func all(environment: [String: String]) throws(ClientError) -> [DiscoveryFile] {
         var failure: ClientError?
-        for folder in folders(environment) {
+        let service = geteuid() == 0 ? [serviceFolder] : []
+        for folder in folders(environment) + service {
             var found: [DiscoveryFile] = []
             for path in paths(in: folder) {
                 do throws(ClientError) {

@@ -91,7 +91,7 @@ struct BoardLayout {
         if rows.count > running { parts.append("\(rows.count - running) suspended") }
         if footer.ended > 0 { parts.append("\(footer.ended) done") }
         if footer.failed > 0 { parts.append("\(footer.failed) failed") }
-        if running > 0, let rate = footer.rate { parts.append(Figures.rate(rate)) }
+        if running > 0, let rate = footer.rate, rate >= 1 { parts.append(Figures.rate(rate)) }
         return parts.joined(separator: ", ")
     }
 
@@ -117,9 +117,10 @@ struct BoardLayout {
             return [field(row.id, 16), field(row.name, 26), field(row.host, 20)]
                 .joined(separator: "  ")
         case 76...:
-            // What the figures leave.
-            return [field(row.id, 16), field(row.name, width - 64)].joined(separator: "  ")
-        case 56...: return field(row.name, 24)
+            // What the figures leave; commands take ids without what all begin with.
+            let id = row.id.hasPrefix("tsk_") ? String(row.id.dropFirst(4)) : row.id
+            return [field(id, 12), field(row.name, width - 60)].joined(separator: "  ")
+        case 56...: return field(row.name, width - 46)
         default: return field(row.name, max(8, width - 28))
         }
     }

@@ -215,3 +215,19 @@ public struct TaskProgress: Equatable, Sendable {
         }
     }
 }
+
+extension TaskProgress {
+    /// Whether an attempt has failed for a host that is not known, or that refuses, before any
+    /// response.
+    var lacksHost: Bool {
+        responseCount == 0
+            && ["cannotFindHost", "dnsLookupFailed", "cannotConnectToHost"].contains(retryReason)
+    }
+
+    /// The failure of such an attempt, as far as its event tells.
+    var withoutHost: ClientError {
+        .transferFailed(
+            TransferFailure(
+                domain: "NSURLErrorDomain", code: -1004, name: retryReason ?? "", message: ""))
+    }
+}

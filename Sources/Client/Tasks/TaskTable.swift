@@ -13,10 +13,16 @@ public enum TaskTable {
                 titles, tasks.map(cells), figures: [2, 3], width: width, shortensLast: true)
         }
         let heads = TextTable.lines(
-            Array(titles.prefix(3)), tasks.map { Array(cells($0).prefix(3)) }, figures: [2],
-            width: width)
-        return zip(heads, ["URL"] + tasks.map(\.url)).flatMap { head, url in
-            [head, "  " + DisplayText.shortened(DisplayText.line(url), to: max(0, width - 2))]
+            Array(titles.prefix(2)), tasks.map { Array(cells($0).prefix(2)) }, width: width)
+        let tails =
+            ["DONE  URL"]
+            + tasks.map { task in
+                let head = DisplayText.padded(cells(task)[2], to: 4, before: true) + "  "
+                return head
+                    + DisplayText.shortened(DisplayText.line(task.url), to: max(0, width - 8))
+            }
+        return zip(heads, tails).flatMap { head, tail in
+            [head, DisplayText.cut("  " + tail, to: width)]
         }
     }
 

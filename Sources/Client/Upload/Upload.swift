@@ -10,6 +10,8 @@ public final class Upload {
     private let delegate: TransferDelegate
     private let session: TransferSession
     private var part: PartFile?
+    /// Whether the host was not found, or refused: then nothing is tried again unasked.
+    private var hasNoHost = false
 
     /// How often a task that a stop of the gateway has ended is replaced by another.
     private static let mostTasks = 5
@@ -67,13 +69,16 @@ public final class Upload {
         var tasks = 0
         while true {
             let feed = try client.start(
-                order.json(stagedFile: stagedFile), in: session, report: order.report)
+                order.json(stagedFile: stagedFile, retries: !hasNoHost), in: session,
+                report: order.report)
             tasks += 1
             do throws(ClientError) {
                 try follow(feed, length: length, name: source.shortName)
                 return try collect(feed, stagedFile, length: length, name: source.name)
             } catch {
+                let isWithoutHost = feed.progress.ending == nil && hasNoHost
                 client.abandon(feed)
+                if isWithoutHost { continue }
                 guard case .transferFailed(let failure) = error, failure.isOfStoppedGateway,
                     order.isIdempotent, tasks < Upload.mostTasks
                 else { throw error }
@@ -88,6 +93,10 @@ public final class Upload {
         while feed.progress.ending == nil {
             try feed.turn()
             try delegate.serve(feed)
+            if order.options.retry == .usual, feed.progress.lacksHost {
+                hasNoHost = true
+                throw feed.progress.withoutHost
+            }
             let progress = feed.progress
             let isSent = progress.sent >= length && progress.note == nil
             display.update(

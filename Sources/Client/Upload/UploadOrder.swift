@@ -34,13 +34,14 @@ public struct UploadOrder: Sendable {
         ["PUT", "DELETE", "GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
     }
 
-    /// The body of `POST …/tasks` for a staged file.
-    func json(stagedFile: String) -> [UInt8] {
+    /// The body of `POST …/tasks` for a staged file; unless it `retries`, the first failure is the
+    /// last.
+    func json(stagedFile: String, retries: Bool = true) -> [UInt8] {
         var json = JSONWriter()
         json.object { json in
             json.member("type", "upload")
             json.member("resume", true)
-            options.write(to: &json)
+            options.write(to: &json, retries: retries)
             json.object("request") { json in
                 json.member("url", url)
                 json.member("method", method)

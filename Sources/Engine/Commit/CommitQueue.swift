@@ -1,5 +1,6 @@
 internal import Diagnostics
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// Hears what becomes of the changes that a queue was given.
@@ -49,6 +50,8 @@ final class CommitQueue {
     /// Who wants to be called before the next batch departs.
     private var companions: [any CommitCompanion] = []
     private var clock: ClockNotes
+    /// How commits have got on.
+    private(set) var figures = CommitFigures()
     private var isScheduled = false
     private lazy var retry = LoopTimer { [weak self] in self?.commit() }
     private let log = Log("engine.commit")
@@ -200,9 +203,13 @@ final class CommitQueue {
 
     private func commit() {
         guard let batch = outstanding.batch else { return }
+        let began = LoopClock.reading
         Task.immediate { @LoopActor in
             do throws(StoreError) {
-                committed(try await store.commit(batch))
+                let receipt = try await store.commit(batch)
+                figures.times.observe(LoopClock.reading - began)
+                figures.sizes.observe(Int64(batch.changeCount))
+                committed(receipt)
             } catch {
                 refused(error)
             }

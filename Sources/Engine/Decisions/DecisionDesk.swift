@@ -1,4 +1,5 @@
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// The decisions that wait for an answer (§7).
@@ -7,13 +8,28 @@ final class DecisionDesk {
     private var waiting: [DecisionID: PendingDecision] = [:]
     private let identifiers: IdentifierSource
 
-    init(_ identifiers: IdentifierSource) { self.identifiers = identifiers }
+    private let tally: Tally
+
+    init(_ identifiers: IdentifierSource, _ tally: Tally) {
+        self.identifiers = identifiers
+        self.tally = tally
+    }
+
+    /// How many decisions wait.
+    var count: Int { waiting.count }
 
     func makeID() -> DecisionID { identifiers.next() }
 
     func open(_ decision: PendingDecision) { waiting[decision.record.id] = decision }
 
-    func close(_ decision: DecisionID) { waiting[decision] = nil }
+    /// The decision is made, or nobody waits for it any more.
+    func close(_ decision: DecisionID, as state: DecisionState) {
+        waiting[decision] = nil
+        tally.decisions.add(state)
+    }
+
+    /// The process is about to end: the decision waits for the next one.
+    func drop(_ decision: DecisionID) { waiting[decision] = nil }
 
     /// A decision that waits, as it stands; nil for one that does not wait any more.
     func pending(_ decision: DecisionID) -> DecisionRecord? { waiting[decision]?.shown }

@@ -27,6 +27,8 @@ public protocol Store: Sendable {
     func taskCounts(
         of sessions: [SessionID]
     ) async throws(StoreError) -> [SessionID: [TaskState: Int]]
+    /// How many tasks there are, of all tenants.
+    func census() async throws(StoreError) -> TaskCensus
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
     /// What a request with this key has created; nil for a key that is new, or forgotten.
@@ -155,6 +157,16 @@ public struct StoreBatch: Sendable {
 
     /// A batch without changes.
     public init() {}
+
+    /// How many changes the batch has, an event being one.
+    public var changeCount: Int {
+        sessions.count + removedSessions.count + createdTasks.count + changedTasks.count
+            + removedTasks.count + contents.count + removedContents.count + decisions.count
+            + files.count + removedFiles.count + creations.count + cookies.count
+            + credentials.count + emptiedCaches.count + removedCacheEntries.count
+            + cacheEntries.count + cacheUses.count + webhooks.count + removedWebhooks.count
+            + replayedWebhooks.count + webhookCursors.count + deliveries.count + events.count
+    }
 
     /// Whether there is nothing to commit.
     public var isEmpty: Bool {

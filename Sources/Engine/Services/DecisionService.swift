@@ -82,6 +82,9 @@ public final class DecisionService {
         )
     }
 
+    /// How many decisions wait, of all tenants.
+    var pendingCount: Int { desk.count }
+
     /// Answers a decision; durable when it returns.
     ///
     /// An answer that is refused leaves the decision as it is.

@@ -8,20 +8,6 @@ internal import Semantics
 /// it.
 @LoopActor
 public final class Gateway {
-    /// Figures of all tenants together; see `figures`.
-    public struct Figures: Sendable {
-        /// Sessions that are known now; invalid ones count until they are forgotten.
-        public fileprivate(set) var sessions = 0
-        /// Tasks that are not at rest now: running, or suspended with a connection (S-32).
-        public fileprivate(set) var liveTasks = 0
-        /// Tasks that were created since the start.
-        public fileprivate(set) var createdTasks = 0
-        /// Tasks that ended since the start, however they ended.
-        public fileprivate(set) var completedTasks = 0
-        /// Those of `completedTasks` that ended with an error; cancelled ones count too.
-        public fileprivate(set) var failedTasks = 0
-    }
-
     /// Sessions: created, changed, ended.
     public let sessions: SessionService
     /// Tasks: created, steered, forgotten.
@@ -67,8 +53,9 @@ public final class Gateway {
         let spools = Spools(
             in: parts.folder, files: parts.files, room: room, clock: parts.clock,
             digests: parts.digests, contents: parts.contents)
+        let tally = Tally()
         let services = TaskServices(
-            keptClock: clock, spools: spools, saveFolders: parts.saveFolders,
+            keptClock: clock, tally: tally, spools: spools, saveFolders: parts.saveFolders,
             sealer: parts.sealer,
             transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
@@ -94,8 +81,8 @@ public final class Gateway {
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
         let webhookServices = WebhookServices(
-            commits: queues.onDisk, hub: hub, sessions: known, keptClock: clock, parts: parts,
-            answerTime: limits.webhookAnswerTime)
+            commits: queues.onDisk, hub: hub, sessions: known, tasks: directory,
+            keptClock: clock, parts: parts, tally: tally, answerTime: limits.webhookAnswerTime)
         let registered = WebhookDirectory(
             contents.webhooks, services: webhookServices, sessions: known)
         self.queues = queues
@@ -159,10 +146,14 @@ public final class Gateway {
 
     /// Ends without ending tasks: attempts are dropped, and the next start tells of them (R-12,
     /// S-56).
-    public func stop() async {
+    ///
+    /// - Returns: how many tasks had an attempt on its way.
+    @discardableResult
+    public func stop() async -> Int {
         housekeeper.stop()
         webhooks.directory.stop()
         let live = Array(tasks.directory.runners.values)
+        let interrupted = live.count { $0.record.hasLiveAttempt }
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
         for task in settling { await task.value }
         for runner in live { runner.abandon() }
@@ -171,6 +162,7 @@ public final class Gateway {
         sessions.closeConnections()
         queues.onDisk.noteClock()
         await queues.onDisk.caughtUp()
+        return interrupted
     }
 
     /// Says that a webhook was disabled, in the stream of its session, or, where it has none, of
@@ -197,17 +189,8 @@ public final class Gateway {
     /// Whether new work is taken: not while the disk is full.
     public var takesWork: Bool { queues.takesWork }
 
-    /// Figures for who watches the gateway; the counters begin at the start.
-    public var figures: Figures {
-        let counts = tasks.directory.counts
-        var figures = Figures()
-        figures.sessions = sessions.directory.count
-        figures.liveTasks = tasks.directory.runners.count
-        figures.createdTasks = counts.created
-        figures.completedTasks = counts.completed
-        figures.failedTasks = counts.failed
-        return figures
-    }
+    /// Whether not even notes about what goes on find room.
+    public var isStoreStalled: Bool { queues.onDisk.isStalled }
 }
 
 extension Gateway: CommitOwner {

@@ -49,6 +49,10 @@ public struct TaskSpec: Sendable {
     public var checkpoint: DownloadCheckpoint?
     /// The task that it repeats.
     var retryOf: TaskID?
+    /// What the request is called that asks for the task; empty where it has no name.
+    public var requestID = ""
+    /// The trace that this request belongs to; nil for none.
+    public var traceContext: TraceContext?
 
     /// A task from its parts; they are not checked again.
     public init(

@@ -43,6 +43,9 @@ public final class SessionService {
         self.webhooks = webhooks
     }
 
+    /// Attempts that go on, and tasks that wait for one, of all sessions.
+    var attempts: (running: Int, waiting: Int) { (budget.runningCount, budget.waitingCount) }
+
     // MARK: Creating
 
     /// Creates a session; the ticket keeps the key of the request that asks for it.

@@ -1,4 +1,5 @@
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// What is known of the tasks of all sessions, and what is shown of them, in whatever answer: what
@@ -12,7 +13,6 @@ final class TaskDirectory {
     private(set) var runners: [TaskID: TaskRunner] = [:]
     /// Those of `runners` that each session has.
     private var ofSession: [SessionID: [TaskID: TaskRunner]] = [:]
-    private(set) var counts = TaskCounts()
     /// Grows whenever a task is forgotten: what was remembered of completed tasks may then be
     /// wrong.
     private(set) var forgetting = 0
@@ -199,7 +199,7 @@ final class TaskDirectory {
         _ record: TaskRecord, in session: LiveSession, inPlaceOf predecessor: TaskID? = nil
     ) {
         session.commits.record(.newTask(record, inPlaceOf: predecessor))
-        counts.created += 1
+        services.tally.created.add(record.type)
         services.hub.publish(.didCreate, of: record.id, in: session)
     }
 
@@ -243,8 +243,8 @@ final class TaskDirectory {
 
     /// A task has ended.
     func noteEnd(of runner: TaskRunner) {
-        counts.completed += 1
-        if runner.record.error != nil { counts.failed += 1 }
+        services.tally.ended.add(runner.record.error?.name)
+        runner.task.tellEnd()
         settle(runner)
     }
 
@@ -323,16 +323,6 @@ final class TaskDirectory {
         records.removeAll()
         forgetting += 1
     }
-}
-
-/// How many tasks there were since the start.
-struct TaskCounts {
-    /// Those that were created.
-    var created = 0
-    /// Those that ended, however they ended.
-    var completed = 0
-    /// Those of `completed` that ended with an error.
-    var failed = 0
 }
 
 extension TaskView {

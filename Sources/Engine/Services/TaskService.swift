@@ -51,6 +51,8 @@ public final class TaskService {
             request: spec.request, createdAt: services.clock.now)
         record.checkpoint = spec.checkpoint
         record.retryOf = spec.retryOf
+        record.requestID = spec.requestID
+        record.traceContext = spec.traceContext
         record.isDiscretionary = session.record.putsOffTasks(
             whileHeard: services.hub.isHeard(
                 record.id, in: record.session, of: record.tenant))
@@ -395,6 +397,8 @@ extension TaskService: TaskOwner {
 extension TaskRecord {
     /// Goes on with what another task has begun.
     fileprivate mutating func takeOver(_ old: TaskRecord) {
+        requestID = old.requestID
+        traceContext = old.traceContext
         currentRequest = old.currentRequest
         state = old.state
         suspendCount = old.suspendCount

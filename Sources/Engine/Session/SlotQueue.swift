@@ -170,6 +170,7 @@ final class SlotQueue {
         standings[id] = standing
         let (had, has) = (old?.breaksQuiet == true, standing?.breaksQuiet == true)
         if had != has { budget.quiet.noteOthersInLine(has ? 1 : -1) }
+        budget.waitingCount += (standing == nil ? 0 : 1) - (old == nil ? 0 : 1)
         return old != nil
     }
 
@@ -286,6 +287,10 @@ final class AttemptBudget {
     private let firstCost: Int
     private var waiting = Deque<SlotQueue>()
     private var isWaking = false
+    /// Attempts that go on.
+    private(set) var runningCount = 0
+    /// Tasks that wait for an attempt, of all sessions.
+    fileprivate(set) var waitingCount = 0
     /// While closed nothing is given, whatever is left.
     var isClosed = false {
         didSet { wakeWaiters() }
@@ -304,6 +309,7 @@ final class AttemptBudget {
     func take(for queue: SlotQueue) -> Bool {
         guard mayTake(queue) else { return false }
         left -= cost(for: queue)
+        runningCount += 1
         return true
     }
 
@@ -318,6 +324,7 @@ final class AttemptBudget {
 
     func giveBack(of queue: SlotQueue) {
         left += cost(for: queue)
+        runningCount -= 1
         wakeWaiters()
     }
 

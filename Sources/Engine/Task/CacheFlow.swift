@@ -1,5 +1,6 @@
 internal import Diagnostics
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// Hears what the cache has to say about a task.
@@ -240,6 +241,7 @@ final class CacheFlow {
         guard let current, let planned = current.planned else { return nil }
         current.planned = nil
         current.status = planned.status
+        if planned.status?.handling == .hit { services.tally.cacheOutcomes.add("hit") }
         let head = ResponseHead(
             status: planned.answer.status, httpVersion: planned.httpVersion,
             headers: planned.answer.headers)
@@ -255,6 +257,9 @@ final class CacheFlow {
     func attemptBegins(_ record: @autoclosure () -> TaskRecord, isWhole: Bool) -> HeaderList? {
         guard let current else { return nil }
         current.requestTime = services.clock.now
+        if let reason = current.forwarding?.reason {
+            services.tally.cacheOutcomes.add(reason.rawValue)
+        }
         guard isWhole, let headers = current.forwarding?.headers else { return nil }
         let record = record()
         current.request.headers = session.refreshingCookies(

@@ -79,14 +79,14 @@ final class Dialogue {
     /// The question does not wait any more.
     func close(as state: DecisionState) {
         guard let closed = decision?.close(as: state) else { return }
-        services.decisions.close(closed.id)
+        services.decisions.close(closed.id, as: state)
         session.commits.save(closed)
         decision = nil
     }
 
     /// The process is about to end: the question stays as the store has it.
     func abandon() {
-        if let decision { services.decisions.close(decision.record.id) }
+        if let decision { services.decisions.drop(decision.record.id) }
         decision = nil
     }
 

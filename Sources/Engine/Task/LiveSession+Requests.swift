@@ -21,6 +21,16 @@ extension LiveSession {
         var headers = decided ?? outgoingHeaders(of: task)
         let coding = ContentCoding(for: task.type, headers: task.headers(in: record))
         for field in range?.fields ?? [] { headers.append(field.name, field.value) }
+        if record.configuration.propagatesTraceContext, let trace = task.traceContext,
+            headers.first("traceparent") == nil
+        {
+            // One span an attempt; a client's own field stands.
+            var generator = SystemRandomNumberGenerator()
+            headers = headers.removing(["tracestate"])
+            for field in trace.fields(using: &generator) {
+                headers.append(field.name, field.value)
+            }
+        }
         var attempt = AttemptRequest(
             url: request.url, method: method ?? request.method, headers: headers, body: body,
             decodesContent: coding.decodes, priority: task.options.priority,

@@ -1,4 +1,5 @@
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// What follows an attempt that did not succeed: another source, another try, or the end.
@@ -97,9 +98,11 @@ extension LiveTask {
     /// as soon as it comes to its turn.
     func beginRetry(after delay: Duration?, reason: String) {
         record.retryCount += 1
+        services.tally.retries.add()
         record.mirrorCount = 0
         record.nextAttemptAt = delay.map { services.clock.now.advanced(by: $0) }
         returnToOriginalRequest()
+        tellRetry(after: delay, reason: reason)
         showProgress()  // what this attempt has brought comes before
         publish(
             .willRetry(

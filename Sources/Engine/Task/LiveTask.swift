@@ -1,4 +1,5 @@
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// A task in memory: its record, and what is told of it. Nobody else saves the record, or publishes
@@ -135,6 +136,7 @@ final class LiveTask: Ticking {
 
     /// Bytes of a body have been sent: so many by now.
     func hasSent(_ total: Int64) {
+        services.tally.sentBytes.add(Int(max(0, total - record.countOfBytesSent)))
         record.countOfBytesSent = total
         services.tickers.progress.note(self)
     }
@@ -150,6 +152,7 @@ final class LiveTask: Ticking {
     /// So many bytes of the content have come.
     func hasReceived(_ count: Int) {
         record.countOfBytesReceived += Int64(count)
+        services.tally.receivedBytes.add(count)
         if !isInline, isHeard { services.tickers.progress.note(self) }
     }
 

@@ -16,6 +16,7 @@ final class TaskServices {
     let transport: any Transport
     let hub: EventHub
     let tickers = Tickers()
+    let tally: Tally
     let decisions: DecisionDesk
     let routes: RouteBoard
     /// The hosts that are shown the operator's tickets (S-63), in lower case.
@@ -26,13 +27,15 @@ final class TaskServices {
     private weak var bodyOpener: (any BodyOpener)?
 
     init(
-        keptClock: KeptClock, spools: Spools, saveFolders: (any SaveFolders)?, sealer: any Sealer,
+        keptClock: KeptClock, tally: Tally, spools: Spools, saveFolders: (any SaveFolders)?,
+        sealer: any Sealer,
         transport: any Transport,
         hub: EventHub, identifiers: IdentifierSource, ticketHosts: Set<String>,
         connectivity: (any Connectivity)?, routeWaits: ClosedRange<Duration>,
         suspensionGrace: Duration
     ) {
-        self.decisions = DecisionDesk(identifiers)
+        self.tally = tally
+        self.decisions = DecisionDesk(identifiers, tally)
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
         self.clock = spools.clock

@@ -100,6 +100,7 @@ final class TaskTransfer {
             request.usesFreshConnection = false
             exchange.connectsOnly()
         }
+        task.noteAttempt()
         exchange.opened(session.pool.start(request, observer: self))
     }
 

@@ -44,6 +44,9 @@ final class WebhookDirectory {
             .sorted { $0.record.id < $1.record.id }
     }
 
+    /// The webhooks of all tenants, in no order.
+    var values: Dictionary<WebhookID, WebhookRunner>.Values { runners.values }
+
     // MARK: Coming and going
 
     /// Refuses more webhooks than a tenant may have.

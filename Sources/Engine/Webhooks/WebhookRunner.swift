@@ -1,5 +1,6 @@
 internal import Diagnostics
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 /// Hears from webhooks what concerns others.
@@ -329,9 +330,20 @@ final class WebhookRunner {
     }
 
     private func send(_ event: Event, _ turn: DeliveryLines.Turn) {
+        let (isKnown, trace) = services.traceAtHand(of: event)
+        if isKnown { return post(event, turn, trace) }
+        let round = reader.round
+        LoopActor.start { [self] in
+            let trace = await services.trace(of: event)
+            if round == reader.round, !isOver { post(event, turn, trace) }
+        }
+    }
+
+    private func post(_ event: Event, _ turn: DeliveryLines.Turn, _ trace: TraceContext?) {
         let pool = pool ?? services.makePool()
         self.pool = pool
-        let request = services.request(for: event, at: turn.position, of: record)
+        let request = services.request(
+            for: event, at: turn.position, of: record, trace: trace)
         tries[turn.position] = WebhookTry(
             request, in: pool, within: services.answerTime, clock: services.clock
         ) { [weak self] outcome in self?.ended(event, turn, outcome) }
@@ -351,6 +363,7 @@ final class WebhookRunner {
         let verdict = DeliverySchedule.verdict(
             status: status, retryAfter: outcome.retryAfter, tries: delivery.attemptCount,
             age: now.since(delivery.firstAttemptAt ?? now), jitter: .random(in: 0..<1))
+        note(verdict, of: delivery, outcome.attempt)
         switch verdict {
         case .taken:
             noteSuccess()
@@ -367,6 +380,30 @@ final class WebhookRunner {
             disable(.gone)
         }
         goOn()
+    }
+
+    private func note(
+        _ verdict: DeliverySchedule.Verdict, of delivery: DeliveryRecord, _ attempt: DeliveryAttempt
+    ) {
+        let result: DeliveryResult =
+            switch verdict {
+            case .taken: .delivered
+            case .again: .postponed
+            case .givenUp, .unwanted: .failed
+            }
+        services.tally.deliveries.add(result)
+        let level: Log.Level = result == .failed ? .info : .debug
+        guard Log.isWriting(level) else { return }
+        log.write(
+            level, "an event was posted to a webhook",
+            [
+                "webhook": .name(record.id.description),
+                "delivery": .name(record.messageID(of: delivery.position)),
+                "event": .name(delivery.event), "result": .name(result.rawValue),
+                "status": .number(attempt.status ?? 0),
+                "attempts": .number(delivery.attemptCount),
+                "duration": .duration(.milliseconds(attempt.duration)),
+            ])
     }
 
     private func leave(_ turn: DeliveryLines.Turn) {

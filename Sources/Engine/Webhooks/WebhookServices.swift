@@ -1,4 +1,5 @@
 internal import Contract
+internal import Diagnostics
 internal import Loop
 public import Semantics
 
@@ -15,18 +16,23 @@ final class WebhookServices {
     let answerTime: Duration
     let slots = WebhookSlots(count: WebhookServices.slotCount)
     let hub: EventHub
+    let tally: Tally
     private let sessions: SessionDirectory
+    private let tasks: TaskDirectory
+    private let log = Log("engine.webhooks")
     private let transport: any Transport
     private let digests: any Digests
 
     init(
-        commits: CommitQueue, hub: EventHub, sessions: SessionDirectory, keptClock: KeptClock,
-        parts: GatewayParts, answerTime: Duration
+        commits: CommitQueue, hub: EventHub, sessions: SessionDirectory, tasks: TaskDirectory,
+        keptClock: KeptClock, parts: GatewayParts, tally: Tally, answerTime: Duration
     ) {
+        self.tally = tally
         self.answerTime = answerTime
         self.commits = commits
         self.hub = hub
         self.sessions = sessions
+        self.tasks = tasks
         self.keptClock = keptClock
         clock = parts.clock
         transport = parts.transport
@@ -44,14 +50,43 @@ final class WebhookServices {
                 tlsMaximum: usual.tlsMaximumSupportedProtocolVersion))
     }
 
-    /// The request that tells a receiver of an event.
-    func request(for event: Event, at position: Int64, of webhook: WebhookRecord) -> AttemptRequest
-    {
+    /// What the trace is that an event's task belongs to, where that is known without the store.
+    func traceAtHand(of event: Event) -> (isKnown: Bool, trace: TraceContext?) {
+        guard let id = event.task else { return (true, nil) }
+        guard let task = tasks.known(id) else { return (false, nil) }
+        return (true, task.traceContext)
+    }
+
+    /// What the trace is that an event's task belongs to; nil for none, and for a task that cannot
+    /// be read, which is logged.
+    func trace(of event: Event) async -> TraceContext? {
+        guard let id = event.task else { return nil }
+        do throws(StoreError) {
+            return try await store.task(id, of: event.tenant)?.traceContext
+        } catch {
+            log.write(
+                .error, "the trace of an event's task cannot be read",
+                ["task": .name(id.description), "error": .words("\(error)")])
+            return nil
+        }
+    }
+
+    /// The request that tells a receiver of an event, as a span of the event's trace.
+    func request(
+        for event: Event, at position: Int64, of webhook: WebhookRecord, trace: TraceContext?
+    ) -> AttemptRequest {
         let stream = webhook.stream
         let body = event.webhookBody(
             identifier: stream.identifier(of: position),
             sharedSession: sessions.isShared(event.session))
-        return request(webhook.messageID(of: position), body, webhook)
+        var request = request(webhook.messageID(of: position), body, webhook)
+        if let trace {
+            var generator = SystemRandomNumberGenerator()
+            for field in trace.fields(using: &generator) {
+                request.headers.append(field.name, field.value)
+            }
+        }
+        return request
     }
 
     /// A request by which a client tries its receiver.

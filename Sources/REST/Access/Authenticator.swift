@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Engine
 internal import HTTP
 internal import Loop
@@ -20,6 +21,7 @@ final class Authenticator {
         }
     }
 
+    private static let log = Log("rest.access")
     private let tokens: TokenTable
     let browsers: BrowserSessions
     private var failures: FailureCounter
@@ -64,6 +66,8 @@ final class Authenticator {
                 header: Array(header.utf8), principal: principal, by: self)
             return principal
         }
+        Authenticator.log.write(
+            .info, "a token was refused", ["peer": .name(request.peer.address)])
         if let wait = failures.note(request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }

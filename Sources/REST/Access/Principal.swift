@@ -1,9 +1,10 @@
 public import Engine
 public import Semantics
 
-/// What a token may do: one scope for each group of routes, `admin` for the gateway as a whole.
+/// What a token may do: one scope for each group of routes, `metrics` to read how the gateway gets
+/// on, `admin` for the gateway as a whole.
 public enum Scope: String, CaseIterable, Sendable {
-    case sessions, tasks, events, decisions, webhooks, admin
+    case sessions, tasks, events, decisions, webhooks, metrics, admin
 }
 
 /// Who calls: a tenant, and what its token may do.
@@ -18,6 +19,9 @@ public struct Principal: Hashable, Sendable {
         self.tenant = tenant
         self.scopes = scopes
     }
+
+    /// Who only watches the gateway.
+    public static let monitor = Principal(tenant: .operatorTenant, scopes: [.metrics])
 
     /// The operator: every scope.
     public static let `operator` = Principal(tenant: .operatorTenant, scopes: Set(Scope.allCases))

@@ -113,6 +113,10 @@ struct TaskContext {
     let tenant: TenantID
     let gateway: Gateway
     let transport: any Transport
+    /// What the request is called; empty where it creates nothing.
+    var requestID = ""
+    /// The trace that it belongs to.
+    var traceContext: TraceContext?
 
     /// A staged file, with its own media type.
     fileprivate func file(

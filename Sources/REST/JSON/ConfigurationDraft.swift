@@ -45,8 +45,8 @@ struct ConfigurationDraft {
         case "connectionProxyDictionary":
             proxies = try reader.optional { r throws(JSONError) in try ProxyDraft(&r) }
         case "waitsForConnectivity": value.waitsForConnectivity = try reader.bool()
-        // Not in force: `checked` takes the default only.
         case "isDiscretionary": value.isDiscretionary = try reader.bool()
+        case "propagatesTraceContext": value.propagatesTraceContext = try reader.bool()
         default: return false
         }
         return true

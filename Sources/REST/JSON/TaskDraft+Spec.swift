@@ -25,6 +25,7 @@ extension TaskDraft {
                 "Ranges are fetched with GET only.", at: prefix + "/connections")
         }
         return TaskSpec(type: type, request: request, options: options, resume: resume)
+            .asked(for: context)
     }
 
     /// S-50: what goes on without its client is fetched to a file, or comes from one.
@@ -66,7 +67,8 @@ extension TaskDraft {
                 in: resumeData, of: context.tenant)
             return TaskSpec(
                 type: type, request: request, options: options, resume: resume,
-                checkpoint: checkpoint)
+                checkpoint: checkpoint
+            ).asked(for: context)
         } catch {
             var problem = Problem(error)
             problem.pointer = prefix + "/resumeData"
@@ -178,5 +180,16 @@ extension TaskDraft {
             }
         }
         return urls
+    }
+}
+
+extension TaskSpec {
+    /// The same, with what is known of the request that asks for it.
+    @LoopActor
+    fileprivate func asked(for context: TaskContext) -> TaskSpec {
+        var spec = self
+        spec.requestID = context.requestID
+        spec.traceContext = context.traceContext
+        return spec
     }
 }

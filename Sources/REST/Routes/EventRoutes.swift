@@ -1,4 +1,5 @@
 internal import Contract
+internal import Diagnostics
 internal import Engine
 internal import HTTP
 internal import JSON
@@ -88,6 +89,12 @@ extension Service {
     private func reset(
         _ stream: EventStreamKey, at newest: Int64, expired: Bool, _ call: Call
     ) async throws -> [UInt8] {
+        log.write(
+            .info, "a reader of events begins anew: what it has seen last is not kept",
+            [
+                "reason": .name(expired ? "expired" : "unknown"),
+                "request": .name(call.request.id),
+            ])
         let views = try await gateway.events.outstandingTasks(
             of: stream, of: call.tenant, limit: Service.snapshotLimit + 1)
         let tasks = JSONList("tasks", views.prefix(Service.snapshotLimit)) { [gateway] view, json in

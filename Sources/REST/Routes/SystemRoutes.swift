@@ -2,6 +2,7 @@ internal import Engine
 internal import HTTP
 internal import JSON
 internal import Loop
+internal import Metrics
 internal import Semantics
 
 extension Service {
@@ -9,17 +10,23 @@ extension Service {
         .json { $0.object { $0.member("status", "ok") } }
     }
 
-    /// Ready: recovered, and able to take work.
+    /// Ready: recovered, and able to take work. Says of each condition whether it holds.
     func readiness(_ call: Call) async throws -> Response {
-        guard isReady else {
-            throw Problem.unavailable(because: "The gateway is starting or stopping.")
+        let readiness = Readiness(
+            hasStarted: isReady, hasRoom: gateway.takesWork, isStoreWell: !gateway.isStoreStalled)
+        if let fault = readiness.fault {
+            throw Problem.unavailable(because: fault).with("checks", readiness)
         }
-        guard gateway.takesWork else { throw Problem.unavailable(because: "The disk is full.") }
-        return .json { $0.object { $0.member("status", "ok") } }
+        return .json { json in
+            json.object { json in
+                json.member("status", "ok")
+                json.member("checks", readiness)
+            }
+        }
     }
 
     func describeGateway(_ call: Call) async throws -> Response {
-        description
+        try await description
     }
 
     /// The limit that all transfers share, and whether work begins that may be put off.
@@ -41,54 +48,65 @@ extension Service {
                 "It goes with \"backgroundUpdates\": false.", at: "/cancel")
         }
         try await gateway.settings.change(change)
-        return description
+        return try await description
     }
 
     private var description: Response {
-        .json { json in
-            json.object { json in
-                json.member("version", options.version)
-                json.member("startedAt", instant: startedAt.milliseconds)
-                json.member("maximumBytesPerSecond", gateway.settings.limit)
-                json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
-                json.member("folders", gateway.contents.saveFolderNames)
-                json.object("limits") { json in
-                    let limits = ServerLimits()
-                    json.member("requestLineBytes", limits.requestLine)
-                    json.member("headerBytes", limits.header)
-                    json.member("headerFields", limits.headerFields)
-                    json.member("jsonBytes", 1 << 20)
-                    json.member("jsonDepth", 32)
-                    json.member("tasksPerArray", 500)
-                    json.member("tasksPerPage", 500)
-                    json.member("waitSeconds", 60)
+        get async throws {
+            let figures = try await gateway.figures()
+            let machine = await machineFigures()
+            return .json(capacity: 2048) { json in
+                json.object { json in
+                    json.member("version", options.version)
+                    json.member("commit", options.commit)
+                    json.member("startedAt", instant: startedAt.milliseconds)
+                    json.member("uptime", uptime)
+                    json.member("maximumBytesPerSecond", gateway.settings.limit)
+                    json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
+                    json.member("folders", gateway.contents.saveFolderNames)
+                    json.object("store") { machine.writeStore(to: &$0, figures) }
+                    json.name("disk")
+                    if let disk = machine.disk { disk.write(to: &json) } else { json.null() }
+                    figures.writeWork(to: &json)
+                    json.object("limits") { Service.writeLimits(to: &$0) }
                 }
             }
         }
     }
 
+    /// Whole seconds since the start, by a clock that is not set.
+    private var uptime: Int64 { (clock.uptime - startedUptime).components.seconds }
+
+    private static func writeLimits(to json: inout JSONWriter) {
+        let limits = ServerLimits()
+        json.member("requestLineBytes", limits.requestLine)
+        json.member("headerBytes", limits.header)
+        json.member("headerFields", limits.headerFields)
+        json.member("jsonBytes", 1 << 20)
+        json.member("jsonDepth", 32)
+        json.member("tasksPerArray", 500)
+        json.member("tasksPerPage", 500)
+        json.member("waitSeconds", 60)
+    }
+
     /// Prometheus' text format, version 0.0.4.
     func metrics(_ call: Call) async throws -> Response {
-        let figures = gateway.figures
-        var text = ""
-        func line(_ name: String, _ type: String, _ help: String, _ value: Int) {
-            text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name) \(value)\n"
-        }
-        line("ferry_sessions", "gauge", "Sessions that are known.", figures.sessions)
-        line("ferry_tasks_live", "gauge", "Tasks that are not at rest.", figures.liveTasks)
-        line("ferry_tasks_created_total", "counter", "Tasks created.", figures.createdTasks)
-        line("ferry_tasks_completed_total", "counter", "Tasks completed.", figures.completedTasks)
-        line(
-            "ferry_tasks_failed_total", "counter", "Tasks completed with an error.",
-            figures.failedTasks)
-        line(
-            "ferry_disk_full", "gauge", "Whether new work is refused because the disk is full.",
-            gateway.takesWork ? 0 : 1)
-        line("ferry_event_streams", "gauge", "Readers of event streams.", streams.readerCount)
+        let figures = try await gateway.figures()
+        let machine = await machineFigures()
+        guard let server else { throw ProblemCode.internal.problem() }
+        let page = MetricsPage(
+            gateway: figures, door: server.figures, connections: server.connectionCount,
+            events: streams.figures, loop: LoopActor.loop.figures, machine: machine,
+            version: options.version, commit: options.commit)
         return Response(
             status: 200,
-            headers: ["Content-Type": "text/plain; version=0.0.4", "Cache-Control": "no-store"],
-            body: .bytes(Array(text.utf8)))
+            headers: ["Content-Type": Exposition.mediaType, "Cache-Control": "no-store"],
+            body: .bytes(page.bytes))
+    }
+
+    private func machineFigures() async -> MachineFigures {
+        guard let machine = options.machine else { return MachineFigures() }
+        return (try? await Call.readingThread.run { machine.figures() }) ?? MachineFigures()
     }
 
     func startBrowserSession(_ call: Call) async throws -> Response {

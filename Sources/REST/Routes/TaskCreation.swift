@@ -12,7 +12,8 @@ extension Service {
         let session = try await session(of: call)
         let context = TaskContext(
             session: try gateway.sessions.record(session, of: call.tenant), tenant: call.tenant,
-            gateway: gateway, transport: transport)
+            gateway: gateway, transport: transport, requestID: call.request.id,
+            traceContext: call.traceContext)
         let bytes = try await call.jsonBytes() ?? []
         let drafts = try await Call.offLoop(bytes) { bytes throws(Problem) in
             try TaskDrafts(bytes, limit: Service.arrayLimit)

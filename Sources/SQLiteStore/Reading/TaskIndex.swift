@@ -33,6 +33,31 @@ struct TaskIndex {
         return counts
     }
 
+    /// How many tasks there are. Rows of a state or type that there is not are damaged, and counted
+    /// as none.
+    func census() throws -> TaskCensus {
+        var census = TaskCensus()
+        let outstanding = try PreparedStatement(
+            database,
+            """
+            SELECT state, type, count(*) FROM task INDEXED BY task_outstanding WHERE state < 5
+            GROUP BY state, type
+            """)
+        try outstanding.forEachRow { row throws(StoreError) in
+            if let state = StoredState(rawValue: row.int64(0))?.shown,
+                let type = TaskType.allCases.first(where: { $0.stored == row.int64(1) })
+            {
+                census.outstanding[.init(state, type), default: 0] += Int(row.int64(2))
+            }
+            return true
+        }
+        let completed = try PreparedStatement(
+            database, "SELECT coalesce(sum(count), 0) FROM task_count WHERE state = ?1")
+        completed.bind(1, StoredState.completed.rawValue)
+        census.completed = try completed.first { Int($0.int64(0)) } ?? 0
+        return census
+    }
+
     /// The ids of a page, in the order that is asked for.
     ///
     /// What is searched for by metadata, or by its failure, is a range of the index that knows it,

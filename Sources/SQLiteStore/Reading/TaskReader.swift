@@ -81,6 +81,7 @@ struct TaskReader {
             request: try RequestRecord(
                 clear: RecordReader(row.bytes(9)), secret: secret.map { RecordReader($0) }),
             createdAt: Timestamp(milliseconds: row.int64(7)))
+        try task.readCreator(RecordReader(row.bytes(9)))
         task.state = state
         task.suspendCount = task.usualSuspendCount
         task.hasLiveAttempt = row.bool(6)

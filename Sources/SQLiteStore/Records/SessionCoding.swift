@@ -63,6 +63,7 @@ extension SessionConfiguration {
         static let connectionProxyDictionary: UInt8 = 20
         static let hasNoCookieStorage: UInt8 = 21
         static let hasNoCredentialStorage: UInt8 = 22
+        static let propagatesTraceContext: UInt8 = 23
     }
 
     /// Writes every property, or of a switch that only later versions have its other position, so
@@ -104,6 +105,7 @@ extension SessionConfiguration {
         }
         parts.clear.put(Field.hasNoCookieStorage, !hasCookieStorage)
         parts.clear.put(Field.hasNoCredentialStorage, !hasCredentialStorage)
+        parts.clear.put(Field.propagatesTraceContext, propagatesTraceContext)
     }
 
     /// Reads one part of what `write` has written.
@@ -137,6 +139,7 @@ extension SessionConfiguration {
                 connectionProxyDictionary = try ProxyConfiguration(try reader.record())
             case Field.hasNoCookieStorage: hasCookieStorage = try !reader.bool()
             case Field.hasNoCredentialStorage: hasCredentialStorage = try !reader.bool()
+            case Field.propagatesTraceContext: propagatesTraceContext = try reader.bool()
             default: try reader.skip()
             }
         }

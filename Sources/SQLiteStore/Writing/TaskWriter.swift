@@ -43,6 +43,7 @@ struct TaskWriter {
     mutating func create(_ task: TaskRecord, events: EventPacker.Marks) throws {
         parts.reset()
         task.originalRequest.write(to: &parts)
+        task.writeCreator(to: &parts.clear)
         insert.bind(1, task.id.rawValue)
         insert.bind(2, task.tenant.rawValue)
         insert.bind(3, task.session.rawValue)

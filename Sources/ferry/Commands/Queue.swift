@@ -21,8 +21,9 @@ struct Add: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Where the content is put on the gateway's machine: FOLDER/PATH, of its folders.",
-            valueName: "folder/path"))
+            "Where the content is put on the gateway's machine: FOLDER or FOLDER/PATH.",
+            discussion: "The folder is one that `ferry serve --folder` has named.",
+            valueName: "folder"))
     var to: String?
 
     @Option(
@@ -43,7 +44,9 @@ struct Add: ParsableCommand {
         }
         if download.isSeveral {
             try download.validateSeveral()
-            guard to == nil else { throw ValidationError("--to is of one URL") }
+            guard to?.contains("/") != true else {
+                throw ValidationError("--to names a folder for several URLs, and no path in it")
+            }
         }
         guard ifExists == nil || to != nil else {
             throw ValidationError("--if-exists goes with --to")
@@ -74,7 +77,7 @@ struct Add: ParsableCommand {
         order.isSuspended = paused
         if let to {
             order.destination = try DownloadDestination(
-                parsing: to, ifExists: ifExists?.rawValue ?? "fail")
+                parsing: to, of: order.url, ifExists: ifExists?.rawValue ?? "fail")
         }
         let added = try TaskQueue(client).add(order, toSession: settings.session ?? "shared")
         return (added, given.remarks)

@@ -106,7 +106,7 @@ struct DataFolder {
     }
 
     /// The operator's token: of the environment, else the one of an earlier start, else a new one.
-    func token(environment: [String: String]) throws -> AccessToken {
+    func token(environment: [String: String]) throws(Refusal) -> AccessToken {
         if let text = environment["FERRY_TOKEN"] {
             guard let token = AccessToken(text) else {
                 throw Refusal(
@@ -114,43 +114,6 @@ struct DataFolder {
             }
             return token
         }
-        let path = path("token")
-        if let data = FileManager.default.contents(atPath: path) {
-            guard let token = AccessToken(String(decoding: data, as: UTF8.self)) else {
-                throw Refusal(
-                    description: "\(path) holds no token; remove it, and a new one is made.",
-                    code: 78)
-            }
-            return token
-        }
-        // One that is there must not be replaced because it cannot be read at the moment.
-        guard access(path, F_OK) != 0 else {
-            throw Refusal(description: "\(path) cannot be read.", code: 66)
-        }
-        let token = AccessToken.make()
-        try write(token.text + "\n", to: path)
-        return token
-    }
-
-    /// Whole or not at all, durable, for the owner only.
-    private func write(_ text: String, to path: String) throws {
-        let temporary = path + ".new"
-        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-        guard file >= 0 else { throw DataFolder.failure(path) }
-        defer { close(file) }
-        let bytes = Array(text.utf8)
-        guard Glibc.write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0,
-            rename(temporary, path) == 0
-        else { throw DataFolder.failure(path) }
-        // Only with its folder is the new name there for good.
-        let folder = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard folder >= 0 else { throw DataFolder.failure(path) }
-        defer { close(folder) }
-        guard fsync(folder) == 0 else { throw DataFolder.failure(path) }
-    }
-
-    private static func failure(_ path: String) -> Refusal {
-        Refusal(
-            description: "\(path) cannot be written: \(String(cString: strerror(errno)))", code: 73)
+        return try TokenFile(path: path("token")).token()
     }
 }

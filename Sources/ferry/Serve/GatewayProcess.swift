@@ -58,7 +58,7 @@ struct GatewayProcess {
         let sealer = AESGCMSealer(key: key.key)
         self.folder = folder
         self.digests = digests
-        let token = try folder.token(environment: environment)
+        let tokens = try GatewayProcess.tokens(settings, folder, environment, digests)
         let files = FileThreads(count: 4)
         let reserve = ReserveFile(at: folder.path(DataFolder.reserveName), files: files)
         let store = try await GatewayProcess.openStore(in: folder, sealer, reserve)
@@ -75,18 +75,19 @@ struct GatewayProcess {
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
             parts, contents: contents, limits: GatewayProcess.limits(settings))
-        let service = Service(
-            gateway: gateway, transport: transport,
-            options: Service.Options(
-                tokens: GatewayProcess.tokens(token, digests),
-                hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
-                isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.version))
+        var options = Service.Options(
+            tokens: tokens, hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
+            isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.release)
+        options.commit = Ferry.commit
+        options.machine = ThisMachine(dataDirectory: folder.root)
+        let service = Service(gateway: gateway, transport: transport, options: options)
         self.service = service
         server = Server(
             router: try service.router(), limits: GatewayProcess.doorLimits(),
             checks: { service.check($0) },
             crossOrigin: CrossOrigin(allowing: settings.allowedOrigins),
             failure: { error, _ in service.answer(to: error) })
+        service.server = server
     }
 
     /// Opens the database, on a full disk with room of the reserve.
@@ -105,7 +106,11 @@ struct GatewayProcess {
     private func serve() async throws -> Int32 {
         let ending = Ending()
         GatewayProcess.signals = Signals(Signals.ending + [SIGHUP]) { signal in
-            if signal == SIGHUP { reload() } else { ending.end(with: 0) }
+            if signal == SIGHUP { return reload() }
+            GatewayProcess.log.write(
+                .notice, "the gateway stops",
+                ["signal": .name(signal == SIGINT ? "SIGINT" : "SIGTERM")])
+            ending.end(with: 0)
         }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
         var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
@@ -122,13 +127,17 @@ struct GatewayProcess {
         try announce(addresses)
 
         let code = await ending.code()
+        let began = ContinuousClock.now
         service.isReady = false
         DiscoveryFile.remove(environment: environment)
         if code != 0 { return code }  // the store is broken: nothing more may be promised
         gateway.endWaits()
         await server.drain(within: .seconds(10))
-        await gateway.stop()
+        let interrupted = await gateway.stop()
         try store.close()
+        GatewayProcess.log.write(
+            .notice, "the gateway has stopped",
+            ["duration": .duration(.now - began), "interrupted": .number(interrupted)])
         return 0
     }
 
@@ -142,7 +151,27 @@ struct GatewayProcess {
         if environment["FERRY_TOKEN"] == nil {
             Serve.tell("The token is in \(settings.dataDirectory)/token")
         }
+        if let path = settings.metricsTokenFile {
+            Serve.tell("The token for /metrics is in \(path)")
+        }
         tellCommands(of: addresses[0], try folder.token(environment: environment))
+        logStart(addresses)
+    }
+
+    private func logStart(_ addresses: [ListenAddress]) {
+        let places = addresses.map { GatewayProcess.url(of: $0) }.joined(separator: ",")
+        let destinations = settings.allowedDestinations.map(\.description).joined(separator: ",")
+        GatewayProcess.log.write(
+            .notice, "the gateway has started",
+            [
+                "version": .name(Ferry.release), "commit": .name(Ferry.commit),
+                "address": .name(places), "dataDirectory": .name(folder.root),
+                "behindTlsProxy": .name(settings.isBehindTLSProxy ? "true" : "false"),
+                "allowHost": .name(settings.allowedHosts.joined(separator: ",")),
+                "allowDestination": .name(destinations),
+                "logLevel": .name(settings.logLevel.rawValue),
+                "descriptors": .number(GatewayProcess.descriptorCount()),
+            ])
     }
 
     private func tellCommands(of address: ListenAddress, _ token: AccessToken) {
@@ -154,14 +183,28 @@ struct GatewayProcess {
         }
     }
 
-    private static func tokens(_ token: AccessToken, _ digests: SHADigests) -> TokenTable {
+    /// The tokens that there are at the moment; their files are made where they are missing.
+    private static func tokens(
+        _ settings: ServeSettings, _ folder: DataFolder, _ environment: [String: String],
+        _ digests: SHADigests
+    ) throws(Refusal) -> TokenTable {
+        let token = try folder.token(environment: environment)
         var tokens = TokenTable(digests: digests)
+        if let path = settings.metricsTokenFile {
+            let monitor = try TokenFile(path: path).token()
+            guard monitor.text != token.text else {
+                throw Refusal(
+                    description: "\(path) has the operator's token: give /metrics one of its own.",
+                    code: 78)
+            }
+            tokens.add(monitor, for: .monitor)
+        }
         tokens.add(token, for: .operator)
         return tokens
     }
 
-    /// SIGHUP: the token's file is read again, and made again where it has been removed; the key's
-    /// file is looked at, for the next start. The log is standard error, which is not the gateway's
+    /// SIGHUP: the files of tokens are read again, and made again where they have been removed; the
+    /// key's file is looked at, for the next start. The log is standard error, which is not the gateway's
     /// to open again. What else a gateway was started with stays as it is to its end.
     private func reload() {
         readToken()
@@ -176,8 +219,8 @@ struct GatewayProcess {
 
     private func readToken() {
         do {
+            service.tokens = try GatewayProcess.tokens(settings, folder, environment, digests)
             let token = try folder.token(environment: environment)
-            service.tokens = GatewayProcess.tokens(token, digests)
             if let address = server.addresses.first, settings.userLock == nil {
                 tellCommands(of: address, token)
             }
@@ -205,7 +248,7 @@ struct GatewayProcess {
         var curl = CurlSettings(
             egress: EgressPolicy(
                 allowed: settings.allowedDestinations, ownAddresses: MachineAddresses.all()),
-            userAgent: "ferry/\(Ferry.version)",
+            userAgent: "ferry/\(Ferry.release)",
             trustedCertificates: settings.trustedCertificates)
         curl.descriptors = DescriptorShares(of: descriptorCount()).origins
         return curl

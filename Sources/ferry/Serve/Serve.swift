@@ -107,6 +107,17 @@ struct Serve: ParsableCommand {
     )
     var logLevel: String?
 
+    @Option(
+        help:
+            "How log lines look: text or json (default: text on a terminal, json elsewhere).")
+    var logFormat: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A file with a token that may read /metrics and nothing else; made if it is missing.",
+            valueName: "file"), completion: .file())
+    var metricsTokenFile: String?
+
     @Option(help: "A file with these options, in JSON.")
     var configuration: String?
 
@@ -128,6 +139,7 @@ struct Serve: ParsableCommand {
             throw ExitCode(Serve.say(error.description, code: error.code))
         }
         Log.setThreshold(settings.logLevel)
+        Log.format = settings.logFormat
         let outcome = Outcome()
         Task { @LoopActor in
             outcome.code = await GatewayProcess.run(settings, environment: environment)

@@ -1,5 +1,6 @@
 import Diagnostics
 import Foundation
+import Glibc
 import HTTP
 import REST
 import Semantics
@@ -30,6 +31,9 @@ struct ServeSettings {
     let backgroundRetention: Int
     let isBehindTLSProxy: Bool
     let logLevel: Log.Level
+    let logFormat: Log.Format
+    /// Where the token is that may read `/metrics` and nothing else; nil for none.
+    let metricsTokenFile: String?
     /// A file whose locks say how long the gateway is needed; nil for one that serves everybody.
     let userLock: String?
 
@@ -96,6 +100,12 @@ struct ServeSettings {
                 code: 64)
         }
         logLevel = level
+        let format = options.logFormat ?? source.text("logFormat")
+        guard let format = format.map(Log.Format.init(rawValue:)) ?? .usual else {
+            throw Refusal(description: "The log format must be text or json.", code: 64)
+        }
+        logFormat = format
+        metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         try refuseOpenListener()
     }
 
@@ -172,4 +182,9 @@ struct ServeSettings {
         case nil: return false
         }
     }
+}
+
+extension Log.Format {
+    /// For people where they look at standard error, else for programs.
+    fileprivate static var usual: Log.Format { isatty(STDERR_FILENO) == 1 ? .text : .json }
 }

@@ -5,8 +5,8 @@ import JSON
 struct SettingsFile {
     private static let names: Set = [
         "host", "port", "unixSocket", "dataDirectory", "allowDestination", "allowHost",
-        "allowOrigin", "folder",
-        "negotiateHost", "trustedCertificates", "behindTlsProxy", "logLevel", "keyFile",
+        "allowOrigin", "folder", "negotiateHost", "trustedCertificates", "behindTlsProxy",
+        "logLevel", "logFormat", "metricsTokenFile", "keyFile",
         "quietHours", "discretionaryAttempts", "backgroundRetention",
     ]
 

@@ -40,7 +40,7 @@ final class BackupManifest {
         json.object { json in
             json.member("format", "ferry-backup")
             json.member("version", 1)
-            json.member("ferry", Ferry.version)
+            json.member("ferry", Ferry.release)
             json.member("createdAt", Date().ISO8601Format())
             json.member("source", source)
             json.member("hasKey", hasKey)

@@ -1,4 +1,5 @@
 import Loop
+import Metrics
 import Semantics
 import TestSupport
 import Testing
@@ -122,6 +123,9 @@ final class TestGateway {
                 url: try network.parse(url), method: method, headers: headers, body: body),
             options: options, resume: resume, checkpoint: checkpoint)
     }
+
+    /// How many tasks have ended.
+    var endedTaskCount: Int { gateway.tasks.directory.services.tally.ended.total }
 
     func create(_ spec: TaskSpec, in session: SessionID) async throws -> TaskID {
         let views = try await gateway.tasks.create([spec], in: session, of: tenant)

@@ -212,7 +212,8 @@ struct StartTests {
             #expect(page.headers["Content-Security-Policy"]?.contains("default-src 'none'") == true)
             _ = try await gateway.client.createSession()
             let metrics = try await gateway.client.get("/metrics")
-            #expect(metrics.text.contains("\nferry_sessions 1\n"))
+            #expect(
+                metrics.text.contains("\nferry_sessions{type=\"default\",state=\"active\"} 1\n"))
             let about = try await gateway.client.get("/v1/gateway").json
             #expect(about["version"].string?.isEmpty == false)
             #expect(about["limits"]["jsonBytes"].int == 1 << 20)

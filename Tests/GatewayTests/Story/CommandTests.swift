@@ -63,7 +63,7 @@ struct CommandTests {
         origin.on("/stuck", .stall(after: 100_000, of: 200_000))
         let get = try ferry("get", origin.url("/stuck"), "-o", folder.file("a"))
         try await origin.waitForRequests(1, for: "/stuck")
-        try await eventually { try folder.contents() == ["a.part"] }
+        try await eventually { try folder.contents() == ["a.part", "a.resume"] }
         get.send(SIGINT)
         #expect(try await get.waitForExit() == .status(130))
         #expect(try folder.contents() == [])

@@ -64,6 +64,9 @@ struct InProcessGateway: Sendable {
     /// How many requests have come; health is not counted.
     @LoopActor var requestCount: Int { arrivals.count }
 
+    /// Says of itself whether it has started.
+    @LoopActor func setReady(_ isReady: Bool) { service.isReady = isReady }
+
     /// Answers nothing more.
     func close() async {
         await server.drain(within: .zero)
@@ -114,6 +117,7 @@ struct InProcessGateway: Sendable {
                 return service.check(request)
             },
             failure: { error, _ in service.answer(to: error) })
+        service.server = server
         let address = try server.listen(on: .tcp(host: "127.0.0.1", port: 0))
         guard case .tcp(let host, let port) = address else { throw NoPort() }
         return InProcessGateway(

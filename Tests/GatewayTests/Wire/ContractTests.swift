@@ -26,7 +26,7 @@ struct ContractTests {
                     switch endpoint.access {
                     case .open: "none"
                     case .anyToken: "any"
-                    case .scope(let scope): scope.rawValue
+                    case .scope(let scope), .eitherScope(let scope, _): scope.rawValue
                     }
                 return "\(endpoint.method) \(endpoint.pattern) \(scope)"
             })

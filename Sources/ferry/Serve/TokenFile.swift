@@ -1,0 +1,57 @@
+import Diagnostics
+import Foundation
+import Glibc
+import REST
+
+/// A file that has one token, for its owner only.
+struct TokenFile {
+    /// Where it is.
+    let path: String
+
+    private static let log = Log("token")
+
+    /// The token that is there, else a new one, which is there from then on.
+    /// - Throws: `Refusal` where the file holds something else, cannot be read, or cannot be made.
+    func token() throws(Refusal) -> AccessToken {
+        if let data = FileManager.default.contents(atPath: path) {
+            guard let token = AccessToken(String(decoding: data, as: UTF8.self)) else {
+                throw Refusal(
+                    description: "\(path) holds no token; remove it, and a new one is made.",
+                    code: 78)
+            }
+            return token
+        }
+        // One that is there must not be replaced because it cannot be read at the moment.
+        guard access(path, F_OK) != 0 else {
+            throw Refusal(description: "\(path) cannot be read.", code: 66)
+        }
+        let token = AccessToken.make()
+        try write(token.text + "\n")
+        TokenFile.log.write(.notice, "a token was made", ["file": .name(path)])
+        return token
+    }
+
+    /// Whole or not at all, durable, for the owner only.
+    private func write(_ text: String) throws(Refusal) {
+        let temporary = path + ".new"
+        let file = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard file >= 0 else { throw failure }
+        defer { close(file) }
+        let bytes = Array(text.utf8)
+        guard Glibc.write(file, bytes, bytes.count) == bytes.count, fsync(file) == 0,
+            rename(temporary, path) == 0
+        else { throw failure }
+        // Only with its folder is the new name there for good.
+        let parent = URL(fileURLWithPath: path).deletingLastPathComponent().path
+        let folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard folder >= 0 else { throw failure }
+        defer { close(folder) }
+        guard fsync(folder) == 0 else { throw failure }
+    }
+
+    /// What the system has just said.
+    private var failure: Refusal {
+        Refusal(
+            description: "\(path) cannot be written: \(String(cString: strerror(errno)))", code: 73)
+    }
+}
