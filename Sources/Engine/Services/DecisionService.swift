@@ -53,9 +53,6 @@ public final class DecisionService {
         return decisions.filter { session.commits.pendingDecision($0.id) == nil }
     }
 
-    /// How many decisions wait, of all tenants.
-    var pendingCount: Int { desk.count }
-
     /// The tenant's decisions in the order of creation, those that are over until their tasks are
     /// forgotten.
     ///
@@ -84,6 +81,9 @@ public final class DecisionService {
             found.count > query.limit ? page.last?.id : nil
         )
     }
+
+    /// How many decisions wait, of all tenants.
+    var pendingCount: Int { desk.count }
 
     /// Answers a decision; durable when it returns.
     ///

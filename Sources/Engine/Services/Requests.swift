@@ -47,12 +47,12 @@ public struct TaskSpec: Sendable {
     /// S-36: what a download goes on from, as `TaskService.checkpoint(in:of:)` read it; nil to
     /// begin at zero.
     public var checkpoint: DownloadCheckpoint?
+    /// The task that it repeats.
+    var retryOf: TaskID?
     /// What the request is called that asks for the task; empty where it has no name.
     public var requestID = ""
     /// The trace that this request belongs to; nil for none.
     public var traceContext: TraceContext?
-    /// The task that it repeats.
-    var retryOf: TaskID?
 
     /// A task from its parts; they are not checked again.
     public init(

@@ -50,9 +50,9 @@ public final class TaskService {
             number: session.advanceTaskNumber(), type: spec.type, options: spec.options,
             request: spec.request, createdAt: services.clock.now)
         record.checkpoint = spec.checkpoint
+        record.retryOf = spec.retryOf
         record.requestID = spec.requestID
         record.traceContext = spec.traceContext
-        record.retryOf = spec.retryOf
         record.isDiscretionary = session.record.putsOffTasks(
             whileHeard: services.hub.isHeard(
                 record.id, in: record.session, of: record.tenant))
