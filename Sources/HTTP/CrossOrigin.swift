@@ -1,8 +1,8 @@
 internal import Syntax
 
 /// Which pages of other origins may read the answers, and what they may send (the Fetch standard,
-/// "CORS protocol"). Credentials are what such a page has of its own: no browser is told that it may
-/// send or keep cookies.
+/// "CORS protocol"). Credentials are what such a page has of its own: no browser is told that it
+/// may send or keep cookies.
 public struct CrossOrigin: Sendable {
     /// The fields that a page may read beside those that every page may.
     private static let exposed = [

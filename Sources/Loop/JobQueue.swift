@@ -2,8 +2,8 @@ internal import Glibc
 internal import Metrics
 
 /// The queue behind `FileThreads`: first in, first out, and one at a time within a lane.
-// Safe to share: `ready`, `lanes`, `isClosed` and `measured` are touched between `lock()` and `unlock()` only;
-// the two pointers are written once, in `init`.
+// Safe to share: `ready`, `lanes`, `isClosed` and `measured` are touched between `lock()` and
+// `unlock()` only; the two pointers are written once, in `init`.
 final class JobQueue: @unchecked Sendable {
     struct Job: Sendable {
         let lane: Int?

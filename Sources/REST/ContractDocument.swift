@@ -71,8 +71,8 @@ struct ContractDocument: Sendable {
         }
     }
 
-    /// By YAML's core schema (§10.3.2 of its specification), of which this document uses little. The
-    /// library's own resolver would need tables of ICU that a release has not.
+    /// By YAML's core schema (§10.3.2 of its specification), of which this document uses little.
+    /// The library's own resolver would need tables of ICU that a release has not.
     private static func write(_ scalar: Node.Scalar, to json: inout JSONWriter) {
         let text = scalar.string
         guard scalar.style == .plain else { return json.string(text) }

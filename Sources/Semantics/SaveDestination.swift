@@ -45,8 +45,8 @@ public struct SaveDestination: Hashable, Sendable {
     /// What the names of files begin with that are not whole yet.
     public static let temporaryPrefix = ".ferry-"
 
-    /// The path where the name is taken, for the n-th time: a number in front of the last extension,
-    /// the name cut where it would be too long.
+    /// The path where the name is taken, for the n-th time: a number in front of the last
+    /// extension, the name cut where it would be too long.
     public func path(attempt number: Int) -> String {
         guard number > 0 else { return path }
         let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex

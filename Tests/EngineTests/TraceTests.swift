@@ -80,7 +80,8 @@ struct TraceTests {
         _ = try await stage.webhook(.some(["task.didComplete"]))
         let session = try await stage.harness.session()
         let task = try await stage.harness.create(
-            traced(try stage.harness.spec()), in: session)
+            traced(try stage.harness.spec(resume: false)), in: session)
+        _ = try await stage.harness.gateway.tasks.cancel(task, of: stage.harness.tenant)
         let first = try await stage.post()
         if isForgotten { stage.harness.gateway.tasks.directory.dropRecords() }
         first.answer(503)

@@ -3,9 +3,9 @@ public import Semantics
 
 /// What the engine asks of the folders of this machine that downloads can be saved in.
 ///
-/// A file is first *staged*: whole and durable, under a temporary name beside its later one. Then it
-/// is *published*, which is one rename. So whoever looks into the folder sees a whole file or none,
-/// and what a crash leaves can be told by the file's number.
+/// A file is first *staged*: whole and durable, under a temporary name beside its later one. Then
+/// it is *published*, which is one rename. So whoever looks into the folder sees a whole file or
+/// none, and what a crash leaves can be told by the file's number.
 @LoopActor
 public protocol SaveFolders: Sendable {
     /// The names that the operator has given, in order.

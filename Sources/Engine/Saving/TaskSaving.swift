@@ -5,9 +5,9 @@ internal import Semantics
 
 /// Saves the whole content of a download in the folder that its client has named.
 ///
-/// The content is staged first, then the store is told which file that is, then it gets its name, and
-/// only then the task completes. Whatever a crash interrupts, the next start finds the content where
-/// it was kept, or the file by its number.
+/// The content is staged first, then the store is told which file that is, then it gets its name,
+/// and only then the task completes. Whatever a crash interrupts, the next start finds the content
+/// where it was kept, or the file by its number.
 @LoopActor
 final class TaskSaving {
     weak var control: (any TaskControl)?

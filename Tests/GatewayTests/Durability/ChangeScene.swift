@@ -219,8 +219,12 @@ struct Look: Equatable, Sendable, CustomStringConvertible {
         case .array(let elements): return .array(elements.map(promise))
         case .object(var members):
             for name in figures { members[name] = nil }
-            // A gateway's own start; what a task that goes on has got so far.
-            if members["version"] != nil { members["startedAt"] = nil }
+            // Of the gateway only its settings; what a task that goes on has got so far.
+            if members["version"] != nil {
+                members = members.filter {
+                    ["maximumBytesPerSecond", "backgroundUpdates"].contains($0.key)
+                }
+            }
             if members["suspendCount"] != nil, members["state"] != "completed" {
                 members["content"] = nil
             }
@@ -248,6 +252,11 @@ final class PendingAnswer: Sendable {
     /// Nil as long as there is none.
     var answer: Result<TestResponse, any Error>? { outcome.withLock { $0 } }
     var isOver: Bool { answer != nil }
-    /// Nil where no answer has come.
-    var status: Int? { try? answer?.get().status }
+    /// Whether all was refused, also where each of many is answered by itself; nil where no answer
+    /// has come.
+    var isRefused: Bool? {
+        guard let answer = try? answer?.get() else { return nil }
+        let each = answer.json["results"].array?.compactMap { $0["status"].int }
+        return (each ?? [answer.status]).allSatisfy { $0 >= 300 }
+    }
 }

@@ -193,7 +193,8 @@ struct LiveEventsTests {
             #expect(plain?.hasPrefix("ferry-\(port)=") == true && local == 201)
             #expect(plain?.contains("Secure") == false)
             #expect(try await visit("http", "ferry.example") == (nil, 403))
-            // A proxy hands on the Host without its port; only the browser's own word makes up for it.
+            // A proxy hands on the Host without its port; only the browser's own word makes up for
+            // it.
             let cut: HeaderLines = [
                 "Host": "ferry.example", "Origin": "https://ferry.example:8443",
                 "Cookie": String(secure?.prefix { $0 != ";" } ?? ""),

@@ -38,7 +38,7 @@ struct StartTests {
                 let hosts = ["a.example", "b.example", "file.example"]
                 var answers: [Int] = []
                 for host in hosts {
-                    answers.append(try await client.get("/healthz", ["Host": host]).status)
+                    answers.append(try await client.get("/openapi.yaml", ["Host": host]).status)
                 }
                 #expect(answers == (place == "file" ? [421, 421, 200] : [200, 200, 421]))
                 process.terminate()

@@ -89,8 +89,8 @@ struct CacheRouteTests {
         arguments: [
             ("GET", "?url=nonsense", "invalid-url", "url"),
             ("GET", "?url=ftp://host/", "unsupported-url", "url"),
-            ("GET", "?uri=http://host/", "invalid-value", "uri"),
-            ("DELETE", "?url=http://host/", "invalid-value", "url"),
+            ("GET", "?uri=http://host/", "unknown-parameter", "uri"),
+            ("DELETE", "?url=http://host/", "unknown-parameter", "url"),
         ])
     func `a query that is wrong is refused`(
         method: String, query: String, code: String, name: String

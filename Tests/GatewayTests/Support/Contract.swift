@@ -20,7 +20,9 @@ struct Contract: Sendable {
             session: String, task: String, file: String = "fil_000000000000",
             decision: String = "dec_000000000000"
         ) -> String {
-            path.replacing("{session}", with: session).replacing("{task}", with: task)
+            path.replacing("/page/{file}", with: "/page/app.js")
+                .replacing("/problems/{code}", with: "/problems/not-found")
+                .replacing("{session}", with: session).replacing("{task}", with: task)
                 .replacing("{file}", with: file).replacing("{decision}", with: decision)
         }
     }

@@ -94,7 +94,8 @@ struct AccessTests {
     @Test func `another tenant finds nothing at any operation (X-13)`() async throws {
         let contract = try Contract()
         try await withHome { gateway, session, task in
-            for operation in contract.operations where operation.path.contains("{") {
+            for operation in contract.operations
+            where operation.path.contains("{") && operation.scope != "none" {
                 let answer = try await send(
                     operation, Self.stranger.text, gateway, session, task)
                 #expect(answer.status == 404, "\(operation): \(answer.text)")

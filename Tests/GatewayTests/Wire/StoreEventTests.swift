@@ -19,7 +19,8 @@ struct StoreEventTests {
     @Test func `who waits for a route is told, and nothing more (S-26)`() throws {
         let task = TaskID(rawValue: 3)
         let told: TestJSON = [
-            "session": "shared", "task": .string(task.description),
+            "event": "task.isWaitingForConnectivity", "session": "shared",
+            "task": .string(task.description),
             "at": "1970-01-01T00:00:00.001Z",
         ]
         #expect(try Self.data(.isWaitingForConnectivity, task: task) == told)
@@ -27,7 +28,10 @@ struct StoreEventTests {
     }
 
     @Test func `changed credentials are told without a word of them (S-67)`() throws {
-        let told: TestJSON = ["session": "shared", "at": "1970-01-01T00:00:00.001Z"]
+        let told: TestJSON = [
+            "event": "session.didChangeCredentialStorage", "session": "shared",
+            "at": "1970-01-01T00:00:00.001Z",
+        ]
         #expect(try Self.data(.didChangeCredentialStorage, task: nil) == told)
     }
 
