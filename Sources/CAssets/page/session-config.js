@@ -32,6 +32,7 @@ export const properties = {
   Requests: {
     httpAdditionalHeaders: { label: "Headers of every request", kind: "headers", fallback: {}, help: "Name: value, one a line." },
     requestCachePolicy: choice("Cache policy", "useProtocolCachePolicy", policies),
+    propagatesTraceContext: flag("Hand traces on", false, "Servers get the traceparent that a transfer was created with."),
     urlCache: { label: "Cache: memory and disk", kind: "cache", fallback: { memoryCapacity: 4194304, diskCapacity: 268435456 }, help: "Such as “4 MiB, 256 MiB”; 0 turns a tier off." },
   },
   "Cookies and credentials": {
