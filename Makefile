@@ -27,7 +27,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: build ## install what is missing, build, serve on 127.0.0.1:8080 (ARGS="--port 9000")
-	@echo "In another terminal, in this folder: $(RELEASE) get https://example.com/file"
+	@echo "In another terminal, in this folder: $(RELEASE) get https://www.rfc-editor.org/rfc/rfc9110.txt"
 	@echo "For plain 'ferry': export PATH=\"$(CURDIR)/.build/release:\$$PATH\", or make install"
 	@exec $(RELEASE) serve $(ARGS)
 

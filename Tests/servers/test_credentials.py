@@ -124,7 +124,7 @@ def test_what_is_refused_is_dropped_and_told_once(gateway, nginx):
         session.put(basic(nginx), **RIGHT)
         assert delegate.fetch(nginx.url("basic", "/dropped")).status == 200
         assert len(changes()) == 3
-        assert {frozenset(each.data) for each in changes()} == {frozenset(["session", "at"])}
+        assert {frozenset(each.data) for each in changes()} == {frozenset(["event", "session", "at"])}
         assert all(each.id for each in changes())
 
 
