@@ -45,8 +45,12 @@ test: toolchain ## all tests, the contract checks, real servers against a live g
 	$(SWIFT) test --skip-build --disable-xctest --filter '^ClientTests\.'
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.' --skip '\.ShownChange'
 	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.ShownChange'
-	Tests/contract/run $(DEBUG)
-	Tests/servers/run $(DEBUG)
+	# Side by side: both wait more than they compute, and each has servers of its own.
+	@Tests/contract/run $(DEBUG) >.build/contract.log 2>&1 & contract=$$!; \
+	trap 'kill $$contract' INT TERM; \
+	Tests/servers/run $(DEBUG); servers=$$?; \
+	wait $$contract; contract=$$?; cat .build/contract.log; \
+	[ $$contract -eq 0 ] && [ $$servers -eq 0 ]
 	Tests/page/run $(DEBUG)
 
 bench: build ## measure against aria2, curl, nginx and nchan (ROWS=get,events BENCH=--quick)

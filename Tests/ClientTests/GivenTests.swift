@@ -146,6 +146,7 @@ struct GivenTests {
     @Test(arguments: [
         ("music", "http://h/a/b%20c.flac?x", #""folder":"music","path":"b c.flac""#),
         ("music/", "http://h", #""folder":"music","path":"download""#),
+        ("music/new/", "http://h/a.flac", #""folder":"music","path":"new/a.flac""#),
         ("music/a/b.flac", "http://h/c", #""folder":"music","path":"a/b.flac""#),
     ])
     func `a place is a folder of the gateway's, and a path in it or the URL's name`(

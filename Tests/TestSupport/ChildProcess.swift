@@ -106,6 +106,15 @@ public final class ChildProcess: Sendable {
     /// All that it has written to standard error so far.
     public var errorText: String { errors.text }
 
+    /// How it ended, once all that it wrote is here, too.
+    ///
+    /// - Throws: `DeadlinePassed`.
+    public func waitForEnd(within limit: Duration = .seconds(60)) async throws -> Exit {
+        let exit = try await waitForExit(within: limit)
+        try await eventually("the end of what it writes") { output.isAtEnd && errors.isAtEnd }
+        return exit
+    }
+
     /// Runs a program to its end and gives its standard output.
     ///
     /// - Throws: `ProgramFailed` when it does not exit with 0.
@@ -115,8 +124,7 @@ public final class ChildProcess: Sendable {
         within limit: Duration = .seconds(60)
     ) async throws -> String {
         let child = try ChildProcess(executable, arguments, environment: environment)
-        let exit = try await child.waitForExit(within: limit)
-        try await eventually { child.output.isAtEnd && child.errors.isAtEnd }
+        let exit = try await child.waitForEnd(within: limit)
         guard exit == .status(0) else {
             throw ProgramFailed(program: executable, exit: exit, errorText: child.errorText)
         }

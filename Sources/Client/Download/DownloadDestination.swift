@@ -8,8 +8,8 @@ public struct DownloadDestination: Equatable, Sendable {
     private let path: String
     private let ifExists: String
 
-    /// Reads `FOLDER/PATH`, or `FOLDER`, where the last part of the URL's path names the file;
-    /// `ifExists` is `fail`, `rename` or `replace`.
+    /// Reads `FOLDER/PATH`, or `FOLDER`; where that is all, or the path ends with a slash, the last
+    /// part of the URL's path names the file. `ifExists` is `fail`, `rename` or `replace`.
     ///
     /// - Throws: `badArgument` without a folder.
     public init(
@@ -20,9 +20,10 @@ public struct DownloadDestination: Equatable, Sendable {
             throw .badArgument("a place is written FOLDER or FOLDER/PATH, not '\(text)'")
         }
         self.folder = String(folder)
+        let place = parts.count > 1 ? String(parts[1]) : ""
         path =
-            parts.count > 1 && !parts[1].isEmpty
-            ? String(parts[1]) : DownloadDestination.fileName(of: url)
+            place.isEmpty || place.hasSuffix("/")
+            ? place + DownloadDestination.fileName(of: url) : place
         self.ifExists = ifExists
     }
 

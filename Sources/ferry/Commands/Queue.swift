@@ -22,7 +22,10 @@ struct Add: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Where the content is put on the gateway's machine: FOLDER or FOLDER/PATH.",
-            discussion: "The folder is one that `ferry serve --folder` has named.",
+            discussion: """
+                The folder is one that `ferry serve --folder` has named. A path that ends with a \
+                slash gets the URL's own file name.
+                """,
             valueName: "folder"))
     var to: String?
 

@@ -34,11 +34,11 @@ struct CommandTests {
     @Test func `get finds the gateway by itself and leaves the file`() async throws {
         let path = folder.file("a.iso")
         let get = try ferry("get", origin.url("/big.iso"), "-o", path)
-        #expect(try await get.waitForExit() == .status(0), "\(get.errorText)")
+        #expect(try await get.waitForEnd() == .status(0), "\(get.errorText)")
         #expect(Pattern.firstDifference(in: try folder.read("a.iso")) == nil)
         #expect(try folder.contents() == ["a.iso"])
         let again = try ferry("get", origin.url("/big.iso"), "-o", path)
-        #expect(try await again.waitForExit() == .status(23))
+        #expect(try await again.waitForEnd() == .status(23))
     }
 
     @Test func `get tells failures by its exit code, and to scripts in JSON`() async throws {
@@ -46,16 +46,16 @@ struct CommandTests {
         origin.on("/gone", .fixed(404))
         let path = folder.file("a")
         let failed = try ferry("get", origin.url("/reset"), "-o", path, "--json", "--retry", "0")
-        #expect(try await failed.waitForExit() == .status(4))
+        #expect(try await failed.waitForEnd() == .status(4))
         let outcome = try TestJSON(parsing: failed.outputText)
         #expect("\(outcome)".contains("-1005"))
         let gone = try ferry("get", origin.url("/gone"), "-o", path)
-        #expect(try await gone.waitForExit() == .status(22))
+        #expect(try await gone.waitForEnd() == .status(22))
         let refused = try ferry("get", "ftp://127.0.0.1/", "-o", path)
-        #expect(try await refused.waitForExit() == .status(1))
+        #expect(try await refused.waitForEnd() == .status(1))
         let nobody = try ferry(
             "get", origin.url("/gone"), "-o", path, "--gateway", "http://127.0.0.1:1")
-        #expect(try await nobody.waitForExit() == .status(3))
+        #expect(try await nobody.waitForEnd() == .status(3))
         #expect(try folder.contents() == [])
     }
 
@@ -65,7 +65,7 @@ struct CommandTests {
         try await origin.waitForRequests(1, for: "/stuck")
         try await eventually { try folder.contents() == ["a.part", "a.resume"] }
         get.send(SIGINT)
-        #expect(try await get.waitForExit() == .status(130))
+        #expect(try await get.waitForEnd() == .status(130))
         #expect(try folder.contents() == [])
         try await eventually("the transfer to be cancelled") { origin.activeRequests == 0 }
     }
@@ -77,20 +77,20 @@ struct CommandTests {
         let first = try await session.start("download", origin.url("/gated"))
         let second = try await session.start("download", origin.url("/gated"))
         let list = try ferry("tasks", "--json")
-        #expect(try await list.waitForExit() == .status(0))
+        #expect(try await list.waitForEnd() == .status(0))
         let ids = try TestJSON(parsing: list.outputText)["tasks"].array?.map(\.id) ?? []
         #expect(Set(ids).isSuperset(of: [first, second]))
 
         let watch = try ferry("watch", first, "--json")
         _ = try await watch.waitForLine { $0.contains("task.didReceiveResponse") }
         let cancel = try ferry("cancel", second)
-        #expect(try await cancel.waitForExit() == .status(0))
+        #expect(try await cancel.waitForEnd() == .status(0))
         #expect(try await gateway.client.completedTask(second).errorCode == -999)
         gate.open()
-        #expect(try await watch.waitForExit() == .status(0), "\(watch.errorText)")
+        #expect(try await watch.waitForEnd() == .status(0), "\(watch.errorText)")
         #expect(watch.outputText.contains("task.didComplete"))
         let health = try ferry("health")
-        #expect(try await health.waitForExit() == .status(0))
+        #expect(try await health.waitForEnd() == .status(0))
     }
 
     @Test func `a download that is left to the gateway is followed and fetched as it is told`()
@@ -100,7 +100,7 @@ struct CommandTests {
         origin.on("/gated", .stall(after: 100_000, of: 200_000, until: gate))
         let name = "it's \(folder.path)"
         let get = try ferry("get", "--background", name, origin.url("/gated"))
-        #expect(try await get.waitForExit() == .status(0), "\(get.errorText)")
+        #expect(try await get.waitForEnd() == .status(0), "\(get.errorText)")
         let lines = get.outputText.split(separator: "\n").map(String.init)
         #expect(lines.count == 2)
         let commands = try lines.map { line in
@@ -111,9 +111,9 @@ struct CommandTests {
         // A second one joins the session, however it was made.
         let second = try ferry(
             "get", "--background", name, "--json", origin.url("/big.iso"), "--digest", "sha-256=:=")
-        #expect(try await second.waitForExit() == .status(1))
+        #expect(try await second.waitForEnd() == .status(1))
         let third = try ferry("get", "--background", name, "--json", origin.url("/big.iso"))
-        #expect(try await third.waitForExit() == .status(0))
+        #expect(try await third.waitForEnd() == .status(0))
         let other = try TestJSON(parsing: third.outputText)["task"].string ?? ""
         let session = try await gateway.client.get("/v1/tasks/\(id)").json["session"]
         #expect(try await gateway.client.get("/v1/tasks/\(other)").json["session"] == session)
@@ -122,7 +122,7 @@ struct CommandTests {
         let impatient = try ferry("get", "--task", id, "-o", path)
         try await eventually("it to tell how far it is") { !impatient.errorText.isEmpty }
         impatient.send(SIGINT)
-        #expect(try await impatient.waitForExit() == .status(130))
+        #expect(try await impatient.waitForEnd() == .status(130))
         #expect(try folder.contents() == [])
 
         let watch = try ChildProcess(
@@ -131,8 +131,8 @@ struct CommandTests {
             RunningGateway.executable, Array(commands[1].dropFirst()) + ["-o", path],
             environment: environment)
         gate.open()
-        #expect(try await watch.waitForExit() == .status(0), "\(watch.errorText)")
-        #expect(try await fetch.waitForExit() == .status(0), "\(fetch.errorText)")
+        #expect(try await watch.waitForEnd() == .status(0), "\(watch.errorText)")
+        #expect(try await fetch.waitForEnd() == .status(0), "\(fetch.errorText)")
         #expect(Pattern.firstDifference(in: try folder.read("a.bin")) == nil)
         #expect(try folder.read("a.bin").count == 200_000)
         #expect(try await gateway.client.get("/v1/tasks/\(id)").status == 404)
@@ -148,7 +148,7 @@ struct CommandTests {
     func `what goes with get, and what does not`(arguments: [String]) async throws {
         let get = try ChildProcess(
             RunningGateway.executable, ["get"] + arguments, environment: environment)
-        #expect(try await get.waitForExit() == .status(64))
+        #expect(try await get.waitForEnd() == .status(64))
     }
 
     @Test func `README's first screen does what it says`() async throws {
@@ -163,7 +163,7 @@ struct CommandTests {
             .replacing("https://host/big.iso", with: origin.url("/big.iso"))
             .replacing("-o big.iso", with: "-o \(folder.file("big.iso"))")
         let shell = try ChildProcess("/bin/bash", ["-e", "-c", here], environment: environment)
-        #expect(try await shell.waitForExit() == .status(0), "\(shell.errorText)")
+        #expect(try await shell.waitForEnd() == .status(0), "\(shell.errorText)")
         for event in ["task.didCreate", "task.didReceiveResponse", "task.didComplete"] {
             #expect(shell.outputText.contains("event: \(event)\n"))
         }

@@ -27,7 +27,7 @@ struct QueueCommandTests {
                 "HOME": gateway.directory.path, "XDG_RUNTIME_DIR": gateway.directory.path,
             ]
         )
-        let exit = try await process.waitForExit()
+        let exit = try await process.waitForEnd()
         #expect(
             exit == .status(status), "\(process.errorText)", sourceLocation: sourceLocation)
         return (process.outputText, process.errorText)
