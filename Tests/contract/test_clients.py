@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import http.server
 import importlib
 import json
 import os
@@ -10,7 +9,6 @@ import pathlib
 import re
 import subprocess
 import sys
-import threading
 import time
 
 import httpx
@@ -27,28 +25,6 @@ BIN = pathlib.Path(sys.executable).parent
 BASE, TOKEN = os.environ["FERRY_URL"], os.environ["FERRY_TOKEN"]
 # What a generator makes up where the document gives no name: Body7, Type4, Links1.
 MADE_UP = re.compile(r"(?<!PKCS)(?<!Version)\d+$|Type_?\d|AdditionalProperty")
-
-
-class Origin(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Type", "text/plain")
-        self.send_header("Content-Length", "12")
-        self.end_headers()
-        self.wfile.write(b"twelve bytes")
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def origin():
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/a"
-        server.shutdown()
-        thread.join()
 
 
 def generate(*command):
@@ -103,7 +79,7 @@ def test_the_client_has_every_operation_and_every_type(client):
         importlib.import_module(".".join(path.relative_to(package.parent).with_suffix("").parts))
 
 
-def test_the_client_takes_a_download_from_its_session_to_its_end(client, origin):
+def test_the_client_takes_a_download_from_its_session_to_its_end(client, twelve_bytes):
     models = module(client, "models")
     types = module(client, "types")
 
@@ -131,7 +107,7 @@ def test_the_client_takes_a_download_from_its_session_to_its_end(client, origin)
         task = call(
             "createTasks", session.id,
             body=models.TaskSpec(
-                type_=models.TaskType.DOWNLOAD, resume=True, request=models.RequestSpec(url=origin),
+                type_=models.TaskType.DOWNLOAD, resume=True, request=models.RequestSpec(url=twelve_bytes),
                 compute_digest=True,
             ),
         )
@@ -175,7 +151,7 @@ def test_the_models_have_the_names_of_the_schemas(types):
     assert sorted(made - named) == []
 
 
-def test_the_models_read_what_the_gateway_answers_and_streams(types, origin):
+def test_the_models_read_what_the_gateway_answers_and_streams(types, twelve_bytes):
     headers = {"Authorization": f"Bearer {TOKEN}"}
     with httpx.Client(base_url=BASE, headers=headers, timeout=30) as http_client:
 
@@ -188,7 +164,7 @@ def test_the_models_read_what_the_gateway_answers_and_streams(types, origin):
         session = types.Session.model_validate_json(
             send("/v1/sessions", types.SessionSpec(type=types.NewSessionType.ephemeral))
         )
-        spec = types.TaskSpec(type="download", resume=True, request=types.RequestSpec(url=origin))
+        spec = types.TaskSpec(type="download", resume=True, request=types.RequestSpec(url=twelve_bytes))
         task = types.Task.model_validate_json(send(session.links.tasks, spec))
         done = http_client.get(task.links.self, headers={"Prefer": "wait=20"})
         task = types.Task.model_validate_json(done.content)

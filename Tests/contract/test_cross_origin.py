@@ -1,37 +1,14 @@
 """A page of another origin uses the gateway with a token, if the operator has named it (CORS)."""
 
 import contextlib
-import http.server
 import json
 import os
-import threading
 
 import httpx
 import pytest
 
 PAGE = "https://app.example.com"
 BEARER = {"Authorization": "Bearer " + os.environ["FERRY_TOKEN"]}
-
-
-class Origin(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.send_header("Content-Length", "12")
-        self.end_headers()
-        self.wfile.write(b"twelve bytes")
-
-    def log_message(self, *_):
-        pass
-
-
-@pytest.fixture(scope="module")
-def origin():
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Origin) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
@@ -107,11 +84,11 @@ def test_refusals_can_be_read_too(client):
         assert "www-authenticate" in words(fields(answer)["expose-headers"])
 
 
-def test_a_page_runs_a_download_to_its_end(client, origin):
+def test_a_page_runs_a_download_to_its_end(client, twelve_bytes):
     own = {**BEARER, "Origin": PAGE}
     created = client.post(
         "/v1/sessions/shared/tasks", headers=own,
-        json={"type": "download", "resume": True, "request": {"url": origin}},
+        json={"type": "download", "resume": True, "request": {"url": twelve_bytes}},
     )
     assert created.status_code == 201 and fields(created)["allow-origin"] == PAGE
     exposed = words(fields(created)["expose-headers"])
