@@ -1,3 +1,4 @@
+internal import CEvent
 internal import Glibc
 
 /// Long work on the loop, cut into slices: between them sockets and timers have their turn.
