@@ -16,13 +16,13 @@ ARG FERRY_COMMIT=
 # The Swift runtime is linked in and symbols are left out, so that the image needs only C libraries.
 RUN --mount=type=cache,target=/src/.build \
     make install PREFIX=/usr DESTDIR=/image FERRY_COMMIT="$FERRY_COMMIT" \
-        RELEASE_FLAGS="--static-swift-stdlib -Xlinker -s"
+        RELEASE_FLAGS="--static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked -Xlinker -s"
 
 FROM debian:bookworm-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
-        ca-certificates libbrotli1 libcurl4 libevent-2.1-7 libgssapi-krb5-2 libpsl5 libsqlite3-0 \
-        libssl3 libstdc++6 libzstd1 publicsuffix zlib1g \
+        ca-certificates libbrotli1 libcurl4 libevent-2.1-7 libexpat1 libgssapi-krb5-2 libnghttp2-14 libpq5 libpsl5 \
+        libsqlite3-0 libssl3 libstdc++6 libzstd1 publicsuffix zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin ferry \
     && install -d -o ferry -g ferry -m 700 /data

@@ -7,9 +7,14 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// What runs once for a command, or waits for others most of its time, is built to be small.
+let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
+
 /// A target of ours: one folder under Sources, with the project's language settings.
-func library(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func library(
+    _ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = []
+) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict + settings)
 }
 
 /// The tests of a target: one folder under Tests.
@@ -32,6 +37,17 @@ let structuredFields = Target.Dependency.product(
     name: "RawStructuredFieldValues", package: "swift-http-structured-headers")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 
+/// The fuzz targets, which need flags of their own: Tests/Fuzz/run builds them.
+let fuzz: [Target] =
+    Context.environment["FERRY_FUZZ"] == nil
+    ? []
+    : [
+        .executableTarget(
+            name: "fuzz",
+            dependencies: ["HTTP", "Engine", "Semantics", "Curl", "JSON", "Syntax", "Loop"],
+            path: "Tests/Fuzz/Sources", swiftSettings: strict)
+    ]
+
 let package = Package(
     name: "ferry",
     products: [.executable(name: "ferry", targets: ["ferry"])],
@@ -52,7 +68,15 @@ let package = Package(
             name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // No pkgConfig: its flags are of a kind that SwiftPM warns about, and Debian needs none.
         .systemLibrary(name: "CGSSAPI", providers: [.apt(["libkrb5-dev"])]),
+        .systemLibrary(
+            name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
         .systemLibrary(name: "CLinux"),
+        .systemLibrary(
+            name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
+        .systemLibrary(
+            name: "CPostgres", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CPSL", pkgConfig: "libpsl", providers: [.apt(["libpsl-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
@@ -66,7 +90,8 @@ let package = Package(
         library("JSON", ["Syntax"]),
         library("Contract", ["Semantics", "JSON", "Syntax"]),
         library("Loop", ["Metrics", "CEvent"]),
-        library("HTTP", ["Syntax", "Loop", "Diagnostics", "Metrics", "CEvent"]),
+        library("TLS", ["Syntax", "COpenSSL"]),
+        library("HTTP", ["Syntax", "Loop", "TLS", "Diagnostics", "Metrics", "CEvent", "CNghttp2"]),
         library(
             "Engine",
             [
@@ -80,7 +105,16 @@ let package = Package(
             "Curl",
             ["Engine", "Semantics", "Syntax", "Loop", "Decoding", "CCurl", "COpenSSL", "CGSSAPI"]),
         library("PSL", ["Engine", "CPSL"]),
-        library("SQLiteStore", ["Engine", "Semantics", grdb, grdbSQLite]),
+        library("Records", ["Engine", "Semantics", "Diagnostics"]),
+        library(
+            "SQLiteStore",
+            ["Engine", "Semantics", "Records", "Diagnostics", "CSQLite", grdb, grdbSQLite]),
+        library(
+            "PostgresStore",
+            ["Engine", "Semantics", "Records", "Loop", "Diagnostics", "CPostgres"], small),
+        library(
+            "S3ContentStore",
+            ["Engine", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics", "CExpat"], small),
         library("Sealing", ["Engine", "Semantics", "Syntax", "COpenSSL"]),
         .target(
             name: "CAssets", exclude: ["page"],
@@ -90,16 +124,18 @@ let package = Package(
             "REST",
             [
                 "HTTP", "Engine", "Contract", "Semantics", "JSON", "Syntax", "Loop", "Diagnostics",
-                "Metrics", "CAssets", structuredFields, yams,
+                "Metrics", "TLS", "CAssets", structuredFields, yams,
             ]),
-        library("Client", ["JSON", "Syntax", "CCurl", structuredFields]),
+        library("Client", ["JSON", "Syntax", "CCurl", structuredFields], small),
         .executableTarget(
             name: "ferry",
             dependencies: [
-                "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore", "Sealing",
-                "Client", "Loop", "Diagnostics", "CAssets", "CEmptyICU", argumentParser,
+                "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore",
+                "PostgresStore", "S3ContentStore", "Sealing", "Client", "Loop", "TLS",
+                "Diagnostics", "CAssets",
+                "CEmptyICU", argumentParser,
             ],
-            swiftSettings: strict),
+            swiftSettings: strict + small),
 
         .target(
             name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],
@@ -110,14 +146,29 @@ let package = Package(
         tests("JSONTests", ["JSON", "TestSupport"]),
         tests("SemanticsTests", ["Semantics", "Syntax", "Sealing", "TestSupport"]),
         tests("DecodingTests", ["Decoding", "Semantics", "TestSupport"]),
-        tests("HTTPTests", ["HTTP", "Loop", "Metrics", "TestSupport"]),
-        tests("EngineTests", ["Engine", "Semantics", "Syntax", "Loop", "Metrics", "TestSupport"]),
+        tests("TLSTests", ["TLS", "TestSupport"]),
+        tests("HTTPTests", ["HTTP", "Loop", "TLS", "Metrics", "TestSupport"]),
+        tests(
+            "EngineTests",
+            [
+                "Engine", "S3ContentStore", "Curl", "Sealing", "Semantics", "Syntax", "Loop",
+                "Metrics", "TestSupport",
+            ]),
         tests("CurlTests", ["Curl", "Engine", "Semantics", "Loop", "TestSupport"]),
+        tests(
+            "S3Tests",
+            [
+                "S3ContentStore", "Engine", "Curl", "Sealing", "Semantics", "JSON", "Loop",
+                "TestSupport",
+            ]),
         tests("PSLTests", ["PSL", "Engine"]),
         tests(
             "StoreTests",
             [
-                "SQLiteStore", "Sealing", "Engine", "Semantics", "Syntax", "Loop", "TestSupport",
+                "SQLiteStore", "PostgresStore", "Records", "Sealing", "Engine", "Semantics",
+                "Syntax",
+                "Loop",
+                "TestSupport",
                 grdb,
             ]),
         tests("ClientTests", ["Client", "JSON", "TestSupport"]),
@@ -126,9 +177,9 @@ let package = Package(
             [
                 "ferry", "REST", "HTTP", "Engine", "Contract", "Semantics", "Curl", "Sealing",
                 "SQLiteStore",
-                "Loop",
+                "Loop", "TLS",
                 "JSON", "TestSupport", yams, grdb,
             ]),
-    ],
+    ] + fuzz,
     swiftLanguageModes: [.v6]
 )

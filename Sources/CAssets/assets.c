@@ -12,6 +12,12 @@ const size_t ferry_contract_length = sizeof contract;
 static const uint8_t actions_js[] = {
 #embed "page/actions.js"
 };
+static const uint8_t admin_css[] = {
+#embed "page/admin.css"
+};
+static const uint8_t admin_view_js[] = {
+#embed "page/admin-view.js"
+};
 static const uint8_t api_js[] = {
 #embed "page/api.js"
 };
@@ -54,6 +60,9 @@ static const uint8_t feed_worker_js[] = {
 static const uint8_t feed_js[] = {
 #embed "page/feed.js"
 };
+static const uint8_t focus_js[] = {
+#embed "page/focus.js"
+};
 static const uint8_t form_js[] = {
 #embed "page/form.js"
 };
@@ -78,20 +87,32 @@ static const uint8_t new_options_js[] = {
 static const uint8_t new_js[] = {
 #embed "page/new.js"
 };
+static const uint8_t notes_js[] = {
+#embed "page/notes.js"
+};
 static const uint8_t overview_js[] = {
 #embed "page/overview.js"
 };
 static const uint8_t preview_js[] = {
 #embed "page/preview.js"
 };
+static const uint8_t quotas_js[] = {
+#embed "page/quotas.js"
+};
 static const uint8_t rates_js[] = {
 #embed "page/rates.js"
+};
+static const uint8_t rights_js[] = {
+#embed "page/rights.js"
 };
 static const uint8_t row_view_js[] = {
 #embed "page/row-view.js"
 };
 static const uint8_t rows_js[] = {
 #embed "page/rows.js"
+};
+static const uint8_t secret_js[] = {
+#embed "page/secret.js"
 };
 static const uint8_t session_config_js[] = {
 #embed "page/session-config.js"
@@ -114,6 +135,9 @@ static const uint8_t shell_css[] = {
 static const uint8_t sign_in_js[] = {
 #embed "page/sign-in.js"
 };
+static const uint8_t spans_js[] = {
+#embed "page/spans.js"
+};
 static const uint8_t table_js[] = {
 #embed "page/table.js"
 };
@@ -123,8 +147,17 @@ static const uint8_t tasks_view_js[] = {
 static const uint8_t tasks_js[] = {
 #embed "page/tasks.js"
 };
+static const uint8_t tenant_form_js[] = {
+#embed "page/tenant-form.js"
+};
+static const uint8_t tenants_js[] = {
+#embed "page/tenants.js"
+};
 static const uint8_t timeline_js[] = {
 #embed "page/timeline.js"
+};
+static const uint8_t tokens_js[] = {
+#embed "page/tokens.js"
 };
 static const uint8_t upload_js[] = {
 #embed "page/upload.js"
@@ -148,11 +181,13 @@ static const uint8_t webhooks_view_js[] = {
 
 static const struct ferry_page_file page_files[] = {
     FILE_OF("index.html", "text/html; charset=utf-8", index_html),
+    STYLE("admin.css", admin_css),
     STYLE("base.css", base_css),
     STYLE("list.css", list_css),
     STYLE("shell.css", shell_css),
     STYLE("views.css", views_css),
     SCRIPT("actions.js", actions_js),
+    SCRIPT("admin-view.js", admin_view_js),
     SCRIPT("api.js", api_js),
     SCRIPT("app.js", app_js),
     SCRIPT("bytes.js", bytes_js),
@@ -166,27 +201,36 @@ static const struct ferry_page_file page_files[] = {
     SCRIPT("errors.js", errors_js),
     SCRIPT("feed-worker.js", feed_worker_js),
     SCRIPT("feed.js", feed_js),
+    SCRIPT("focus.js", focus_js),
     SCRIPT("form.js", form_js),
     SCRIPT("format.js", format_js),
     SCRIPT("graph.js", graph_js),
     SCRIPT("live.js", live_js),
     SCRIPT("new-options.js", new_options_js),
     SCRIPT("new.js", new_js),
+    SCRIPT("notes.js", notes_js),
     SCRIPT("overview.js", overview_js),
     SCRIPT("preview.js", preview_js),
+    SCRIPT("quotas.js", quotas_js),
     SCRIPT("rates.js", rates_js),
+    SCRIPT("rights.js", rights_js),
     SCRIPT("row-view.js", row_view_js),
     SCRIPT("rows.js", rows_js),
+    SCRIPT("secret.js", secret_js),
     SCRIPT("session-config.js", session_config_js),
     SCRIPT("session-form.js", session_form_js),
     SCRIPT("session-stores.js", session_stores_js),
     SCRIPT("sessions-view.js", sessions_view_js),
     SCRIPT("sessions.js", sessions_js),
     SCRIPT("sign-in.js", sign_in_js),
+    SCRIPT("spans.js", spans_js),
     SCRIPT("table.js", table_js),
     SCRIPT("tasks-view.js", tasks_view_js),
     SCRIPT("tasks.js", tasks_js),
+    SCRIPT("tenant-form.js", tenant_form_js),
+    SCRIPT("tenants.js", tenants_js),
     SCRIPT("timeline.js", timeline_js),
+    SCRIPT("tokens.js", tokens_js),
     SCRIPT("upload.js", upload_js),
     SCRIPT("urls.js", urls_js),
     SCRIPT("waterfall.js", waterfall_js),

@@ -9,6 +9,7 @@
 static const curl_socket_t ccurl_socket_timeout = CURL_SOCKET_TIMEOUT;
 static const curl_socket_t ccurl_socket_bad = CURL_SOCKET_BAD;
 static const size_t ccurl_writefunc_pause = CURL_WRITEFUNC_PAUSE;
+static const long ccurl_tls_1_2 = CURL_SSLVERSION_TLSv1_2;
 static const long ccurl_auth_basic = (long)CURLAUTH_BASIC;
 static const long ccurl_auth_ntlm = (long)CURLAUTH_NTLM;
 

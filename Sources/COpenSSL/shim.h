@@ -64,3 +64,40 @@ static inline long copenssl_written(BIO *bio, char **bytes) {
 
 /* RFC 2253, with everything escaped that is not a printable character of ASCII. */
 static const unsigned long copenssl_name_style = XN_FLAG_RFC2253;
+
+/* What a server's context is set to; all of these are macros of OpenSSL's. */
+static inline int copenssl_set_oldest_version(SSL_CTX *context, int version) {
+    return SSL_CTX_set_min_proto_version(context, version);
+}
+static inline void copenssl_set_mode(SSL_CTX *context, long mode) {
+    SSL_CTX_set_mode(context, mode);
+}
+static inline void copenssl_keep_no_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+static inline int copenssl_set_groups(SSL_CTX *context, const char *names) {
+    return SSL_CTX_set1_groups_list(context, (char *)names);
+}
+static inline void copenssl_read_ahead(SSL_CTX *context) {
+    SSL_CTX_set_read_ahead(context, 1);
+}
+static inline void copenssl_limit_certificates(SSL_CTX *context, long bytes) {
+    SSL_CTX_set_max_cert_list(context, bytes);
+}
+/* How many bytes the keys of tickets have, and new ones. */
+static inline long copenssl_ticket_key_size(SSL_CTX *context) {
+    return SSL_CTX_get_tlsext_ticket_keys(context, NULL, 0);
+}
+static inline long copenssl_set_ticket_keys(SSL_CTX *context, unsigned char *bytes, long count) {
+    return SSL_CTX_set_tlsext_ticket_keys(context, bytes, count);
+}
+static const uint64_t copenssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t copenssl_no_compression = SSL_OP_NO_COMPRESSION;
+
+/* Stacks that are built, and their order. */
+static inline STACK_OF(X509) *copenssl_new_certificates(void) {
+    return sk_X509_new_null();
+}
+static inline int copenssl_append_certificate(STACK_OF(X509) *stack, X509 *certificate) {
+    return sk_X509_push(stack, certificate) > 0;
+}

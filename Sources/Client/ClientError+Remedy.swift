@@ -10,6 +10,7 @@ extension ClientError {
         case .transferFailed(let failure): failure.remedy(for: failure.failingURL ?? url)
         case .serverAnswered(401): "Say who you are with -u NAME; the password is asked for."
         case .serverAnswered(407): "Say who you are to the proxy with --proxy-user NAME."
+        case .unreachable(let gateway, _) where !gateway.contains(":"): nil
         case .unreachable(let gateway, _):
             gateway.contains("//127.0.0.1:") || gateway.contains("//localhost:")
                 ? """
@@ -17,6 +18,7 @@ extension ClientError {
                 \(gateway.split(separator: ":").last ?? "8080")` starts one.
                 """
                 : "Is a gateway running there? `ferry serve` starts one on its machine."
+        case .untrusted(_, let why): why.remedy
         case .refused(let problem) where problem.status == 401:
             "The token is not that gateway's: set FERRY_TOKEN, or give --token-file."
         default: nil
@@ -50,7 +52,8 @@ extension TransferFailure {
         case "userAuthenticationRequired", "userCancelledAuthentication":
             return "Say who you are with -u NAME; the password is asked for."
         case "digestMismatch":
-            return "What came is not what --checksum names: nothing of it was kept."
+            let digits = GivenDigest.digits(in: message).map { ", \($0)," } ?? ""
+            return "What came\(digits) is not what --checksum names: nothing of it was kept."
         default: return nil
         }
     }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import JSON
 
 /// Why a command did not do what it was asked.
@@ -12,6 +13,8 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     case noStart(detail: String)
     /// No answer came from the gateway; the detail is libcurl's.
     case unreachable(gateway: String, detail: String)
+    /// An https gateway was not asked, because it is not known to be the one that was meant.
+    case untrusted(gateway: String, GatewayDistrust)
     /// The gateway refused with problem+json (RFC 9457).
     case refused(ProblemDetails)
     /// The gateway answered with something that is not of its contract.
@@ -51,6 +54,7 @@ extension ClientError: CustomStringConvertible {
         case .commandFailed(let command, let file, let status):
             "\(file) is there, but `\(command)` has ended with \(status)"
         case .unreachable(let gateway, let detail): "no answer from \(gateway): \(detail)"
+        case .untrusted(let gateway, let why): "\(gateway) is not trusted: \(why.text)"
         case .refused(let problem): problem.description
         case .unexpectedAnswer(let detail): "the gateway's answer makes no sense: \(detail)"
         case .transferFailed(let failure): failure.description
@@ -77,7 +81,7 @@ extension ClientError {
     public var exitStatus: ExitStatus {
         switch self {
         case .badArgument: .usage
-        case .noGateway, .noToken, .noStart, .unreachable: .noGateway
+        case .noGateway, .noToken, .noStart, .unreachable, .untrusted: .noGateway
         case .refused, .unexpectedAnswer, .commandFailed: .failure
         case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
         case .serverAnswered: .serverAnswered
@@ -126,6 +130,23 @@ extension ClientError {
             json.member("resumable", true)
             error.writeDetails(to: &json)
         default: break
+        }
+    }
+
+    /// Whether the gateway has not answered any more.
+    var isOfLostGateway: Bool {
+        switch self {
+        case .resumable(let error): error.isOfLostGateway
+        case .unreachable: true
+        default: false
+        }
+    }
+
+    /// Whether it is that nobody reads standard output any more, as after `| head`.
+    public var isOfGoneReader: Bool {
+        switch self {
+        case .resumable(let error): error.isOfGoneReader
+        default: self == .file(path: PartFile.streamName, failure: EPIPE)
         }
     }
 

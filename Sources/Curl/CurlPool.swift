@@ -58,7 +58,7 @@ final class CurlPool: ConnectionPool {
         self.addresses = addresses
         self.settings = settings
         self.common = common
-        self.gate = EgressGate(common.egress)
+        self.gate = EgressGate(common.egress, of: settings.egress)
     }
 
     /// The pool of one attempt, under the rules of another one.
@@ -309,12 +309,14 @@ final class CurlPool: ConnectionPool {
         descriptors.join(self)
         multi = MultiHandle(
             counting: descriptors,
-            onEnd: { [unowned self] easy, code in transfers[easy]?.attempt.end(code) },
-            onWatch: { [unowned self] easy, socket, isForInput in
-                transfers[easy]?.attempt.noteWatch(of: socket, isForInput: isForInput)
+            onEnd: { [weak self] easy, code in self?.transfers[easy]?.attempt.end(code) },
+            onWatch: { [weak self] easy, socket, isForInput in
+                self?.transfers[easy]?.attempt.noteWatch(of: socket, isForInput: isForInput)
             },
-            onStandstill: { [unowned self] in
-                for transfer in transfers.values { transfer.attempt.prolongConnecting() }
+            onStandstill: { [weak self] in
+                for transfer in (self?.transfers ?? [:]).values {
+                    transfer.attempt.prolongConnecting()
+                }
             })
         return multi
     }

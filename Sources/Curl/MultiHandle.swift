@@ -57,7 +57,7 @@ final class MultiHandle {
         Self.expect(ccurl_multi_set_pointer(raw, CURLMOPT_TIMERDATA, me))
         Self.expect(ccurl_multi_set_socket_callback(raw, Callbacks.socket))
         Self.expect(ccurl_multi_set_timer_callback(raw, Callbacks.timer))
-        timer = LoopTimer { [unowned self] in act(on: ccurl_socket_timeout, 0) }
+        timer = LoopTimer { [weak self] in self?.act(on: ccurl_socket_timeout, 0) }
         descriptors.noteOpened(Self.ownDescriptorCount)
     }
 
@@ -138,11 +138,11 @@ final class MultiHandle {
         if let existing {
             existing.change(to: interest)
         } else {
-            watches[socket] = Watch(socket: socket, for: interest) { [unowned self] ready in
+            watches[socket] = Watch(socket: socket, for: interest) { [weak self] ready in
                 var flags: CInt = 0
                 if ready.contains(.read) { flags |= CURL_CSELECT_IN }
                 if ready.contains(.write) { flags |= CURL_CSELECT_OUT }
-                act(on: socket, flags)
+                self?.act(on: socket, flags)
             }
         }
     }

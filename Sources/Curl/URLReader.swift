@@ -1,5 +1,6 @@
 internal import Engine
 internal import Semantics
+internal import Synchronization
 
 /// Text to URL and reference to URL: strict at the door, then by the parser that fetches.
 ///
@@ -11,8 +12,20 @@ enum URLReader {
     /// The longest URL or reference, in bytes of UTF-8.
     static let byteLimit = 32 * 1024
 
-    /// Reads an absolute http or https URL. About 3 µs.
+    /// The origin of the URL that was read last.
+    private static let last = Mutex<KnownOrigin?>(nil)
+
+    /// Reads an absolute http or https URL. About 3 µs; less for a plain path at the same origin
+    /// as the one before.
     static func parse(_ text: String) throws(URLRejection) -> WebURL {
+        if let url = last.withLock({ $0?.read(text) }) { return url }
+        let url = try parseAnew(text)
+        last.withLock { $0 = KnownOrigin(of: url) }
+        return url
+    }
+
+    /// The same, from nothing.
+    static func parseAnew(_ text: String) throws(URLRejection) -> WebURL {
         try settle(URLText(absolute: text).normalized)
     }
 

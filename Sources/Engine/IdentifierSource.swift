@@ -16,8 +16,11 @@ final class IdentifierSource {
         self.last = last
     }
 
-    func next<ID: Identifier>(_: ID.Type = ID.self) -> ID {
+    func next<ID: Identifier>(_: ID.Type = ID.self) -> ID { ID(rawValue: nextNumber()) }
+
+    /// The same for what is not named by it.
+    func nextNumber() -> Int64 {
         last = max(last + 1, clock.now.milliseconds * 1000)
-        return ID(rawValue: last)
+        return last
     }
 }

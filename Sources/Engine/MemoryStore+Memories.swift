@@ -82,6 +82,11 @@ struct SessionMemories {
             .sorted { $0.entry.id < $1.entry.id }
     }
 
+    /// The bytes that a session's stored responses take.
+    func cacheSize(of session: SessionID) -> Int64 {
+        (memories[session]?.responses ?? [:]).values.reduce(0) { $0 + $1.entry.size }
+    }
+
     /// All of a session's stored responses, what was not used for the longest time first.
     func index(of session: SessionID) -> [CacheIndexRow] {
         (memories[session]?.responses ?? [:]).values
@@ -94,5 +99,18 @@ struct SessionMemories {
                     id: response.entry.id, fingerprint: response.fingerprint,
                     size: response.entry.size, isFile: response.entry.place == .file)
             }
+    }
+}
+
+extension MemoryState {
+    /// The bytes of results, resting downloads and caches, by tenants.
+    var storedBytes: [TenantID: Int64] {
+        var bytes: [TenantID: Int64] = [:]
+        for task in tasks.values { bytes[task.tenant, default: 0] += task.storedLength }
+        for (id, kept) in sessions {
+            guard let tenant = kept.record?.tenant else { continue }
+            bytes[tenant, default: 0] += memories.cacheSize(of: id)
+        }
+        return bytes.filter { $0.value > 0 }
     }
 }

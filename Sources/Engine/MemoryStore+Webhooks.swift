@@ -37,6 +37,10 @@ struct KeptWebhooks {
         for webhook in records.values where webhook.session == session { remove(webhook.id) }
     }
 
+    mutating func remove(_ tenant: TenantID) {
+        for webhook in records.values where webhook.tenant == tenant { remove(webhook.id) }
+    }
+
     private mutating func remove(_ webhook: WebhookID) {
         records[webhook] = nil
         deliveries[webhook] = nil

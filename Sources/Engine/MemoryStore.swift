@@ -40,6 +40,15 @@ public final class MemoryStore: Store {
         }
     }
 
+    /// Looks at every task and every stored response.
+    public func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        let bytes = state.withLock { $0.storedBytes }
+        begun()
+        return bytes
+    }
+
     /// One look-up.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         state.withLock { state in
@@ -146,12 +155,21 @@ public final class MemoryStore: Store {
         state.withLock { $0.webhooks.deliveries(query) }
     }
 
+    /// Looks at every session, key and file once.
+    public func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        forgotten.add(state.withLock { $0.forget(tenant) })
+    }
+
     /// Nothing here is kept for speed alone.
     public func releaseMemory() async {}
 
     /// Looks at every task and every key once.
-    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
-        state.withLock { $0.purge(limits) }
+    public func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        forgotten.add(state.withLock { $0.purge(limits) })
     }
 }
 
@@ -204,6 +222,7 @@ struct MemoryState {
     var creations: [CreationKey: IdempotencyRecord] = [:]
     var memories = SessionMemories()
     var webhooks = KeptWebhooks()
+    var access = KeptAccess()
     var gatewayLimit: Int64?
     var backgroundUpdates = true
     var clockMark: ClockMark?
@@ -229,9 +248,14 @@ struct MemoryState {
         contents.cookies = memories.cookies
         contents.credentials = memories.credentials
         contents.webhooks = webhooks.all
+        contents.tenants = access.tenants
+        contents.tokens = access.tokens
         contents.gatewayLimit = gatewayLimit
         contents.backgroundUpdates = backgroundUpdates
         contents.clockMark = clockMark
+        for task in tasks.values where task.state != .completed {
+            contents.outstandingTasks[task.tenant, default: 0] += 1
+        }
         return contents
     }
 }
@@ -285,11 +309,27 @@ extension MemoryState {
         for response in batch.cacheEntries { lastIdentifier.raise(to: response.entry.id.rawValue) }
         webhooks.apply(batch)
         for webhook in batch.webhooks { lastIdentifier.raise(to: webhook.id.rawValue) }
+        access.apply(batch)
+        lastIdentifier.raise(to: access.lastIdentifier)
         if let limit = batch.gatewayLimit { gatewayLimit = limit }
         backgroundUpdates = batch.backgroundUpdates ?? backgroundUpdates
         clockMark = batch.clockMark ?? clockMark
         for task in batch.removedTasks { remove(task) }
         for session in batch.removedSessions { remove(session) }
+        for tenant in batch.removedTenants { tenants[tenant] = nil }
+    }
+
+    mutating func forget(_ tenant: TenantID) -> Forgotten {
+        var forgotten = Forgotten()
+        for (id, kept) in sessions where kept.record?.tenant == tenant {
+            forgotten.files += kept.tasks.filter { tasks[$0]?.content?.place == .file }
+            remove(id)
+            forgotten.sessions.append(id)
+        }
+        creations = creations.filter { $0.key.tenant != tenant }
+        files = files.filter { $0.value.tenant != tenant }
+        webhooks.remove(tenant)
+        return forgotten
     }
 
     private mutating func keep(_ bytes: [UInt8]?, of task: TaskID) {
@@ -434,7 +474,9 @@ extension MemoryState {
         }
         let expired = tasks.values.filter { task in
             task.keptSince.map {
-                $0 < limits.tasksCompletedBefore(inBackground: isBackground(task.session))
+                $0
+                    < limits.tasksCompletedBefore(
+                        of: task.tenant, inBackground: isBackground(task.session))
             } ?? false
         }
         for task in expired { remove(task.id) }
@@ -448,6 +490,10 @@ extension MemoryState {
         }
         creations = creations.filter { $0.value.at >= limits.creationsBefore }
         webhooks.purge(limits)
+        forgotten.results = expired.compactMap { task in
+            Forgotten.Result(
+                of: task.id, in: task.session, byteCount: task.content?.storedLength ?? 0)
+        }
         forgotten.files = expired.filter { $0.content?.place == .file }.map(\.id).sorted()
         return forgotten
     }

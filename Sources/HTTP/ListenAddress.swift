@@ -16,6 +16,11 @@ public enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether it is a place in the file system.
+    public var isUnixSocket: Bool {
+        if case .unix = self { true } else { false }
+    }
+
     /// Whether only this machine can connect.
     public var isLoopback: Bool {
         switch self {

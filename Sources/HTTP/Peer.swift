@@ -58,9 +58,6 @@ public final class ConnectionContext {
     /// What the application keeps for the connection, such as the principal of the token it saw
     /// last.
     public var attachment: AnyObject?
-    /// For whom the application answers the request that is being answered, by its number: what the
-    /// log calls `tenant`. Nil before it knows, and for nobody.
-    public var tenant: Int64?
     /// Whether the connection came over a unix socket.
     public let isOverUnixSocket: Bool
 

@@ -3,7 +3,7 @@ internal import Glibc
 public import Loop
 internal import Metrics
 
-/// An HTTP/1.1 server on the event loop (RFC 9110, RFC 9112).
+/// A server of HTTP/1.1 and HTTP/2 on the event loop (RFC 9110, RFC 9112, RFC 9113).
 ///
 /// Every handler runs on the loop: what blocks or computes for long belongs elsewhere.
 @LoopActor
@@ -14,12 +14,17 @@ public final class Server {
     let crossOrigin: CrossOrigin
     let failure: @LoopActor (any Error, Request?) -> Response
     var writer = ResponseWriter()
+    var date = DateLine()
     var numbers = RequestNumbers()
     /// What was done since the start.
     public internal(set) var figures: ServerFigures
+    /// How TLS is spoken, where it is.
+    public private(set) var tls: ServerTLS?
     private(set) var isDraining = false
     private var listeners: [Listener] = []
-    private(set) var connections: [ObjectIdentifier: Connection] = [:]
+    private(set) var connections: [ObjectIdentifier: any ClientConnection] = [:]
+    /// What the streams of HTTP/2 take.
+    var load = StreamLoad()
     private var emptied: CheckedContinuation<Void, Never>?
 
     /// Makes a server that does not listen yet.
@@ -57,15 +62,24 @@ public final class Server {
     /// A socket file that nobody answers at is replaced; the new one has mode 0600 and is removed
     /// by `drain`.
     ///
+    /// - Parameters:
+    ///   - address: Where to listen.
+    ///   - tls: How TLS is spoken there; nil for HTTP in clear.
     /// - Returns: Where it listens, the port resolved.
     /// - Throws: `ListenError`.
     @discardableResult
-    public func listen(on address: ListenAddress) throws(ListenError) -> ListenAddress {
+    public func listen(
+        on address: ListenAddress, tls: ServerTLS? = nil
+    ) throws(ListenError) -> ListenAddress {
+        if let tls {
+            tls.handshakeTime = limits.headerTime
+            self.tls = tls
+        }
         let listener = try Listener(
             ListeningSocket(address),
             room: { [unowned self] in room() }
         ) { [unowned self] socket, address in
-            accept(socket, address)
+            accept(socket, address, tls)
         }
         listeners.append(listener)
         return listener.socket.address
@@ -89,23 +103,41 @@ public final class Server {
         for connection in connections.values { connection.close() }
     }
 
-    func remove(_ connection: Connection) {
+    /// A connection has turned into another.
+    func replace(_ connection: NewConnection, by other: any ClientConnection) {
+        connections[ObjectIdentifier(connection)] = nil
+        connections[ObjectIdentifier(other)] = other
+    }
+
+    func remove(_ connection: any ClientConnection) {
         connections[ObjectIdentifier(connection)] = nil
         if connections.isEmpty { emptied.take()?.resume() }
     }
 
+    /// Whether connections, and requests that share one with others, have all that is for them:
+    /// each request of HTTP/2 may have a file open.
+    var isShortOfDescriptors: Bool { connections.count + load.streamsRunning >= limits.descriptors }
+
     /// Whether there is a descriptor for one more connection, if need be one of those that wait for
     /// nothing: they are closed from the one that has rested longest, some at once, so that not
-    /// every newcomer has all looked at.
+    /// every newcomer has all looked at. Where none rests, those go whose clients let what
+    /// they have asked for wait.
     private func room() -> Listener.Room {
-        guard connections.count >= limits.descriptors else { return .free }
+        guard isShortOfDescriptors else { return .free }
         let resting = connections.values.filter(\.isResting)
-            .sorted { $0.deadlines.since < $1.deadlines.since }
+            .sorted { $0.restingSince < $1.restingSince }
         for connection in resting.prefix(max(1, limits.descriptors / 32)) { connection.close() }
-        return connections.count < limits.descriptors ? .made : .none
+        if resting.isEmpty {
+            let now = Uptime.now
+            for connection in connections.values
+            where connection.hasStalled(for: limits.stalledUnderWant, at: now) {
+                connection.close()
+            }
+        }
+        return isShortOfDescriptors ? .none : .made
     }
 
-    private func accept(_ socket: CInt, _ address: sockaddr_storage) {
+    private func accept(_ socket: CInt, _ address: sockaddr_storage, _ tls: ServerTLS?) {
         figures.accepted.add()
         // Those above the limit are told so, but not any number of them.
         guard connections.count < limits.connections + 256 else {
@@ -113,11 +145,9 @@ public final class Server {
             close(socket)
             return
         }
-        let connection = Connection(server: self, context: ConnectionContext(address: address))
-        guard connection.open(socket: socket) else {
-            close(socket)
-            return
-        }
+        let connection = NewConnection(
+            server: self, context: ConnectionContext(address: address))
+        connection.open(socket: socket, tls: tls)
         connections[ObjectIdentifier(connection)] = connection
         if connections.count > limits.connections {
             figures.refused.add()

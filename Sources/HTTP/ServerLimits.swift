@@ -20,10 +20,16 @@ public struct ServerLimits: Sendable {
     public var descriptors = Int.max
     /// Bytes of a streamed answer that wait in memory before its source is asked for no more.
     public var answerAhead = 512 << 10
+    /// Bytes of whole answers that wait in memory for clients of HTTP/2, of whom each may ask for
+    /// many at a time and take none: beyond it, clients for whom much waits get no more.
+    public var heldAnswers = 256 << 20
     /// How long a client may take nothing of an answer that is held in memory, or of events.
     public var stalledAnswer = Duration.seconds(60)
     /// How long a client may take nothing of a streamed answer; a pause is the client's right.
     public var stalledSource = Duration.seconds(900)
+    /// How long a client may take nothing of what waits for it while others wait for a connection
+    /// (`descriptors`).
+    public var stalledUnderWant = Duration.seconds(10)
     /// After the last answer of a connection, the silence of its client after which it is closed.
     /// What the client still sends is thrown away: a close on top of it would reset the connection,
     /// and destroy the answer (RFC 9112 §9.6).

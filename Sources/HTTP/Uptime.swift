@@ -16,3 +16,11 @@ extension Uptime {
         return tooLarge ? .max : sum
     }
 }
+
+extension LoopTimer {
+    /// Arms it to fire by `deadline`, or soon after. libevent counts from the beginning of the
+    /// turn: without a little more the timer would fire before, and be armed again.
+    func arm(by deadline: Uptime) {
+        arm(after: .nanoseconds(max(0, deadline - .now)) + .milliseconds(4))
+    }
+}

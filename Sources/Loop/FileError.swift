@@ -22,6 +22,14 @@ public struct FileError: Error, Sendable, Equatable, CustomStringConvertible {
     /// No descriptor at the moment: others will come free.
     public var isOutOfDescriptors: Bool { code == EMFILE || code == ENFILE }
 
+    /// What is on another machine cannot be reached at the moment, or does not answer.
+    public var isAway: Bool {
+        [EHOSTDOWN, EHOSTUNREACH, ENETDOWN, ENETUNREACH, ETIMEDOUT, ENOTCONN].contains(code)
+    }
+
+    /// Nothing has failed for good: the same call may succeed in a while.
+    public var isForLater: Bool { isOutOfDescriptors || isAway }
+
     /// The operation and the system's words.
     public var description: String { "\(operation): \(words)" }
 }

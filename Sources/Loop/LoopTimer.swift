@@ -18,8 +18,7 @@ public final class LoopTimer {
     /// Makes a timer that is not armed; released, it never fires.
     ///
     /// - Parameter action: Called once per arming; it may arm or release the timer. What owns the
-    ///   timer may be gone when it fires, if it was let go of on another thread: capture it weakly,
-    ///   unless its deinit is the loop's.
+    ///   timer may be gone when it fires, if it was let go of on another thread: capture it weakly.
     public init(action: @escaping @LoopActor () -> Void) {
         self.action = action
         event = event_new(

@@ -33,8 +33,8 @@ public final class NetworkWatch {
     public init(owning socket: CInt, delay: Duration) {
         self.socket = socket
         self.delay = delay
-        timer = LoopTimer { [unowned self] in onChange?() }
-        watch = Watch(socket: socket, for: .read) { [unowned self] _ in drain() }
+        timer = LoopTimer { [weak self] in self?.onChange?() }
+        watch = Watch(socket: socket, for: .read) { [weak self] _ in self?.drain() }
     }
 
     isolated deinit {

@@ -44,6 +44,11 @@ public final class Watch {
         event_add(event, nil)
     }
 
+    /// Watches again, after `cancel`.
+    public func start() {
+        event_add(event, nil)
+    }
+
     /// Stops watching. Call it before the socket is closed by anyone else.
     public func cancel() {
         event_del(event)

@@ -10,13 +10,23 @@ internal import Semantics
 struct Call {
     let request: Request
     let principal: Principal
+    /// Tells whether the sender is still let in; nil where everybody is.
+    private let authenticator: Authenticator?
 
-    init(_ request: Request, _ principal: Principal) {
+    init(_ request: Request, _ principal: Principal, by authenticator: Authenticator? = nil) {
         self.request = request
         self.principal = principal
+        self.authenticator = authenticator
     }
 
     var tenant: TenantID { principal.tenant }
+
+    /// Whether the sender is still let in: who is not any more has been told so, by cancelling the
+    /// call. A client that has only left is.
+    var isWanted: Bool {
+        guard Task.isCancelled, let authenticator else { return true }
+        return (try? authenticator.caller(of: request)) != nil
+    }
 
     /// The task that the path names.
     func task() throws(Problem) -> TaskID {
@@ -40,7 +50,10 @@ struct Call {
             throw ProblemCode.unsupportedMediaType.problem(
                 "Send the body with \"Content-Type: application/json\".")
         }
-        return try await request.body.collect(limit: 1 << 20)
+        let bytes = try await request.body.collect(limit: 1 << 20)
+        // A body may take a quarter of an hour: a token that was revoked meanwhile does nothing.
+        _ = try authenticator?.caller(of: request)
+        return bytes
     }
 
     /// What the JSON body says.

@@ -30,19 +30,21 @@ final class EventStreams {
         let channel = EventChannel(stream, gateway)
         channels[stream] = channel
         gateway.hub.setListener(channel, for: stream)
-        channel.log.onLastReaderGone = { [weak self] in self?.drop(stream) }
-        channel.onEnd = { [weak self] in self?.drop(stream) }
+        let drop: @LoopActor () -> Void = { [weak self, weak channel] in
+            guard let self, let channel, channels[stream] === channel else { return }
+            channels[stream] = nil
+            gateway.hub.setListener(nil, for: stream)
+        }
+        channel.log.onLastReaderGone = drop
+        channel.onEnd = drop
         return channel.log
     }
 
-    /// Where older events of the stream come from.
-    func history(of stream: EventStreamKey, of tenant: TenantID) -> any EventHistory {
-        ReplayedEvents(stream, tenant, gateway)
-    }
-
-    private func drop(_ stream: EventStreamKey) {
-        channels[stream] = nil
-        gateway.hub.setListener(nil, for: stream)
+    /// Where older events of the stream come from; the permit is held by it, and so by its reader.
+    func history(
+        of stream: EventStreamKey, of tenant: TenantID, _ permit: StreamPermit
+    ) -> any EventHistory {
+        ReplayedEvents(stream, tenant, gateway, permit)
     }
 }
 
@@ -94,11 +96,15 @@ private final class ReplayedEvents: EventHistory {
     private let stream: EventStreamKey
     private let tenant: TenantID
     private let gateway: Gateway
+    private let permit: StreamPermit
 
-    init(_ stream: EventStreamKey, _ tenant: TenantID, _ gateway: Gateway) {
+    init(
+        _ stream: EventStreamKey, _ tenant: TenantID, _ gateway: Gateway, _ permit: StreamPermit
+    ) {
         self.stream = stream
         self.tenant = tenant
         self.gateway = gateway
+        self.permit = permit
     }
 
     func page(

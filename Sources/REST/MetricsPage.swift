@@ -3,6 +3,7 @@ internal import HTTP
 internal import Loop
 internal import Metrics
 internal import Semantics
+internal import TLS
 
 /// Everything that `/metrics` tells, of one moment.
 ///
@@ -11,11 +12,21 @@ struct MetricsPage {
     let gateway: GatewayFigures
     let door: ServerFigures
     let connections: Int
+    let tls: TLSFigures?
     let events: EventFigures
     let loop: LoopFigures
     let machine: MachineFigures
+    /// Lines that the audit has lost.
+    let auditLossCount: Int
     let version: String
     let commit: String
+
+    /// How TLS is spoken with clients.
+    struct TLSFigures {
+        let handshakes: HandshakeFigures
+        /// In seconds since 1970.
+        let expiry: Int64
+    }
 
     /// How the readers of event streams get on.
     struct EventFigures {
@@ -29,6 +40,7 @@ struct MetricsPage {
         var page = Exposition()
         writeProgram(to: &page)
         writeDoor(to: &page)
+        if let tls { write(tls, to: &page) }
         writeTasks(to: &page)
         writeTransfers(to: &page)
         writeDecisions(to: &page)
@@ -76,6 +88,9 @@ struct MetricsPage {
         page.counter(
             "ferry_http_connections_refused_total", "Connections that were one too many.",
             door.refused.value)
+        page.counter(
+            "ferry_audit_lost_lines_total",
+            "Lines that the audit log lacks, since its disk was full or slow.", auditLossCount)
         page.gauge("ferry_event_readers", "Clients that follow an event stream.", events.readers)
         page.gauge(
             "ferry_event_readers_behind",
@@ -83,6 +98,24 @@ struct MetricsPage {
         page.gauge(
             "ferry_event_reader_lag_events",
             "How many events the reader lacks that is furthest behind.", Int(events.greatestLag))
+    }
+
+    private func write(_ tls: TLSFigures, to page: inout Exposition) {
+        page.counters(
+            "ferry_tls_handshakes_total",
+            "TLS handshakes with clients, by whether they took up a former session.", by: "type",
+            [
+                ("full", tls.handshakes.full.value), ("resumed", tls.handshakes.resumed.value),
+            ])
+        page.counters(
+            "ferry_tls_handshake_failures_total",
+            "TLS handshakes with clients that came to nothing.", by: "reason",
+            HandshakeFailure.allCases.map {
+                ($0.rawValue, tls.handshakes.failures[$0]?.value ?? 0)
+            })
+        page.gauge(
+            "ferry_tls_certificate_expiry_time_seconds",
+            "When the gateway's certificate expires, since 1970.", Int(tls.expiry))
     }
 
     private func labels(of route: RouteFigures) -> [Exposition.Label] {

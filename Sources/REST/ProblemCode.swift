@@ -31,6 +31,8 @@ enum ProblemCode: String, CaseIterable {
     case sessionImmutable = "session-immutable"
     case identifierInUse = "identifier-in-use"
     case noStorage = "no-storage"
+    case nameInUse = "name-in-use"
+    case tenantDeleting = "tenant-deleting"
     case sessionInvalidated = "session-invalidated"
     case creationForgotten = "creation-forgotten"
     case decisionAnswered = "decision-answered"
@@ -85,6 +87,8 @@ enum ProblemCode: String, CaseIterable {
         case .sessionImmutable: (409, "A session's configuration never changes")
         case .identifierInUse: (409, "A different session has this identifier")
         case .noStorage: (409, "The session has no such storage")
+        case .nameInUse: (409, "Another tenant has this name")
+        case .tenantDeleting: (409, "The tenant is being deleted")
         case .sessionInvalidated: (410, "The session has been invalidated")
         case .creationForgotten: (410, "What was created has been deleted")
         case .decisionAnswered: (409, "The decision has been answered")
@@ -185,8 +189,19 @@ extension Problem {
             case .noSuchDelivery:
                 ProblemCode.notFound.problem(
                     "The webhook has not tried this event, or it is not known any more.")
-            case .tooManyWebhooks(let limit):
-                ProblemCode.quotaExceeded.problem("There may be \(limit) webhooks.")
+            case .noSuchTenant: ProblemCode.notFound.problem("There is no such tenant.")
+            case .tenantExists: ProblemCode.nameInUse.problem(at: "/name")
+            case .tenantIsEnding:
+                ProblemCode.tenantDeleting.problem("When that is done, there is no such tenant.")
+            case .tenantStays:
+                ProblemCode.forbidden.problem(
+                    "The tenant \(TenantName.ofOperator) is the operator's own, and stays.")
+            case .tooManyTenants(let limit):
+                ProblemCode.quotaExceeded.problem("There may be \(limit) tenants.")
+            case .noSuchToken: ProblemCode.notFound.problem("There is no such token.")
+            case .tooManyTokens(let limit):
+                ProblemCode.quotaExceeded.problem("There may be \(limit) tokens.")
+            case .overQuota(let quota, let limit): Problem(quota, limit: limit)
             case .sessionNotKept:
                 ProblemCode.invalidValue.problem(
                     "An ephemeral session's events are not kept: no webhook can tell of them.",
@@ -208,6 +223,7 @@ extension Problem {
             case .keyReused:
                 ProblemCode.idempotencyKeyReused.problem(
                     "An earlier request with this Idempotency-Key asked for something else.")
+            case .callerIsGone: Authenticator.invalidToken
             case .diskFull:
                 ProblemCode.insufficientStorage.problem(
                     "New work is taken when there is room again.")
@@ -220,9 +236,10 @@ extension Problem {
             case .store(.damaged):
                 ProblemCode.damaged.problem(
                     """
-                    It cannot be read any more. A damaged task or staged file can be deleted; \
+                    It cannot be read any more. A damaged task, staged file or tenant can be deleted; \
                     `ferry check` tells the operator what else is damaged.
                     """)
+            case .store(.away): .unavailable(because: Readiness.away)
             case .store: ProblemCode.internal.problem()
             }
     }

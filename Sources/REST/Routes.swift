@@ -1,5 +1,6 @@
 public import HTTP
 internal import Loop
+internal import Semantics
 
 extension Service {
     /// All routes. What stands here stands in openapi.yaml, and the other way round.
@@ -16,6 +17,20 @@ extension Service {
             Endpoint("GET", "/metrics", .eitherScope(.metrics, .admin), metrics),
             Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
             Endpoint("PATCH", "/v1/gateway", .scope(.admin), changeGateway),
+
+            Endpoint("POST", "/v1/tenants", .scope(.admin), createTenant),
+            Endpoint(
+                "GET", "/v1/tenants", .scope(.admin), query: ["limit", "cursor"], listTenants),
+            Endpoint("GET", "/v1/tenants/{tenant}", .scope(.admin), showTenant),
+            Endpoint("PATCH", "/v1/tenants/{tenant}", .scope(.admin), changeTenant),
+            Endpoint("DELETE", "/v1/tenants/{tenant}", .scope(.admin), deleteTenant),
+            Endpoint("POST", "/v1/tokens", .scope(.admin), createToken),
+            Endpoint(
+                "GET", "/v1/tokens", .scope(.admin), query: ["limit", "cursor", "tenant"],
+                listTokens),
+            Endpoint("GET", "/v1/tokens/{token}", .scope(.admin), showToken),
+            Endpoint("DELETE", "/v1/tokens/{token}", .scope(.admin), deleteToken),
+            Endpoint("GET", "/v1/usage", .anyToken, query: ["tenant"], showUsage),
 
             Endpoint("POST", "/v1/browser-session", .anyToken, startBrowserSession),
             Endpoint("DELETE", "/v1/browser-session", .anyToken, endBrowserSession),
@@ -128,7 +143,7 @@ extension QueryNames {
     ]
     /// Of the list of sessions.
     fileprivate static let sessionList: QueryNames = [
-        "limit", "cursor", "identifier", "order", "q", "metadata.*",
+        "limit", "cursor", "state", "identifier", "order", "q", "metadata.*",
     ]
     /// Of what belongs to protection spaces.
     fileprivate static let protectionSpace: QueryNames = [

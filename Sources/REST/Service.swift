@@ -16,12 +16,21 @@ public final class Service {
         public var hosts: HostRule
         /// Whether clients come through a proxy that speaks TLS: cookies are then for https only.
         public var isBehindTLSProxy: Bool
+        /// Whether the gateway itself speaks TLS, but for unix sockets: cookies are then for https
+        /// only, too.
+        public var speaksTLS = false
         /// The version of the program, as `GET /v1/gateway` tells it.
         public var version: String
         /// The commit that the program was built from; `unknown` where nobody has told.
         public var commit = "unknown"
         /// Knows the process; nil leaves what it tells at nothing.
         public var machine: (any Machine)?
+        /// How many wrong tokens an address may send in a minute before it has to wait for one.
+        public var failureLimit = 300
+        /// How many browsers may be signed in, of all tenants together.
+        public var browserSessionLimit = 10_000
+        /// Keeps what somebody may have to account for; nil keeps nothing.
+        public var audit: (any AuditLog)?
 
         /// Options from their parts.
         public init(tokens: TokenTable, hosts: HostRule, isBehindTLSProxy: Bool, version: String) {
@@ -35,21 +44,28 @@ public final class Service {
     let gateway: Gateway
     let transport: any Transport
     let options: Options
-    private(set) var authenticator: Authenticator
+    let authenticator: Authenticator
     let streams: EventStreams
     let clock: any Clock
-    let startedAt: Timestamp
-    /// The same by the clock that is not set.
-    let startedUptime: Duration
+    let started: (at: Timestamp, uptime: Duration)
     /// The page for people.
     let page: PageFiles
     /// Completed tasks that were polled lately.
     var rendered = RenderedTasks()
     /// Who serves; set before it does. What it has done is among the metrics.
-    public weak var server: Server?
+    public var server: Server? {
+        get { door.server }
+        set { door.server = newValue }
+    }
+    private let door: Door
+    let audit: AuditNotes?
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
     /// tells.
     public var isReady = false
+    /// The names that requests over TCP may be for.
+    public var hosts: HostRule {
+        didSet { lastHost = nil }
+    }
     /// The Host that was allowed last: nearly every request has it.
     private var lastHost: String?
     let log = Log("rest")
@@ -69,29 +85,29 @@ public final class Service {
         self.transport = transport
         self.options = options
         self.clock = clock
-        startedAt = clock.now
-        startedUptime = clock.uptime
+        started = (clock.now, clock.uptime)
         page = PageFiles(digest: options.tokens.digest)
-        tokens = options.tokens
-        authenticator = Service.authenticator(options.tokens, options, clock)
-        streams = EventStreams(gateway: gateway)
-    }
-
-    /// Who may call. Others than before end the sessions of browsers, and what connections are
-    /// remembered by.
-    public var tokens: TokenTable {
-        didSet {
-            guard !tokens.isSame(as: oldValue) else { return }
-            authenticator = Service.authenticator(tokens, options, clock)
-        }
-    }
-
-    private static func authenticator(
-        _ tokens: TokenTable, _ options: Options, _ clock: any Clock
-    ) -> Authenticator {
+        hosts = options.hosts
         let browsers = BrowserSessions(
-            clock: clock, isBehindTLSProxy: options.isBehindTLSProxy, digest: tokens.digest)
-        return Authenticator(tokens: tokens, browsers: browsers, clock: clock)
+            clock: clock, areForHTTPS: options.isBehindTLSProxy || options.speaksTLS,
+            comeInClear: !options.speaksTLS, limit: options.browserSessionLimit,
+            digest: options.tokens.digest)
+        let door = Door()
+        audit = options.audit.map { AuditNotes($0, clock: clock) }
+        authenticator = Authenticator(
+            files: options.tokens, tokens: gateway.tokens, browsers: browsers,
+            failureLimit: options.failureLimit, audit: audit, clock: clock,
+            endRequests: door.endRequests)
+        self.door = door
+        streams = EventStreams(gateway: gateway)
+        auditDenials()
+    }
+
+    /// The tokens of files. Others than before end what was begun with these: the sessions of
+    /// browsers, event streams, and what connections are remembered by.
+    public var tokens: TokenTable {
+        get { authenticator.files }
+        set { authenticator.files = newValue }
     }
 
     /// Refuses what is for another host, before anything else is looked at. Probes come by any
@@ -100,9 +116,20 @@ public final class Service {
         guard !request.isOverUnixSocket, let host = request.host, host != lastHost,
             !["/healthz", "/readyz"].contains(request.path)
         else { return nil }
-        let problem = options.hosts.check(request)
+        let problem = hosts.check(request)
         if problem == nil { lastHost = host }
         return problem
+    }
+
+    /// Counts a request of a tenant, before anything is done for it.
+    ///
+    /// - Throws: 429 where it is one too many in a second.
+    func count(_ principal: Principal) throws(Problem) {
+        do throws(GatewayError) {
+            try gateway.quotas.admitRequest(of: principal.tenant)
+        } catch {
+            throw Problem(error)
+        }
     }
 
     /// Renders what a handler, or the front door, has thrown.
@@ -116,11 +143,27 @@ public final class Service {
             if case .store(let words) = error {
                 log.write(.error, "a request failed at the store", ["error": .words("\(words)")])
             }
+            // What a database that is away cannot note is refused like what finds no room.
+            if error == .diskFull, gateway.isStoreAway {
+                return .unavailable(because: Readiness.away)
+            }
             return Problem(error)
         case let error as BodyError: return error.problem
         default:
             log.write(.error, "a request failed", ["error": .words("\(type(of: error))")])
             return ProblemCode.internal.problem()
+        }
+    }
+}
+
+/// Who serves, for those that end what it has under way.
+@LoopActor
+private final class Door {
+    weak var server: Server?
+
+    func endRequests(where isMeant: (KnownCaller) -> Bool) {
+        server?.endRequests(with: Authenticator.invalidToken) { caller in
+            (caller as? KnownCaller).map(isMeant) ?? false
         }
     }
 }
@@ -142,33 +185,75 @@ struct Endpoint {
     enum Access: Equatable {
         /// For everyone.
         case open
-        /// For every valid token.
+        /// For every valid token, but for one that may only read the metrics.
         case anyToken
         case scope(Scope)
         /// For tokens that have one of the two.
         case eitherScope(Scope, Scope)
 
         /// One of these is needed; empty where none is.
-        private var scopes: [Scope] {
+        fileprivate var scopes: [Scope] {
             switch self {
             case .open, .anyToken: []
             case .scope(let scope): [scope]
             case .eitherScope(let first, let second): [first, second]
             }
         }
+    }
 
-        /// The call, if whoever sends the request may make it.
-        @LoopActor
-        func call(_ request: Request, _ service: Service) throws(Problem) -> Call {
-            guard self != .open else { return Call(request, .nobody) }
-            let principal = try service.authenticator.principal(of: request)
-            request.connection.tenant = principal.tenant.rawValue
-            guard scopes.isEmpty || !principal.scopes.isDisjoint(with: scopes) else {
-                let names = scopes.map(\.rawValue).joined(separator: " or ")
-                throw ProblemCode.forbidden.problem("The token needs the scope \(names).")
-            }
-            return Call(request, principal)
+    /// One of these is needed; empty where none is. `read` is enough for every GET of a tenant, not
+    /// for those of the gateway as a whole.
+    private var scopes: [Scope] {
+        let scopes = access.scopes
+        let isReadable =
+            method == "GET" && !scopes.isEmpty && !scopes.contains(where: \.isOfGateway)
+        return isReadable ? scopes + [.read] : scopes
+    }
+
+    /// The call, if whoever sends the request may make it.
+    @LoopActor
+    private func call(
+        _ request: Request, _ service: Service, isFirst: Bool
+    ) throws(Problem) -> Call {
+        guard access != .open else {
+            try query.check(request)
+            return Call(request, .nobody)
         }
+        let caller = try service.authenticator.caller(of: request)
+        request.caller = caller
+        let principal = caller.principal
+        // The operator can always manage the gateway, whatever its own programs ask for.
+        let isOfOperator =
+            principal.tenant == .operatorTenant && scopes.contains(where: \.isOfGateway)
+        if isFirst, !isOfOperator { try service.count(principal) }
+        do throws(Problem) {
+            return try call(request, from: principal, service)
+        } catch {
+            service.audit(self, request, from: principal, status: error.status)
+            throw error
+        }
+    }
+
+    /// The call, if this one may make it.
+    @LoopActor
+    private func call(
+        _ request: Request, from principal: Principal, _ service: Service
+    ) throws(Problem) -> Call {
+        let scopes = scopes
+        guard scopes.isEmpty || !principal.scopes.isDisjoint(with: scopes) else {
+            let names = scopes.map(\.rawValue).joined(separator: " or ")
+            throw ProblemCode.forbidden.problem("The token needs the scope \(names).")
+        }
+        guard principal.tenant == .operatorTenant || !scopes.contains(where: \.isOfGateway) else {
+            throw ProblemCode.forbidden.problem(
+                "What is about all tenants is for tokens of the tenant \(TenantName.ofOperator).")
+        }
+        guard access != .anyToken || principal.scopes != [.metrics] else {
+            throw ProblemCode.forbidden.problem(
+                "A token whose only scope is metrics may read /metrics, and nothing else.")
+        }
+        try query.check(request)
+        return Call(request, principal, by: service.authenticator)
     }
 
     init(
@@ -189,19 +274,21 @@ struct Endpoint {
     /// The route, behind the checks of who calls and of what the query names.
     @LoopActor
     func route(of service: Service) -> Route {
-        let (access, query, handler) = (access, query, handler)
-        let call = { @LoopActor (request: Request) throws -> Call in
-            let call = try access.call(request, service)
-            try query.check(request)
-            return call
+        let (endpoint, handler) = (self, handler)
+        // A request is counted once, by whoever sees it first.
+        let call = { @LoopActor (request: Request, isFirst: Bool) throws -> Call in
+            try endpoint.call(request, service, isFirst: isFirst)
         }
         let immediately = immediateHandler.map { handler -> ImmediateHandler in
-            { request in try handler(call(request)) }
+            { request in try handler(call(request, true)) }
         }
+        let isFirst = immediateHandler == nil
         return Route(
             method, pattern, bodyPace: bodyPace, immediateHandler: immediately
         ) { request in
-            try await handler(call(request))
+            let call = try call(request, isFirst)
+            guard endpoint.isAudited(request) else { return try await handler(call) }
+            return try await service.audited(endpoint, call, handler)
         }
     }
 }

@@ -1,6 +1,6 @@
 public import Engine
-internal import Synchronization
 public import Semantics
+internal import Synchronization
 
 extension DurableStore {
     /// One look at an index, and two values to open for each. What is damaged is left out, and

@@ -1,6 +1,7 @@
 internal import Diagnostics
 public import Engine
 internal import GRDB
+internal import Records
 public import Semantics
 internal import Synchronization
 
@@ -61,19 +62,16 @@ public final class DurableStore: Store {
     public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         guard !batch.isEmpty else { return CommitReceipt() }
         let sealer = sealer
-        let damaged = damagedEntries.withLock { entries in
-            defer { entries = [] }
-            return Array(entries)
-        }
-        let damagedItems = damagedItems.withLock { items in
-            defer { items = [] }
-            return items
-        }
-        return try await connections.writing { database in
+        let entries = damagedEntries.withLock { $0 }
+        let items = damagedItems.withLock { $0 }
+        let receipt = try await connections.writing { database in
             // Before what may come under the same number.
-            for item in damagedItems { try item.remove(from: database) }
-            return try BatchWriter(database, sealer: sealer).write(batch, damaged: damaged)
+            for item in items { try item.remove(from: database) }
+            return try BatchWriter(database, sealer: sealer).write(batch, damaged: Array(entries))
         }
+        damagedEntries.withLock { $0.subtract(entries) }
+        damagedItems.withLock { $0.subtract(items) }
+        return receipt
     }
 
     /// Reads sessions with their cookies and credentials, active tasks, pending decisions and
@@ -118,6 +116,16 @@ public final class DurableStore: Store {
     /// A walk through the index of outstanding tasks, and the counts of each session.
     public func census() async throws(StoreError) -> TaskCensus {
         try await reading { try TaskIndex(database: $0).census() }
+    }
+
+    /// Reads the status of every completed task, and the index of all caches, beside commits: about
+    /// a second for half a million.
+    public func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        let start = CallOnce(begun)
+        defer { start.call() }
+        return try await reading { try StoredBytes(database: $0).ofTenants(start.call) }
     }
 
     /// The bytes, opened.
@@ -189,8 +197,17 @@ public final class DurableStore: Store {
     /// A removed task leaves a row that nobody sees for as long as stored events are told from it.
     /// A session goes when nothing is left of its tasks and events. Sessions of which nothing has
     /// outlived its time cost two looks at an index each.
-    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
-        try await Purge(connections, sealer: sealer).run(limits)
+    public func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await Purge(connections, sealer: sealer).run(limits, into: &forgotten)
+    }
+
+    /// In steps of 500 tasks, packs, keys, webhooks or files.
+    public func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await TenantPurge(connections, sealer: sealer).run(tenant, into: &forgotten)
     }
 
     /// Empties SQLite's page cache, and closes the connections that read: the next one opens anew.

@@ -15,15 +15,20 @@ public struct SHADigests: Digests {
         }
     }
 
-    /// What the Digest scheme hashes with.
+    /// The digest of bytes that are all there.
     public func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8] {
-        var digest =
+        let algorithm =
             switch function {
-            case .md5: SHADigest(OpenSSL.md5)
-            case .sha256: SHADigest(OpenSSL.sha256)
+            case .md5: OpenSSL.md5
+            case .sha256: OpenSSL.sha256
             }
-        bytes.withUnsafeBytes { digest.update($0) }
-        return digest.value()
+        return [UInt8](unsafeUninitializedCapacity: Int(EVP_MAX_MD_SIZE)) { digest, count in
+            var length: UInt32 = 0
+            let isDone = EVP_Digest(
+                bytes, bytes.count, digest.baseAddress, &length, algorithm, nil)
+            precondition(isDone == 1, "OpenSSL digests whatever it is given")
+            count = Int(length)
+        }
     }
 
     /// HMAC-SHA256 (RFC 2104).

@@ -11,6 +11,13 @@ public struct AllowedDestination: Hashable, Sendable, CustomStringConvertible {
         self.port = port
     }
 
+    /// Whether an address and port are of this place.
+    ///
+    /// A version 4 block does not hold the forms of version 6 that carry its addresses.
+    public func holds(_ address: IPAddress, port: Int) -> Bool {
+        self.port.map { $0 == port } ?? true && block.contains(address)
+    }
+
     /// Reads an operator's text: `10.0.0.0/8`, `127.0.0.1/32:9000`, `[::1]/128:8080`, `fd00::/8`, a
     /// bare address, a bare address with a port (`127.0.0.1:9000`, `[::1]:8080`).
     ///

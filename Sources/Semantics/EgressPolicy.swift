@@ -21,11 +21,7 @@ public struct EgressPolicy: Equatable, Sendable {
     ///
     /// An allowed version 4 block does not open the forms of version 6 that carry its addresses.
     public func permits(address: IPAddress, port: Int) -> Bool {
-        if allowed.contains(where: {
-            $0.port.map { $0 == port } ?? true && $0.block.contains(address)
-        }) {
-            return true
-        }
+        if allowed.contains(where: { $0.holds(address, port: port) }) { return true }
         return Self.isPublicPort(port) && DestinationClassifier.classify(address) == .global
             && !ownAddresses.contains(address)
     }

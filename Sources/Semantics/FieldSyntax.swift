@@ -59,3 +59,18 @@ extension StringProtocol {
     /// The text without the blanks and tabs at both ends.
     var trimmingFieldSpace: Substring { Substring(Octets.trimmed(Substring(self).utf8)) }
 }
+
+extension String {
+    /// The same as for any two texts, which would be compared by iterators.
+    func equalsIgnoringCase(_ other: String) -> Bool {
+        guard utf8.count == other.utf8.count else { return false }
+        let (bytes, others) = (utf8Span.span, other.utf8Span.span)
+        for index in bytes.indices
+        where bytes[index] != others[index]
+            && Octets.lowercased(bytes[index]) != Octets.lowercased(others[index])
+        {
+            return false
+        }
+        return true
+    }
+}

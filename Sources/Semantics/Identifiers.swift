@@ -14,20 +14,16 @@ public protocol Identifier: RawRepresentable<Int64>, Hashable, Comparable, Senda
 extension Identifier {
     /// `prefix` and twelve digits.
     public var description: String {
-        String(unsafeUninitializedCapacity: Self.prefix.utf8.count + Base32.digitCount) { buffer in
-            var index = 0
-            for byte in Self.prefix.utf8 {
-                buffer[index] = byte
-                index += 1
+        // Read once: in generic code each is a call.
+        let (prefix, number) = (Self.prefix, rawValue)
+        let length = prefix.utf8.count + Base32.digitCount
+        return String(unsafeUninitializedCapacity: length) { buffer in
+            _ = buffer.initialize(fromContentsOf: prefix.utf8)
+            for place in 1...Base32.digitCount {
+                let digit = number >> Int64((place - 1) * 5) & 31
+                buffer[length - place] = Base32.digit(UInt8(truncatingIfNeeded: digit))
             }
-            var shift = (Base32.digitCount - 1) * 5
-            while shift >= 0 {
-                buffer[index] = Base32.digit(
-                    UInt8(truncatingIfNeeded: rawValue >> Int64(shift)) & 31)
-                index += 1
-                shift -= 5
-            }
-            return index
+            return length
         }
     }
 
@@ -107,6 +103,16 @@ public struct WebhookID: Identifier {
     /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
     public let rawValue: Int64
     /// The webhook of this number, whether it exists or not.
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+}
+
+/// Names a token: `tok_…`. Who knows it can revoke the token, and do nothing else with it.
+public struct TokenID: Identifier {
+    /// `tok_`.
+    public static var prefix: String { "tok_" }
+    /// 0 up to 2⁶⁰, unique among all identifiers of a gateway.
+    public let rawValue: Int64
+    /// The token of this number, whether it exists or not.
     public init(rawValue: Int64) { self.rawValue = rawValue }
 }
 

@@ -19,6 +19,17 @@ public enum Metadata {
             }
     }
 
+    /// Whether what is kept is the same, byte for byte: for Swift, texts are equal that mean the
+    /// same in different forms of Unicode, and clients keep one of them.
+    public static func isSame(_ one: [String: String], _ other: [String: String]) -> Bool {
+        one.count == other.count && isIn(other, one)
+    }
+
+    /// Whether some of what is kept is this, byte for byte.
+    public static func isIn(_ kept: [String: String], _ wanted: [String: String]) -> Bool {
+        wanted.allSatisfy { key, value in kept[key]?.utf8.elementsEqual(value.utf8) ?? false }
+    }
+
     /// What there is after a change (RFC 7396): nil takes a name away, and what is not named stays.
     ///
     /// - Returns: nil where it would be more than there may be.

@@ -36,31 +36,31 @@ public struct SaveDestination: Hashable, Sendable {
         guard (1...pathByteLimit).contains(text.utf8.count),
             text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7F })
         else { return false }
-        return text.split(separator: "/", omittingEmptySubsequences: false).allSatisfy { name in
+        return names(of: text).allSatisfy { name in
             (1...nameByteLimit).contains(name.utf8.count) && name != "." && name != ".."
-                && !name.hasPrefix(temporaryPrefix)
+                && !name.utf8.starts(with: temporaryPrefix.utf8)
         }
+    }
+
+    /// The names of a path, the file's last.
+    ///
+    /// Split as file systems do, at bytes: a slash with a combining mark behind it is part of
+    /// another character for Swift, and a slash all the same for them.
+    public static func names(of path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
     }
 
     /// What the names of files begin with that are not whole yet.
     public static let temporaryPrefix = ".ferry-"
 
-    /// The path where the name is taken, for the n-th time: a number in front of the last
-    /// extension, the name cut where it would be too long.
+    /// The path where the name is taken, for the n-th time: a number in front of the extension, the
+    /// name cut where it would be too long.
     public func path(attempt number: Int) -> String {
         guard number > 0 else { return path }
-        let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
-        let name = path[start...]
-        var stem = name
-        var suffix = Substring()
-        if let dot = name.lastIndex(of: "."), dot != name.startIndex {
-            (stem, suffix) = (name[..<dot], name[dot...])
-        }
-        let end = " (\(number))" + suffix
-        while stem.utf8.count + end.utf8.count > SaveDestination.nameByteLimit, !stem.isEmpty {
-            stem.removeLast()
-        }
-        return path[..<start] + stem + end
+        var names = SaveDestination.names(of: path)
+        names[names.count - 1] = SuggestedFilename.numbered(names[names.count - 1], number)
+        return names.joined(separator: "/")
     }
 }
 

@@ -9,7 +9,7 @@ public enum SessionType: String, Sendable {
 }
 
 /// The life of a session (S-9…S-11).
-public enum SessionState: String, Sendable {
+public enum SessionState: String, CaseIterable, Sendable {
     case active
     /// No new task is taken; the remaining ones go on to their ends.
     case invalidating

@@ -119,9 +119,20 @@ public enum SuggestedFilename {
         return (name[..<dot], name[dot...])
     }
 
+    /// The name with a number in front of its extension: `a (1).flac`.
+    static func numbered(_ name: String, _ number: Int) -> String {
+        let (stem, ending) = parts(name)
+        return cut(stem, " (\(number))" + ending)
+    }
+
     private static func cut(_ name: String) -> String {
         guard name.utf8.count > byteLimit else { return name }
         let (stem, ending) = parts(name)
+        return cut(stem, String(ending))
+    }
+
+    /// A stem, as much of it as there is room for in front of an ending.
+    private static func cut(_ stem: Substring, _ ending: String) -> String {
         let room = byteLimit - ending.utf8.count
         let kept = fitting(stem.lazy.map(String.init), room)
         // A single character may be longer than the limit, by its combining marks.

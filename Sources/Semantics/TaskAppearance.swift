@@ -77,6 +77,11 @@ public struct TaskAppearance: Equatable, Sendable {
         }
     }
 
+    /// Whether nothing is other than it is shown of another one.
+    public static func == (one: TaskAppearance, other: TaskAppearance) -> Bool {
+        one.changes(since: other).isEmpty
+    }
+
     /// What is not as it was, in the order of the task's JSON.
     public func changes(since old: TaskAppearance) -> [Member] {
         var members: [Member] = []
@@ -85,8 +90,13 @@ public struct TaskAppearance: Equatable, Sendable {
         if waitingFor != old.waitingFor { members.append(.waitingFor(waitingFor)) }
         if nextAttemptAt != old.nextAttemptAt { members.append(.nextAttemptAt(nextAttemptAt)) }
         if priority != old.priority { members.append(.priority(priority)) }
-        if description != old.description { members.append(.description(description)) }
-        if metadata != old.metadata { members.append(.metadata(metadata)) }
+        // Byte for byte, as metadata: clients keep one of several forms of Unicode.
+        if !(description ?? "").utf8.elementsEqual((old.description ?? "").utf8)
+            || (description == nil) != (old.description == nil)
+        {
+            members.append(.description(description))
+        }
+        if !Metadata.isSame(metadata, old.metadata) { members.append(.metadata(metadata)) }
         if startedAt != old.startedAt { members.append(.startedAt(startedAt)) }
         if earliestBeginDate != old.earliestBeginDate {
             members.append(.earliestBeginDate(earliestBeginDate))

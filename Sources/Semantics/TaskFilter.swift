@@ -30,7 +30,7 @@ public struct TaskFilter: Equatable, Sendable {
         if let createdAfter, task.createdAt <= createdAfter { return false }
         if let createdBefore, task.createdAt >= createdBefore { return false }
         if let host, !task.host.equalsIgnoringCase(host) { return false }
-        guard metadata.allSatisfy({ task.metadata[$0.key] == $0.value }) else { return false }
+        guard Metadata.isIn(task.metadata, metadata) else { return false }
         guard let text else { return true }
         return text.isInURL(task.url)
             || [task.description, task.fileName, task.suggestedFilename]

@@ -32,24 +32,44 @@ struct Ferry: AsyncParsableCommand {
             CommandGroup(
                 name: "Gateway",
                 subcommands: [
-                    Serve.self, Status.self, Open.self, Health.self, BackUp.self, Check.self,
-                    Key.self,
+                    Serve.self, Status.self, Tenants.self, Tokens.self, Open.self, Health.self,
+                    BackUp.self, Check.self, Key.self, MakeCertificate.self,
                 ]),
             CommandGroup(name: "Shell", subcommands: [Completions.self]),
         ])
 
     static func main() async {
+        StandardStreams.prepare()
         var arguments = Array(CommandLine.arguments.dropFirst())
         do throws(ClientError) {
             try CommandName.check(arguments.first, among: commandNames)
-            let defaults = try CommandDefaults.read(environment: CommandLineIO.environment)
-            arguments = try defaults.applied(to: arguments)
+            arguments = try withDefaults(arguments)
         } catch {
             CommandLineIO.complain(error)
             Foundation.exit(error.exitStatus.rawValue)
         }
         await main(arguments)
     }
+
+    /// The words with a user's defaults. Only commands that talk to a gateway for people have some:
+    /// a mistake in their file is no reason not to serve, or not to tell how a command is used.
+    private static func withDefaults(_ words: [String]) throws(ClientError) -> [String] {
+        let typed = words.prefix { $0 != "--" }
+        guard let command = commandsWithDefaults.first(where: { $0._commandName == words.first }),
+            !["--help", "-h", "--version"].contains(where: typed.contains)
+        else { return words }
+        let defaults = try CommandDefaults.read(environment: CommandLineIO.environment)
+        let options = CommandOptions(describedBy: command._dumpHelp())
+        return try defaults.applied(to: words, options: options) { given in
+            IdleDefaults.of(given, among: options.names)
+        }
+    }
+
+    private static let commandsWithDefaults: [any ParsableCommand.Type] = [
+        Get.self, Put.self, Add.self, Tasks.self, Watch.self, Show.self, Pause.self, Resume.self,
+        Cancel.self, Retry.self, Remove.self, Limit.self, Events.self, Decisions.self, Answer.self,
+        Status.self, Open.self,
+    ]
 
     private static var commandNames: [String] {
         configuration.groupedSubcommands.flatMap(\.subcommands).map {

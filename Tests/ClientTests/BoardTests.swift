@@ -14,13 +14,14 @@ struct BoardTests {
         row("tsk_00000000000\($0)", "http://host\($0)/dir/file\($0).iso?x=y")
     }
 
-    @Test(arguments: [20, 40, 60, 80, 140])
+    @Test(arguments: [12, 20, 39, 40, 60, 80, 140])
     func `no line of the board is wider than the window, and names stay (F6)`(width: Int) {
         let layout = BoardLayout(width: width, height: 24, style: ProgressBar.Style())
         var footer = BoardLayout.Footer()
         footer.hasKeys = true
         let lines = layout.lines(Self.rows, selected: "tsk_000000000002", footer: footer)
         #expect(lines.count == 11)
+        #expect(lines.last?.hasSuffix("q quit") == true)
         for (index, line) in lines.enumerated() {
             #expect(DisplayText.columns(of: line) <= width)
             if index < 9, width >= 40 { #expect(line.contains("file\(index + 1).iso")) }

@@ -76,24 +76,19 @@ struct DecisionTextTests {
         #expect(late[1] == "dec_long  tsk_1  challenge  0:00  user …")
     }
 
-    @Test func `of all sessions those are asked that have a task which waits`() async throws {
+    @Test func `those of all sessions are asked for page by page`() async throws {
         let gateway = try FakeGateway()
-        gateway.origin.on("/v1/tasks") { exchange in
-            let tasks = [("ses_a", "decision"), ("ses_b", "slot"), ("ses_a", "decision")].map {
-                #"{"id":"t","state":"running","session":"\#($0.0)","waitingFor":"\#($0.1)"}"#
-            }
-            try exchange.answer(
-                200, [:], "{\"tasks\":[\(tasks.joined(separator: ","))],\"nextCursor\":null}")
-        }
         let asked = ScriptedDecision.password()
-        gateway.origin.on("/v1/sessions/ses_a/decisions") { exchange in
-            try exchange.answer(200, [:], "{\"decisions\":[\(asked.json)]}")
+        gateway.origin.on("/v1/decisions") { exchange in
+            let next = exchange.request.attempt == 1 ? "\"dec_1\"" : "null"
+            try exchange.answer(
+                200, [:], "{\"decisions\":[\(asked.json)],\"nextCursor\":\(next)}")
         }
         let found = try await onThread { () throws(ClientError) in
             try gateway.client().pendingDecisions()
         }
-        #expect(try found.map { try RemoteDecision($0).id } == ["dec_1"])
-        #expect(gateway.origin.requests.count == 2)
+        #expect(try found.map { try RemoteDecision($0).id } == ["dec_1", "dec_1"])
+        #expect(gateway.origin.requests.map(\.query) == ["limit=500", "limit=500&cursor=dec_1"])
     }
 
     @Test func `an answer's JSON is the contract's`() throws {

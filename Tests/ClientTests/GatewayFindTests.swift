@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import JSON
 import TestSupport
 import Testing
 
@@ -77,12 +78,35 @@ struct GatewayFindTests {
         }
     }
 
+    @Test(arguments: [
+        #""startTicks":1,"boot":"BOOT""#, #""startTicks":TICKS,"boot":"another""#, #""old":1"#,
+    ])
+    func `a process that has got the number of one that is gone is sent no token`(
+        _ start: String
+    ) throws {
+        let path = try DiscoveryFile(gateway: "http://127.0.0.1:8080", token: "a")
+            .write(environment: environment)
+        let json = try JSONValue(parsing: Array(Data(contentsOf: URL(fileURLWithPath: path))))
+        let (ticks, boot) = (json["startTicks"]?.int64 ?? 0, json["boot"]?.string ?? "")
+        let start = start.replacing("TICKS", with: "\(ticks)").replacing("BOOT", with: boot)
+        let text = #"{"gateway":"http://127.0.0.1:8080","token":"a","pid":\#(getpid()),\#(start)}"#
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        chmod(path, 0o600)
+        #expect(try DiscoveryFile.read(environment: environment) == nil)
+        // The token is not sent to that address when it is named, either.
+        #expect(throws: ClientError.noToken(gateway: "http://127.0.0.1:8080")) {
+            try RemoteGateway.find(
+                option: "http://127.0.0.1:8080", tokenFile: nil, environment: environment)
+        }
+    }
+
     @Test
     func `of several gateways the last that was started is found, and each leaves only its own`()
         throws
     {
         let first = DiscoveryFile(
-            gateway: "http://127.0.0.1:1", token: "a", processIdentifier: 1, startedAt: 1)
+            gateway: "http://127.0.0.1:1", token: "a", processIdentifier: 1, startedAt: 1,
+            start: ProcessStart(of: 1))
         _ = try first.write(environment: environment)
         let own = DiscoveryFile(gateway: "http://127.0.0.1:2", token: "b")
         _ = try own.write(environment: environment)

@@ -54,6 +54,16 @@ struct GivenTests {
         #expect(throws: ClientError.self) { try GivenDigest.field(parsing: text) }
     }
 
+    @Test func `what has another checksum is told of in the digits that people compare`() {
+        let other = Self.field.replacing("vgM=", with: "vgQ=")
+        let failure = TransferFailure(
+            domain: "FerryErrorDomain", code: 2, name: "digestMismatch",
+            message: "The content has the digest \(Self.field), not \(other) as expected.")
+        let remedy = ClientError.transferFailed(failure).remedy()
+        #expect(remedy?.hasPrefix("What came, sha-256=\(Self.hex), is not what") == true)
+        #expect(GivenDigest.digits(in: "It is sha-256=:AAAA:, or sha-256=, or md5=:AAAA:.") == nil)
+    }
+
     @Test func `a list has a URL on each line, and mirrors behind tabs`() throws {
         let folder = try TemporaryDirectory()
         let text = "# mine\r\nhttp://h/a\thttp://i/a \n\n  http://h/b\n"
@@ -63,8 +73,32 @@ struct GivenTests {
                 URLList.Entry(url: "http://h/a", mirrors: ["http://i/a"]),
                 URLList.Entry(url: "http://h/b", mirrors: []),
             ])
+        // Windows' editors begin with a byte order mark.
+        let marked = try folder.write("marked", [0xEF, 0xBB, 0xBF] + Array("http://h/a\r\n".utf8))
+        #expect(try URLList(reading: marked).entries.map(\.url) == ["http://h/a"])
         let empty = try folder.write("empty", Array("#\n".utf8))
         #expect(throws: ClientError.self) { try URLList(reading: empty) }
+    }
+
+    @Test func `what a list has twice is fetched once`() {
+        let entries = ["http://h/a", "h/b", "http://h/a", "https://h/b", "http://h/A"].map {
+            URLList.Entry(url: $0, mirrors: [])
+        }
+        #expect(URLList.unique(entries).map(\.url) == ["http://h/a", "h/b", "http://h/A"])
+    }
+
+    @Test(arguments: ["-rf", "/tmp/a b", "'$(x)"])
+    func `a command for a file gets a name that is no option`(_ path: String) throws {
+        let folder = try TemporaryDirectory()
+        let receipt = DownloadReceipt(
+            task: "tsk_1", url: "http://h/", path: path, status: 200, length: 0, fetched: 0,
+            digest: nil, elapsed: .zero)
+        let command = CompletionCommand(
+            #"printf '%s|%s' "$1" "$FERRY_FILE" > "$OUT""#,
+            environment: ["OUT": folder.file("out"), "PATH": "/usr/bin:/bin"])
+        try command.run(for: receipt)
+        let name = path == "-rf" ? "./-rf" : path
+        #expect(try folder.read("out") == Array("\(name)|\(name)".utf8))
     }
 
     @Test func `a body is joined of pieces and files`() throws {
@@ -82,11 +116,44 @@ struct GivenTests {
         (["ferry", "get", "--user=me:secret", "h"], "ferry get '--user=me' h"),
         (["ferry", "get", "http://me:secret@h/a"], "ferry get 'http://me@h/a'"),
         (["ferry", "get", "-H", "A: it's"], #"ferry get -H 'A: it'\''s'"#),
+        (["ferry", "get", "-ume:secret", "h"], "ferry get -ume h"),
+        (["ferry", "get", "-fqu", "me:secret", "h"], "ferry get -fqu me h"),
+        (["ferry", "get", "-fume:secret"], "ferry get -fume"),
+        (["ferry", "get", "--proxy-user=me:secret", "h"], "ferry get '--proxy-user=me' h"),
+        (["ferry", "get", "--mirror=http://me:secret@h/m"], "ferry get '--mirror=http://me@h/m'"),
+        (["ferry", "get", "--mirror", "me:secret@h/m"], "ferry get --mirror 'me@h/m'"),
+        (
+            ["ferry", "get", "h/a?u=http://me:se@cret@h/m#x@y"],
+            "ferry get 'h/a?u=http://me@h/m#x@y'"
+        ),
+        (["ferry", "get", "-q", "me:secret@h"], "ferry get -q 'me@h'"),
+        (
+            [
+                "ferry", "get", "-o", "a:b@c", "--on-complete", "mail -s a: me@h", "--cert=a:b@c",
+                "h",
+            ],
+            "ferry get -o 'a:b@c' --on-complete 'mail -s a: me@h' '--cert=a:b@c' h"
+        ),
+        (
+            ["ferry", "get", "--on-complete=curl http://me:secret@h/", "h"],
+            "ferry get '--on-complete=curl http://me@h/' h"
+        ),
+        (["ferry", "get", "-HAuthorization: Basic secret"], "ferry get '-HAuthorization: …'"),
+        (["ferry", "get", "--header", "X-Api-Key: secret"], "ferry get --header 'X-Api-Key: …'"),
+        (
+            ["ferry", "get", "--data=user=me&password=secret"],
+            "ferry get '--data=user=me&password=…'"
+        ),
+        (
+            ["ferry", "get", "--data", "a=b&at=http://me:secret@h"],
+            "ferry get --data 'a=b&at=http://me@h'"
+        ),
     ])
     func `a command that is shown to be typed again has no password`(
         _ words: [String], _ text: String
     ) {
         #expect(CommandText.text(words) == text)
+        #expect(!CommandText.text(words).contains("secret"))
     }
 
     static let names = ["get", "put", "add", "tasks", "watch", "show", "resume", "rm", "help"]
@@ -112,34 +179,6 @@ struct GivenTests {
         }
         for word in [nil, "--help", "-h", "get", "---completion", "--experimental-dump-help"] {
             try CommandName.check(word, among: Self.names)
-        }
-    }
-
-    @Test func `a user's file gives options, and what is typed outranks it`() throws {
-        let home = try TemporaryDirectory()
-        let environment = ["HOME": home.path]
-        #expect(
-            try CommandDefaults.read(environment: environment).applied(to: ["get", "u"])
-                == ["get", "u"])
-        try FileManager.default.createDirectory(
-            atPath: home.file(".config/ferry"), withIntermediateDirectories: true)
-        let text = """
-            {"get": {"directory": "/d d", "parallel": 3, "onComplete": "x", "verbose": true,
-                     "quiet": false, "header": ["A: b", "C: d"]}}
-            """
-        _ = try home.write(".config/ferry/config.json", Array(text.utf8))
-        let defaults = try CommandDefaults.read(environment: environment)
-        #expect(
-            try defaults.applied(to: ["get", "u", "--parallel=9"]) == [
-                "get", "--directory=/d d", "--on-complete=x", "--verbose", "--header=A: b",
-                "--header=C: d", "u", "--parallel=9",
-            ])
-        #expect(try defaults.applied(to: ["put", "u"]) == ["put", "u"])
-        for spoilt in ["[]", "{", #"{"get": 1}"#, #"{"get": {"a": {}}}"#] {
-            _ = try home.write(".config/ferry/config.json", Array(spoilt.utf8))
-            #expect(throws: ClientError.self) {
-                try CommandDefaults.read(environment: environment).applied(to: ["get"])
-            }
         }
     }
 

@@ -140,6 +140,28 @@ struct ResumptionTests {
         #expect(gateway.task.isDeleted)
     }
 
+    @Test func `Ctrl-C pressed again leaves nothing, however slow the gateway is`() async throws {
+        stall()
+        let gate = Gate()
+        gateway.origin.on(FakeGateway.taskPath + "/cancel") { [task = gateway.task] exchange in
+            if exchange.request.attempt == 1 { try exchange.stall(until: gate) }
+            task.update { $0.state = "completed" }
+            try exchange.answer(202, [:], task.json)
+        }
+        gateway.task.update { $0.resumeData = "Ym-xv_Yg" }
+        let run = Task { try await bench.get() }
+        try await eventually { try folder.contents() == ["a.iso.part", left] }
+        bench.interrupt()
+        try await gateway.origin.waitForRequests(1, for: FakeGateway.taskPath + "/cancel")
+        bench.interrupt()
+        await #expect(throws: ClientError.interrupted) { try await run.value }
+        #expect(try folder.contents() == [])
+        #expect(gateway.task.isDeleted)
+        let cancels = gateway.requests("POST", FakeGateway.taskPath + "/cancel")
+        #expect(cancels.count == 2)
+        gate.open()
+    }
+
     @Test(arguments: [1, 65_535, 65_536, 123_457, 299_999])
     func `Ctrl-C while the content is fetched keeps what has come`(_ count: Int) async throws {
         let size = size

@@ -33,11 +33,11 @@ struct SessionCommandTests {
                 200, [:], "{\"sessions\":[\(Self.json(id))],\"nextCursor\":\(next)}")
         }
         let found = try await onThread { [gateway] () throws(ClientError) in
-            try gateway.client().sessions()
+            try gateway.client().sessions(endedToo: true)
         }
         #expect(found.map { $0["id"]?.string } == ["shared", "ses_1"])
         let queries = gateway.origin.requests(for: "/v1/sessions").map(\.query)
-        #expect(queries == ["limit=500", "limit=500&cursor=a%2Bb"])
+        #expect(queries == ["limit=500&state=all", "limit=500&state=all&cursor=a%2Bb"])
     }
 
     @Test(arguments: ["{}", #"{"sessions":[],"nextCursor":"a"}"#])

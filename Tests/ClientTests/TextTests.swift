@@ -97,17 +97,19 @@ struct TaskOptionsTests {
     @Test(
         arguments: [
             ("1", 1), ("500000", 500_000), ("500k", 512_000), ("2M", 2 << 20), ("1g", 1 << 30),
-            ("8589934591g", 8_589_934_591 << 30),
+            ("8589934591g", 8_589_934_591 << 30), ("1.5m", 3 << 19), ("5 k", 5 << 10),
+            ("5.00 MiB/s", 5 << 20), ("5MiB", 5 << 20), ("5 MB/s", 5_000_000), ("2kB/s", 2000),
+            ("700 B/s", 700), ("1G/s", 1 << 30), ("0.5g", 1 << 29),
         ] as [(String, Int64)])
-    func `a rate is bytes a second, or a power of 1024 of them`(
+    func `a rate is bytes a second, or as rates are shown`(
         _ text: String, _ expected: Int64
     ) throws {
         #expect(try TaskSettings.rate(text) == expected)
     }
 
     @Test(arguments: [
-        "", "0", "0k", "-1", "+5", "k", "1.5m", "5kb", "5 k", "8589934592g", "٣",
-        "99999999999999999999",
+        "", "0", "0k", "-1", "+5", "k", "5ib", "5x", "1,5m", "1.m", ".5m", "1.2.3k", "1e3", "inf",
+        "0.4", "8589934592g", "٣", "99999999999999999999", "5 5k", "/s",
     ])
     func `what is no rate is refused`(_ text: String) {
         #expect(throws: ClientError.self) { try TaskSettings.rate(text) }
@@ -121,7 +123,8 @@ struct LocalFileNameTests {
             (".", "download"), ("/", "download"), ("../../etc/passwd", "passwd"),
             ("..\\..\\boot.ini", "boot.ini"), (".bashrc", "bashrc"), ("  .. x .iso  ", "x .iso"),
             ("a\u{0}b\nc\u{1B}.iso", "abc.iso"), ("exe.\u{202E}fdp", "exe.fdp"),
-            ("żółw.tar.gz", "żółw.tar.gz"),
+            ("żółw.tar.gz", "żółw.tar.gz"), ("-rf", "rf"), (".-- -a-b", "a-b"), ("-", "download"),
+            ("../\u{301}evil", "\u{301}evil"), ("a\u{600}/b", "b"),
         ] as [(String?, String)])
     func `a suggested name cannot leave the folder, hide, or move the cursor (X-8)`(
         _ suggestion: String?, _ expected: String

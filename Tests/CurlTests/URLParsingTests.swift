@@ -41,6 +41,24 @@ import Testing
         #expect(try transport.parse(url.string) == url)
     }
 
+    /// All that can follow a host, of up to five of these characters.
+    @Test func `what follows a known origin is read as anywhere else (X-4)`() throws {
+        let characters = Array("/.?=a%")
+        var tails = [""]
+        for length in 0..<5 {
+            tails += tails.filter { $0.count == length }.flatMap { tail in
+                characters.map { tail + String($0) }
+            }
+        }
+        for tail in tails {
+            let text = "http://example.com:8080" + tail
+            _ = try transport.parse("http://elsewhere.example/")
+            let url = try? transport.parse(text)
+            _ = try transport.parse("http://example.com:8080/")
+            #expect((try? transport.parse(text)) == url, "\(text)")
+        }
+    }
+
     @Test func `the parts are those of the normal form`() throws {
         let url = try transport.parse("https://[2001:DB8::1]:8443/a%20b?c=d#e")
         #expect(url.scheme == "https")

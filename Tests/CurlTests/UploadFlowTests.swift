@@ -181,8 +181,8 @@ private final class TurnMeter {
 
     init(_ count: @escaping @LoopActor () -> Int) {
         self.count = count
-        timer = LoopTimer { [unowned self] in
-            LoopActor.later { [weak self] in self?.look() }
+        timer = LoopTimer { [weak self] in
+            LoopActor.later { self?.look() }
         }
         look()
     }

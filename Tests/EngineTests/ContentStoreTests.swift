@@ -1,10 +1,13 @@
+import Curl
 import Foundation
 import Loop
+import Sealing
 import Semantics
 import TestSupport
 import Testing
 
 @testable import Engine
+@testable import S3ContentStore
 
 /// What the engine relies on where whole contents are kept, held against every `ContentStore`.
 @Suite(.onLoop)
@@ -12,12 +15,36 @@ struct ContentStoreTests {
     /// A store that is held against the port's promises.
     struct Candidate: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let make: @LoopActor (ContentFolder, FileThreads) -> any ContentStore
+        let make: @LoopActor (ContentFolder, FileThreads) async throws -> any ContentStore
     }
 
-    static let candidates = [
-        Candidate(testDescription: "local") { LocalContentStore(in: $0, files: $1) }
-    ]
+    static let candidates =
+        [
+            Candidate(testDescription: "local") { LocalContentStore(in: $0, files: $1) },
+            Candidate(testDescription: "shared folder") { folder, files in
+                let path = folder.path + "/shared"
+                try FileManager.default.createDirectory(
+                    atPath: path, withIntermediateDirectories: true)
+                let shared = SharedFolderContents(at: path, files: files)
+                try await shared.setMark("of-a-test")
+                return SplitContentStore(shared, partsIn: folder, files: files)
+            },
+        ] + (MotoServer.isInstalled ? [onS3] : [])
+
+    /// By one request up to 200 kB, in parts beyond; copied in parts beyond 300 kB.
+    private static let onS3 = Candidate(testDescription: "S3") { folder, files in
+        let moto = try await MotoServer.shared()
+        var everywhere = EgressPolicy()
+        everywhere.allowed = [try AllowedDestination(parsing: "127.0.0.0/8")]
+        var sizes = S3Sizes()
+        (sizes.part, sizes.copy, sizes.memory) = (200_000, 300_000, 500_000)
+        let contents = try S3Contents(
+            at: S3Location(moto.newPlace(), environment: [:]), environment: moto.environment,
+            transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "tests")),
+            digests: SHADigests(), files: files, clock: SystemClock(), sizes: sizes)
+        try await contents.setMark("of-a-test")
+        return SplitContentStore(contents, partsIn: folder, files: files)
+    }
 
     private static let files = FileThreads(count: 2)
 
@@ -30,11 +57,11 @@ struct ContentStoreTests {
         let store: any ContentStore
         let spools: Spools
 
-        init(_ candidate: Candidate) throws {
+        init(_ candidate: Candidate) async throws {
             directory = try TemporaryDirectory()
             folder = ContentFolder(path: directory.path, sync: disk.sync)
             try folder.prepare()
-            store = candidate.make(folder, ContentStoreTests.files)
+            store = try await candidate.make(folder, ContentStoreTests.files)
             spools = Spools(
                 in: folder, files: ContentStoreTests.files, room: DiskRoom(), clock: ManualClock(),
                 digests: SumDigests(), contents: store)
@@ -61,11 +88,14 @@ struct ContentStoreTests {
         }
 
         func listed() async throws -> [ContentOwner: Set<ContentKind>] {
-            try await store.list().reduce(into: [:]) { $0[$1.owner, default: []].insert($1.kind) }
+            try await store.list(Set(ContentKind.allCases)).reduce(into: [:]) {
+                $0[$1.owner, default: []].insert($1.kind)
+            }
         }
     }
 
     private static let task = TaskID(rawValue: 7)
+    private static let tenant = TenantID(rawValue: 7)
     private static let other = TaskID(rawValue: 8)
     private static let owners: [ContentOwner] = [
         .task(task), .file(FileID(rawValue: 7)), .entry(CacheEntryID(rawValue: 7)),
@@ -75,7 +105,7 @@ struct ContentStoreTests {
     func `what is put can be opened, by whose it is and as it was (R-3)`(
         candidate: Candidate, length: Int
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         for (number, owner) in Self.owners.enumerated() {
             #expect(try await bench.store.open(owner) == nil)
             try await bench.put(Pattern.bytes(from: number, count: length), of: owner)
@@ -94,7 +124,7 @@ struct ContentStoreTests {
 
     @Test(arguments: candidates) @LoopActor
     func `ranges are what the whole has there`(candidate: Candidate) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let bytes = Pattern.bytes(count: 300_000)
         try await bench.put(bytes, of: .task(Self.task))
         let content = try await bench.store.openKnown(.task(Self.task))
@@ -118,7 +148,7 @@ struct ContentStoreTests {
     func `blocks come in the order in which they are asked for, and full`(
         candidate: Candidate
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let length = 15 * FileBlock.alignment
         let bytes = Pattern.bytes(count: 5 * length)
         try await bench.put(bytes, of: .task(Self.task))
@@ -140,7 +170,7 @@ struct ContentStoreTests {
 
     @Test(arguments: candidates) @LoopActor
     func `what is not there is told, and harms nothing`(candidate: Candidate) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         try await bench.put([1, 2, 3], of: .task(Self.other))
         #expect(try await bench.store.open(.task(Self.task)) == nil)
         await #expect(throws: FileError.self) { try await bench.store.openKnown(.task(Self.task)) }
@@ -149,18 +179,21 @@ struct ContentStoreTests {
         }
         #expect(
             try await !bench.store.keepPart(
-                of: Self.task, since: KeptTime(milliseconds: 0), behind: nil))
-        #expect(try await bench.store.takePart(of: Self.task, as: TaskID(rawValue: 9)) == nil)
+                of: Self.task, in: Self.tenant, length: 3, since: KeptTime(milliseconds: 0),
+                behind: nil))
+        #expect(
+            try await bench.store.takePart(
+                of: Self.task, in: Self.tenant, as: TaskID(rawValue: 9)) == nil)
         try await bench.store.remove([.task(Self.task)])
         #expect(try await bench.listed() == [.task(Self.other): [.whole]])
     }
 
     @Test(arguments: candidates) @LoopActor
     func `of a content and its copy either may go first`(candidate: Candidate) async throws {
-        for goesFirst in [0, 1] {
-            let bench = try Bench(candidate)
+        for (goesFirst, length) in [(0, 40_000), (1, 700_000)] {
+            let bench = try await Bench(candidate)
             let pair = [ContentOwner.task(Self.task), Self.owners[2]]
-            let bytes = Pattern.bytes(count: 40_000)
+            let bytes = Pattern.bytes(count: length)
             try await bench.put(bytes, of: pair[0])
             try await bench.store.copy(pair[0], to: pair[1])
             #expect(try await bench.kept(pair[1]) == bytes)
@@ -174,7 +207,7 @@ struct ContentStoreTests {
     func `a content that is removed is read to its end by who has opened it`(
         candidate: Candidate
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let bytes = Pattern.bytes(count: 500_000)
         try await bench.put(bytes, of: .task(Self.task))
         let content = try await bench.store.openKnown(.task(Self.task))
@@ -194,7 +227,7 @@ struct ContentStoreTests {
     func `many are removed at once, whole and as parts, and no others`(
         candidate: Candidate
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let tasks = (1...40).map { ContentOwner.task(TaskID(rawValue: $0)) }
         for task in tasks { try await bench.put([1], of: task) }
         let grows = ContentOwner.task(TaskID(rawValue: 41))
@@ -209,18 +242,25 @@ struct ContentStoreTests {
 
     @Test(arguments: candidates) @LoopActor
     func `the part of a download goes on in another one (S-34)`(candidate: Candidate) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let bytes = Pattern.bytes(count: 90_000)
         let spool = try await bench.part(bytes, of: .task(Self.task))
         let since = KeptTime(milliseconds: 1_700_000_000_123)
         #expect(
-            try await bench.store.keepPart(of: Self.task, since: since, behind: spool.lane))
-        let kept = try #require(try await bench.store.list().first)
+            try await bench.store.keepPart(
+                of: Self.task, in: Self.tenant, length: 90_000, since: since, behind: spool.lane))
+        let kept = try #require(try await bench.store.list([.kept]).first)
         #expect(kept.kind == .kept && kept.owner == .task(Self.task) && kept.modified == since)
+        #expect(kept.tenant == Self.tenant && kept.length == 90_000)
+        #expect(try await bench.store.list([.whole, .part]).isEmpty)
         // What resume data speaks of goes with neither its task nor its task's content.
         try await bench.store.remove([.task(Self.task)])
-        let length = try await bench.store.takePart(of: Self.task, as: Self.other)
-        #expect(try #require(length) >= bytes.count)
+        #expect(
+            try await bench.store.takePart(
+                of: Self.task, in: TenantID(rawValue: 8), as: Self.other) == nil)
+        let length = try await bench.store.takePart(
+            of: Self.task, in: Self.tenant, as: Self.other)
+        #expect(length == 90_000)
         let next = bench.spools.goOn(
             with: bench.spools.part(of: .task(Self.other)), length: 90_000, digest: nil)
         try await next.goOn()
@@ -234,18 +274,19 @@ struct ContentStoreTests {
     func `housekeeping is told of all that is here, and removes one of it`(
         candidate: Candidate
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         try await bench.put([1], of: .task(Self.task))
         let old = try await bench.part([1], of: .task(Self.task))
         #expect(
             try await bench.store.keepPart(
-                of: Self.task, since: KeptTime(milliseconds: 1000), behind: old.lane))
+                of: Self.task, in: Self.tenant, length: 1, since: KeptTime(milliseconds: 1000),
+                behind: old.lane))
         _ = try await bench.part([1], of: .task(Self.other))
         #expect(
             try await bench.listed() == [
                 .task(Self.task): [.whole, .kept], .task(Self.other): [.part],
             ])
-        for entry in try await bench.store.list() where entry.kind != .whole {
+        for entry in try await bench.store.list([.part, .kept]) {
             bench.store.discard(entry)
         }
         let deadline = ContinuousClock.now + .seconds(10)
@@ -258,7 +299,7 @@ struct ContentStoreTests {
     func `what a disk has not taken for good is not in its place (R-3, R-5, R-6)`(
         candidate: Candidate, code: CInt
     ) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let spool = try await bench.part(Pattern.bytes(count: 50_000), of: .task(Self.task))
         bench.disk.fail(with: code)
         await #expect(throws: FileError("fdatasync", code: code)) { try await spool.finish() }
@@ -271,7 +312,7 @@ struct ContentStoreTests {
 
     @Test(arguments: candidates) @LoopActor
     func `a part that is gone cannot be put`(candidate: Candidate) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         let spool = try await bench.part(Pattern.bytes(count: 50_000), of: .task(Self.task))
         try await bench.store.remove([.task(Self.task)])
         await #expect(throws: FileError.self) { try await spool.finish() }
@@ -280,7 +321,7 @@ struct ContentStoreTests {
 
     @Test(arguments: candidates) @LoopActor
     func `staged files are held against what is here (R-1)`(candidate: Candidate) async throws {
-        let bench = try Bench(candidate)
+        let bench = try await Bench(candidate)
         func file(_ number: Int64, _ length: Int64, isComplete: Bool) -> StagedFile {
             var file = StagedFile(
                 id: FileID(rawValue: number), tenant: .operatorTenant, announcedLength: nil,

@@ -359,6 +359,7 @@ struct CookieStorageTests {
             try await harness.session(.ephemeral), try await harness.session(.ephemeral),
             try await harness.gateway.sessions.shared(of: harness.tenant),
         ]
+        harness.admit(stranger)
         let foreign = try await harness.gateway.sessions.shared(of: stranger)
         for (number, session) in sessions.enumerated() {
             #expect(try await harness.visit(in: session, setting: "number=\(number)") == nil)

@@ -92,6 +92,7 @@ struct InvalidationTests {
         let harness = try await TestGateway.open()
         let id = try await harness.gateway.sessions.shared(of: harness.tenant)
         #expect(try await harness.gateway.sessions.shared(of: harness.tenant) == id)
+        harness.admit(TenantID(rawValue: 2))
         let other = try await harness.gateway.sessions.shared(of: TenantID(rawValue: 2))
         #expect(other != id && harness.gateway.sessions.isShared(other))
         try await harness.gateway.sessions.invalidate(id, of: harness.tenant, .cancelTasks)

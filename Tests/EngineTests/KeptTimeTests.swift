@@ -79,7 +79,7 @@ struct KeptTimeTests {
                     "memory's events",
                     try await !gateway.queues.inMemory.store.events(events).isEmpty)
             }
-            let path = ContentFolder(path: harness.directory.path).keptPath(of: broken)
+            let path = ContentFolder(path: harness.directory.path).keptPath(of: broken, in: tenant)
             look("part", FileManager.default.fileExists(atPath: path))
             look("upload", gateway.files.staged.records[partial] != nil)
             look("file", gateway.files.staged.records[whole] != nil)
@@ -103,7 +103,7 @@ struct KeptTimeTests {
     private static let all: Set<String> = [
         "task", "session", "events", "memory", "memory's events", "part", "upload", "file", "key",
     ]
-    private static let ofAWeek: Set<String> = ["task", "session", "memory", "part", "file"]
+    private static let ofAWeek: Set<String> = ["task", "memory", "part", "file"]
     private static let ofMemory: Set<String> = ["memory", "memory's events"]
 
     @Test(arguments: [.zero, day, .zero - day, day * 365, .zero - day * 365])

@@ -192,24 +192,26 @@ struct RecoveryTests {
         let prefix = harness.directory.path.count + 1
         let (old, young) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
         for task in [old, young] {
-            try harness.directory.write(String(folder.keptPath(of: task).dropFirst(prefix)), [1])
+            let path = folder.keptPath(of: task, in: nil)
+            try harness.directory.write(String(path.dropFirst(prefix)), [1])
         }
         let now = Date(timeIntervalSince1970: Double(harness.clock.now.milliseconds) / 1000)
         try FileManager.default.setAttributes(
-            [.modificationDate: now], ofItemAtPath: folder.keptPath(of: young))
+            [.modificationDate: now], ofItemAtPath: folder.keptPath(of: young, in: nil))
         // 1970, which is long ago by any clock.
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 0)],
-            ofItemAtPath: folder.keptPath(of: old))
-        let isThere = { FileManager.default.fileExists(atPath: folder.keptPath(of: $0)) }
+            ofItemAtPath: folder.keptPath(of: old, in: nil))
+        let isThere = { FileManager.default.fileExists(atPath: folder.keptPath(of: $0, in: nil)) }
         await harness.gateway.housekeeper.makeRound()
         try await eventually("the old part to go") { !isThere(old) }
         #expect(isThere(young))
         // An hour passes before the folder is looked through again.
-        try harness.directory.write(String(folder.keptPath(of: old).dropFirst(prefix)), [1])
+        let again = folder.keptPath(of: old, in: nil)
+        try harness.directory.write(String(again.dropFirst(prefix)), [1])
         try FileManager.default.setAttributes(
             [.modificationDate: Date(timeIntervalSince1970: 0)],
-            ofItemAtPath: folder.keptPath(of: old))
+            ofItemAtPath: folder.keptPath(of: old, in: nil))
         await harness.gateway.housekeeper.makeRound()
         await harness.quiet()
         #expect(isThere(old))

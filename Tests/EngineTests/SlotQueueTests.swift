@@ -260,9 +260,11 @@ private final class Line {
     private let origin: WebURL.Origin
 
     init(
-        limit: Int, host: String = "a.test", budget: AttemptBudget = Line.budget(limit: 10)
+        limit: Int, host: String = "a.test", budget: AttemptBudget = Line.budget(limit: 10),
+        of tenant: TenantID = .operatorTenant
     ) {
-        queue = SlotQueue(limitPerHost: limit, budget: budget)
+        queue = SlotQueue(
+            limitPerHost: limit, budget: budget, account: budget.accounts[tenant])
         origin =
             WebURL(string: "http://\(host)/", scheme: "http", host: host, port: 80, path: "/")
             .origin
@@ -288,7 +290,9 @@ private final class Line {
         AttemptBudget(
             limit: limit, firstCost: firstCost,
             quiet: QuietTime(
-                hours: .always, limit: discretionary, clock: ManualClock(), isHeld: false))
+                hours: .always, limit: discretionary, clock: ManualClock(), isHeld: false),
+            accounts: TenantAccounts(
+                StoreContents(), within: Bandwidth(clock: ManualClock()), clock: ManualClock()))
     }
 }
 

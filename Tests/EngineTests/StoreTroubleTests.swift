@@ -96,6 +96,44 @@ struct StoreTroubleTests {
     }
 
     @Test @LoopActor
+    func `while the database is away what goes on goes on, and no attempt begins`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let running = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        let waiting = try await harness.create(try harness.spec(), in: session)
+        await harness.quiet()
+        harness.store.refuse(with: .away("It does not answer."))
+        await #expect(throws: GatewayError.self) { try await harness.session() }
+        try await eventually("the stall") { harness.gateway.isStoreAway }
+        attempt.answer(200, [:], [1])
+        try await eventually("the end of what ran") { harness.network.running.isEmpty }
+        for _ in 0..<20 { await Task.yield() }
+        #expect(harness.network.attempts.count == 1)
+        harness.store.refuse(with: nil)
+        try await harness.network.attempt(1).answer(200, [:], [2])
+        for task in [running, waiting] { #expect(try await harness.recorder.end(of: task) == nil) }
+    }
+
+    @Test @LoopActor
+    func `the reserve of this machine is no room for a store elsewhere (R-5)`() async throws {
+        let reserve = ScriptedReserve(parts: 2)
+        let harness = try await TestGateway.open(reserve: reserve, storeIsElsewhere: true)
+        let session = try await harness.session()
+        let change = {
+            _ = try await harness.gateway.sessions.change(
+                session, of: harness.tenant, SessionUpdate(description: "new"))
+        }
+        harness.store.refuse(with: .full)
+        await #expect(throws: GatewayError.diskFull) { try await change() }
+        #expect(harness.gateway.isStoreStalled)
+        #expect(harness.gateway.takesWork && reserve.count == 2)
+        harness.store.refuse(with: nil)
+        try await eventually("the store to have room") { !harness.gateway.isStoreStalled }
+        try await change()
+    }
+
+    @Test @LoopActor
     func `a full disk refuses new work, is tried again, and loses nothing (R-5)`() async throws {
         let harness = try await TestGateway.open()
         let session = try await harness.session()

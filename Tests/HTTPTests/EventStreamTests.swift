@@ -303,6 +303,23 @@ import Testing
         }
     }
 
+    @Test func `The owner of a log learns that nobody reads it after a HEAD`() async throws {
+        let calls = Calls()
+        try await live { live, feed in
+            await Swift.Task { @LoopActor in
+                feed.log.onLastReaderGone = { calls.count("gone") }
+            }.value
+            #expect(try await live.client.send("HEAD", "/live").status == 200)
+            // The answer is on its way before its stream is let go.
+            try await eventually { calls["gone"] == 1 }
+            let reader = try await live.client.events("/live")
+            try await eventually { await feed.log.readerCount == 1 }
+            #expect(try await live.client.send("HEAD", "/live").status == 200)
+            #expect(calls["gone"] == 1)
+            reader.close()
+        }
+    }
+
     @Test func `A connection can be used again after a stream has ended`() async throws {
         try await live { live, feed in
             await feed.publish("terminal")

@@ -203,7 +203,7 @@ import Testing
 
     @Test(arguments: [
         ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505, "http-version-not-supported"),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505, "http-version-not-supported"),
+        ("PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n", 505, "http-version-not-supported"),
         ("CONNECT h:443 HTTP/1.1\r\nHost: h:443\r\n\r\n", 501, "not-implemented"),
         (
             "POST / HTTP/1.1\r\nHost: h\r\nExpect: 200-ok\r\nContent-Length: 1\r\n\r\n", 417,

@@ -10,7 +10,7 @@ import Testing
         Route("POST", "/") { request in
             .text("\(try await request.body.collect(limit: 1000).count)")
         },
-        Route("PUT", "/", bodyPace: .idle(.seconds(2))) { request in
+        Route("PUT", "/", bodyPace: .idle(.seconds(5))) { request in
             .text("\(try await request.body.collect(limit: 1000).count)")
         },
     ]
@@ -92,9 +92,9 @@ import Testing
         var limits = ServerLimits()
         limits.headerTime = .seconds(1)
         try await LiveServer.run(Self.routes, limits: limits) { live in
-            let connection = try await live.client.connect()
             let start = ContinuousClock.now
-            try await connection.send("GET / HTTP/1.1\r\nHost: h\r\nX: ")
+            let connection = try await live.client.connect(
+                sending: Array("GET / HTTP/1.1\r\nHost: h\r\nX: ".utf8))
             while start.duration(to: .now) < .milliseconds(1200) {
                 try await connection.send("a")
                 let sent = ContinuousClock.now
@@ -161,8 +161,8 @@ import Testing
             try await eventually { calls["begun"] == 1 }
             let start = ContinuousClock.now
             try await eventually { start.duration(to: .now) > .milliseconds(300) }
-            gate.open()
             try await connection.send("abc")
+            gate.open()
             #expect(try await connection.response().text == "3")
         }
     }
@@ -173,7 +173,7 @@ import Testing
             try await connection.send("PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n")
             let start = ContinuousClock.now
             for step in 1...5 {
-                try await eventually { start.duration(to: .now) > .milliseconds(step * 500) }
+                try await eventually { start.duration(to: .now) > .milliseconds(step * 1100) }
                 try await connection.send("a")
             }
             #expect(try await connection.response().text == "5")

@@ -1,6 +1,7 @@
 @testable import HTTP
 import Loop
 import Synchronization
+import TLS
 import TestSupport
 
 /// A server on a loopback port, for one test.
@@ -12,16 +13,21 @@ struct LiveServer: Sendable {
     /// A client of its own for whoever asks.
     var client: TestClient { TestClient(endpoint) }
 
+    /// The port of 127.0.0.1; 0 for a unix socket.
+    var port: UInt16 {
+        if case .tcp(_, let port) = endpoint { port } else { 0 }
+    }
+
     /// Runs `body` with a server that serves `routes`, and stops it afterwards.
     ///
     /// `checks` and the rendering of failures are the plainest possible: the code as text.
     static func run<Result: Sendable>(
         _ routes: [Route], limits: ServerLimits = ServerLimits(), on address: ListenAddress? = nil,
         checks: @escaping @LoopActor (Request) -> Problem? = { _ in nil }, calls: Calls = Calls(),
-        _ body: (LiveServer) async throws -> Result
+        tls: ServerTLS? = nil, _ body: (LiveServer) async throws -> Result
     ) async throws -> Result {
         LoopActor.loop.start()
-        let live = try await start(routes, limits, address, checks, calls)
+        let live = try await start(routes, limits, address, checks, calls, tls)
         do {
             let result = try await body(live)
             await live.server.drain(within: .zero)
@@ -35,7 +41,7 @@ struct LiveServer: Sendable {
     @LoopActor
     private static func start(
         _ routes: [Route], _ limits: ServerLimits, _ address: ListenAddress?,
-        _ checks: @escaping @LoopActor (Request) -> Problem?, _ calls: Calls
+        _ checks: @escaping @LoopActor (Request) -> Problem?, _ calls: Calls, _ tls: ServerTLS?
     ) throws -> LiveServer {
         let server = Server(router: try Router(routes), limits: limits, checks: checks) {
             error, _ in
@@ -46,7 +52,7 @@ struct LiveServer: Sendable {
                 status: problem.status, headers: problem.headers,
                 body: .bytes(Array(problem.code.utf8)))
         }
-        let bound = try server.listen(on: address ?? .tcp(host: "127.0.0.1", port: 0))
+        let bound = try server.listen(on: address ?? .tcp(host: "127.0.0.1", port: 0), tls: tls)
         return LiveServer(server: server, endpoint: Endpoint(bound), calls: calls)
     }
 }
@@ -86,6 +92,15 @@ final class PatternSource: ByteSource {
         self.calls = calls
     }
 
+    /// An answer of as many pieces as its path says, of unknown length.
+    nonisolated static func route(_ calls: Calls) -> Route {
+        Route("GET", "/stream/{pieces}/{size}") { request in
+            let source = PatternSource(
+                pieces: request.number("pieces"), of: request.number("size"), calls: calls)
+            return Response(status: 200, body: .source(source, length: nil))
+        }
+    }
+
     func next() async throws -> [UInt8]? {
         calls.count("pulled")
         if let failsAfter, calls["pulled"] > failsAfter { throw Broken() }
@@ -99,6 +114,11 @@ final class PatternSource: ByteSource {
     struct Broken: Error {}
 }
 
+extension Request {
+    /// A number in the path.
+    func number(_ name: String) -> Int { parameters[name].flatMap { Int($0) } ?? 0 }
+}
+
 extension Response {
     static func text(_ text: String, status: Int = 200) -> Response {
         Response(status: status, body: .bytes(Array(text.utf8)))
@@ -108,6 +128,6 @@ extension Response {
 extension Server {
     /// The most bytes that wait in memory for one client.
     var largestQueue: Int {
-        connections.values.map(\.wire.queued).max() ?? 0
+        connections.values.map(\.queued).max() ?? 0
     }
 }

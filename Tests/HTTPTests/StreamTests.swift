@@ -7,14 +7,10 @@ import Testing
 @Suite struct StreamTests {
     private func routes(_ calls: Calls) -> [Route] {
         [
-            Route("GET", "/stream/{pieces}/{size}") { request in
-                let source = PatternSource(
-                    pieces: number(request, "pieces"), of: number(request, "size"), calls: calls)
-                return Response(status: 200, body: .source(source, length: nil))
-            },
+            PatternSource.route(calls),
             Route("GET", "/sized/{promised}/{size}") { request in
-                let source = PatternSource(pieces: 1, of: number(request, "size"), calls: calls)
-                let length = Int64(number(request, "promised"))
+                let source = PatternSource(pieces: 1, of: request.number("size"), calls: calls)
+                let length = Int64(request.number("promised"))
                 return Response(status: 200, body: .source(source, length: length))
             },
             Route("GET", "/fails") { _ in
@@ -184,8 +180,4 @@ import Testing
             live.calls.count("go on")
         }
     }
-}
-
-private func number(_ request: Request, _ name: String) -> Int {
-    request.parameters[name].flatMap { Int($0) } ?? 0
 }

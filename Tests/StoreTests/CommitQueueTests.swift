@@ -248,6 +248,8 @@ private final class Owner: CommitOwner {
 
     func refused(_ refused: RefusedNumbers) { self.refused.formUnion(refused.numbers) }
 
+    func stallHasChanged() {}
+
     func clockJumped() {}
 
     func failed(_ error: StoreError) {}
@@ -323,6 +325,10 @@ private final class GatedStore: Store {
 
     func census() async throws(StoreError) -> TaskCensus { try await memory.census() }
 
+    func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] { try await memory.storedBytes(begun) }
+
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await memory.content(of: task)
     }
@@ -363,7 +369,15 @@ private final class GatedStore: Store {
         try await memory.deliveries(query)
     }
 
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
-        try await memory.purge(limits)
+    func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await memory.purge(limits, into: &forgotten)
+    }
+
+    func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await memory.forget(tenant, into: &forgotten)
     }
 }

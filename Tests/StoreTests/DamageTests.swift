@@ -1,5 +1,6 @@
 import Engine
 import GRDB
+import Records
 import Sealing
 import Semantics
 import Testing

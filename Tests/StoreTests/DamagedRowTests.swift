@@ -28,6 +28,41 @@ import Testing
         }
     }
 
+    @Test func `what is damaged goes with a commit that goes well`() async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            let whole = try WholeStore(sealer: sealer)
+            for batch in whole.batches { try await store.commit(batch) }
+            try await store.pool.write {
+                try $0.execute(sql: "UPDATE cookie SET sealed = x'00'")
+            }
+            #expect(try await store.load().cookies.isEmpty)
+            let pages = { @Sendable (limit: Int) in
+                _ = try await store.pool.writeWithoutTransaction {
+                    try Int.fetchOne($0, sql: "PRAGMA max_page_count = \(limit)")
+                }
+            }
+            try await pages(1)
+            var world = World()
+            // Others than those that there are.
+            for _ in 0..<100_000 { _ = world.nextIdentifier() }
+            let session = world.makeSession()
+            var batch = world.batch(session)
+            for _ in 0..<100 {
+                let task = world.makeTask(in: session)
+                batch.createdTasks.append(task)
+                batch.contents.append((task.id, [UInt8](repeating: 1, count: 10_000)))
+            }
+            await #expect(throws: StoreError.full) { try await store.commit(batch) }
+            try await pages(1 << 30)
+            try await store.commit(batch)
+            let count = try await store.pool.read {
+                try Int.fetchOne($0, sql: "SELECT count(*) FROM cookie")
+            }
+            #expect(count == 0)
+        }
+    }
+
     @Test(arguments: [
         "UPDATE tenant SET lastSequence = 'odd'", "UPDATE tenant SET lastSequence = 1",
         "DELETE FROM tenant", "UPDATE session SET lastSequence = 'odd'",

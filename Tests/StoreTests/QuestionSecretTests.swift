@@ -1,5 +1,6 @@
 import Engine
 import Foundation
+import Records
 import Sealing
 import Semantics
 import Testing

@@ -1,13 +1,19 @@
 import Engine
 import Foundation
+import PostgresStore
 import SQLiteStore
 import Sealing
 import Semantics
+import TestSupport
 import Testing
 
 /// The stores that must behave alike.
 enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
-    case memory, durable
+    case memory, durable, postgres
+
+    /// Those that there are on this machine.
+    static let allCases: [StoreKind] =
+        PostgresServer.isInstalled ? [.memory, .durable, .postgres] : [.memory, .durable]
 
     var testDescription: String { rawValue }
 
@@ -21,7 +27,40 @@ enum StoreKind: String, CaseIterable, CustomTestStringConvertible {
                 try await body(store)
                 try store.close()
             }
+        case .postgres:
+            try await TemporarySchema.with { url in
+                let store = try PostgresStore(url: url, sealer: AESGCMSealer(key: DataKey()))
+                try await body(store)
+                await store.close()
+            }
         }
+    }
+}
+
+extension Store {
+    /// What one call has forgotten.
+    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+        var forgotten = Forgotten()
+        try await purge(limits, into: &forgotten)
+        return forgotten
+    }
+
+    /// The same of a tenant.
+    func forget(_ tenant: TenantID) async throws(StoreError) -> Forgotten {
+        var forgotten = Forgotten()
+        try await forget(tenant, into: &forgotten)
+        return forgotten
+    }
+}
+
+enum TemporarySchema {
+    /// Runs the body with the address of a schema that is empty.
+    static func with(_ body: (String) async throws -> Void) async throws {
+        let server = try await PostgresServer.shared()
+        let schema = server.newSchema()
+        try await server.run("CREATE SCHEMA \(schema)")
+        try await body(server.url(schema: schema))
+        try await server.run("DROP SCHEMA \(schema) CASCADE")
     }
 }
 
@@ -113,6 +152,32 @@ struct World {
         IdempotencyRecord(
             tenant: tenant, key: key, fingerprint: Array(key.utf8.prefix(32)), created: created,
             at: keptInstant)
+    }
+
+    /// A tenant with something of everything.
+    func makeTenant(_ id: TenantID) -> TenantRecord {
+        var egress = EgressNarrowing()
+        egress.allowedHosts = ["*.example.com", "intranet"].compactMap(HostPattern.init)
+        egress.deniedHosts = ["bad.example.com"].compactMap(HostPattern.init)
+        egress.allowedAddresses = []
+        egress.deniedAddresses = [try? AllowedDestination(parsing: "10.0.0.0/8:443")]
+            .compactMap { $0 }
+        return TenantRecord(
+            id: id, name: "tenant-\(id.rawValue)", description: "ü",
+            quotas: TenantQuotas([.sessions: 1, .bytesPerSecond: 1 << 50]), egress: egress,
+            taskRetention: .seconds(60), createdAt: instant)
+    }
+
+    /// A token that nobody has used, its number being its digest.
+    mutating func makeToken(
+        of tenant: TenantID = alice, scopes: Set<Scope> = [.read, .tasks]
+    ) -> TokenRecord {
+        tick()
+        let number = nextIdentifier()
+        return TokenRecord(
+            id: TokenID(rawValue: number), tenant: tenant,
+            digest: Array(repeating: UInt8(truncatingIfNeeded: number), count: 32), scopes: scopes,
+            createdAt: instant, expiresAt: instant.advanced(by: .seconds(60)), description: "ü")
     }
 
     mutating func event(

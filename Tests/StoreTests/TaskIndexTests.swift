@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import GRDB
+import Records
 import Semantics
 import TestSupport
 import Testing

@@ -24,6 +24,8 @@ struct WholeStore {
         /// Whether the fingerprints are those of the key.
         var areKeyed = true
         var webhooks: [WebhookRecord] = []
+        var tenants: [TenantRecord] = []
+        var tokens: [TokenRecord] = []
         var lastIdentifier: Int64 = 0
     }
 
@@ -66,6 +68,8 @@ struct WholeStore {
             batch.webhooks = [
                 world.makeWebhook(of: world.session(session).tenant, session: session)
             ]
+            batch.tenants = [world.makeTenant(world.session(session).tenant)]
+            batch.tokens = [world.makeToken(of: world.session(session).tenant)]
             batch.sessions = [world.session(session)]
             batch.tenantSequences = world.tenantSequences
             batches.append(batch)
@@ -120,6 +124,13 @@ struct WholeStore {
     /// Reads all of it; the resume data in errors are told by what is in them.
     func read(_ folder: String, _ sealer: any Sealer) async throws -> Contents {
         let store = try DurableStore(folder: folder, sealer: sealer)
+        let contents = try await read(store, sealer)
+        try store.close()
+        return contents
+    }
+
+    /// Reads all of it from a store that is open.
+    func read(_ store: any Store, _ sealer: any Sealer) async throws -> Contents {
         var contents = Contents()
         let loaded = try await store.load()
         contents.sessions = loaded.sessions
@@ -127,6 +138,8 @@ struct WholeStore {
         contents.cookies = loaded.cookies.mapValues { $0.sorted { $0.sequence < $1.sequence } }
         contents.credentials = loaded.credentials
         contents.webhooks = loaded.webhooks
+        contents.tenants = loaded.tenants
+        contents.tokens = loaded.tokens
         contents.lastIdentifier = loaded.lastIdentifier
         for task in tasks {
             guard var found = try await store.task(task.id, of: task.tenant) else { continue }
@@ -155,7 +168,6 @@ struct WholeStore {
                     body: .didComplete(try opened(error, sealer)))
             }
         }
-        try store.close()
         return contents
     }
 

@@ -8,7 +8,8 @@ public import Loop
 /// loop counts, so a bound has to be generous.
 @LoopActor
 public final class LoopGauge {
-    private lazy var timer = LoopTimer { [unowned self] in look() }
+    /// It may fire while a test lets go of the gauge on another thread.
+    private lazy var timer = LoopTimer { [weak self] in self?.look() }
     private var lastLook = LoopGauge.threadTime()
     private var longest = Duration.zero
 

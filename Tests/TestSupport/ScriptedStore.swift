@@ -18,6 +18,7 @@ public final class ScriptedStore: Store {
         var hasFailed = false
         var cacheReadCount = 0
         var forgotten = Forgotten()
+        var purgeError: StoreError?
     }
 
     /// What a crash leaves.
@@ -97,8 +98,13 @@ public final class ScriptedStore: Store {
         for reader in waiting { reader.resume() }
     }
 
-    /// The next purge tells of these, too.
-    public func forget(_ forgotten: Forgotten) { state.withLock { $0.forgotten = forgotten } }
+    /// The next purge tells of these, too, and then fails, where there is an error.
+    public func forget(_ forgotten: Forgotten, failing error: StoreError? = nil) {
+        state.withLock {
+            $0.forgotten = forgotten
+            $0.purgeError = error
+        }
+    }
 
     // MARK: Store
 
@@ -117,7 +123,10 @@ public final class ScriptedStore: Store {
             if goesOn { continuation.resume() }
         }
         let refusal = state.withLock { state in
-            if let refusal = state.refusal, refusal != .full { state.hasFailed = true }
+            switch state.refusal {
+            case nil, .full, .away: break
+            case .failed, .damaged: state.hasFailed = true
+            }
             guard state.refusal == nil, state.fullCount > 0 else { return state.refusal }
             state.fullCount -= 1
             return .full
@@ -189,6 +198,11 @@ public final class ScriptedStore: Store {
     public func census() async throws(StoreError) -> TaskCensus { try await disk.census() }
 
     /// As the disk does it.
+    public func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] { try await disk.storedBytes(begun) }
+
+    /// As the disk does it.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await disk.content(of: task)
     }
@@ -223,14 +237,22 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
-    public func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
-        let more = state.withLock { state in
-            defer { state.forgotten = Forgotten() }
-            return state.forgotten
+    public func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await disk.forget(tenant, into: &forgotten)
+    }
+
+    /// As the disk does it, and as the test says.
+    public func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        let (more, error) = state.withLock { state in
+            defer { (state.forgotten, state.purgeError) = (Forgotten(), nil) }
+            return (state.forgotten, state.purgeError)
         }
-        var forgotten = try await disk.purge(limits)
-        forgotten.files += more.files
-        forgotten.sessions += more.sessions
-        return forgotten
+        try await disk.purge(limits, into: &forgotten)
+        forgotten.add(more)
+        if let error { throw error }
     }
 }

@@ -98,6 +98,12 @@ public final class TestClient: Sendable {
         try await TestConnection(endpoint)
     }
 
+    /// Opens a connection and sends bytes in one go: a server with little patience gets them in
+    /// time, however busy the machine is.
+    public func connect(sending bytes: [UInt8]) async throws -> TestConnection {
+        try await TestConnection(endpoint, sending: bytes)
+    }
+
     /// Opens a connection that takes in few bytes when its test does not read.
     ///
     /// `receiveBuffer` is SO_RCVBUF in bytes; the kernel doubles it.

@@ -11,6 +11,14 @@ public final class TestConnection: Sendable {
         owner = try await blocking { ThreadOwned(try endpoint.connect()) }
     }
 
+    init(_ endpoint: Endpoint, sending bytes: [UInt8]) async throws {
+        owner = try await blocking {
+            let socket = try endpoint.connect()
+            try socket.send(bytes, by: Deadline(after: .patience))
+            return ThreadOwned(socket)
+        }
+    }
+
     init(_ endpoint: Endpoint, receiveBuffer: Int) async throws {
         owner = try await blocking {
             let socket = try endpoint.connect()

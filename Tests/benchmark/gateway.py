@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 import re
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .certificates import Certificate
 from .http import Answer, Connection
 from .processes import Failed, Server
 
@@ -20,6 +22,7 @@ class Gateway:
     server: Server
     port: int
     token: str
+    certificate: Certificate | None = None
 
     def __enter__(self):
         return self
@@ -37,7 +40,7 @@ class Gateway:
         return f"Authorization: Bearer {self.token}"
 
     def connection(self) -> Connection:
-        return Connection(self.port, self.headers)
+        return Connection(self.port, self.headers, tls=_context(self.certificate))
 
     def session(
         self, connection: Connection, handles: tuple[str, ...] = (), **configuration: object
@@ -49,7 +52,8 @@ class Gateway:
         return expect(connection.request("POST", "/v1/sessions", value), 201)["id"]
 
     def url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}{path}"
+        scheme = "https" if self.certificate else "http"
+        return f"{scheme}://127.0.0.1:{self.port}{path}"
 
 
 def start_gateway(
@@ -59,23 +63,25 @@ def start_gateway(
     cores: frozenset[int] | None = None,
     port: int = 0,
     environment: Mapping[str, str] | None = None,
+    certificate: Certificate | None = None,
 ) -> Gateway:
-    """Starts a gateway and returns when it is ready. A name used before finds its data again."""
+    """Starts a gateway, with a certificate one that speaks TLS, and returns when it is ready. A name
+    used before finds its data again."""
     data = work / name
     data.mkdir(exist_ok=True)
     log = work / f"{name}.log"
     seen = log.stat().st_size if log.exists() else 0
-    command = serve_command(executable, data, port)
+    command = serve_command(executable, data, port) + (certificate.options if certificate else [])
     server = Server(command, log, cores, {**home_in(work), **(environment or {})})
     try:
 
         def address() -> re.Match[bytes] | None:
             text = log.read_bytes()[seen:] if log.exists() else b""
-            return re.search(rb"Ferry listens on http://[^\s:]+:(\d+)", text)
+            return re.search(rb"Ferry listens on https?://[^\s:]+:(\d+)", text)
 
         chosen = int(server.wait_for("its address", address)[1])
-        server.wait_for("to be ready", lambda: is_ready(chosen))
-        return Gateway(server, chosen, (data / "token").read_text().strip())
+        server.wait_for("to be ready", lambda: is_ready(chosen, certificate))
+        return Gateway(server, chosen, (data / "token").read_text().strip(), certificate)
     except BaseException:
         server.stop()
         raise
@@ -93,9 +99,13 @@ def home_in(work: Path) -> dict[str, str]:
     return {"HOME": str(work), "XDG_RUNTIME_DIR": str(work)}
 
 
-def is_ready(port: int) -> bool:
+def _context(certificate: Certificate | None) -> ssl.SSLContext | None:
+    return certificate.context() if certificate else None
+
+
+def is_ready(port: int, certificate: Certificate | None = None) -> bool:
     try:
-        with Connection(port, timeout=5) as connection:
+        with Connection(port, timeout=5, tls=_context(certificate)) as connection:
             return connection.request("GET", "/readyz").status == 200
     except (OSError, Failed):
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,9 +26,17 @@ class Answer:
 class Connection:
     """One connection to a port on loopback."""
 
-    def __init__(self, port: int, headers: dict[str, str] | None = None, timeout: float = 90):
+    def __init__(
+        self,
+        port: int,
+        headers: dict[str, str] | None = None,
+        timeout: float = 90,
+        tls: ssl.SSLContext | None = None,
+    ):
         self._socket = socket.create_connection(("127.0.0.1", port), timeout)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="127.0.0.1")
         self._reader = self._socket.makefile("rb", 1 << 16)
         self._fixed = {"Host": f"127.0.0.1:{port}", **(headers or {})}
 

@@ -34,7 +34,7 @@ http {{
     scgi_temp_path {folder}/scgi;
     {directives}
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{port} backlog=4096{protocol};
         root {root};
         {locations}
     }}
@@ -67,6 +67,7 @@ def start_nginx(
     root: Path | None = None,
     with_nchan: bool = False,
     cores: frozenset[int] | None = None,
+    protocol: str = "",
 ) -> Nginx:
     folder = work / name
     folder.mkdir(exist_ok=True)
@@ -79,6 +80,7 @@ def start_nginx(
             folder=folder,
             directives=directives,
             port=port,
+            protocol=protocol and f" {protocol}",
             root=root or folder,
             locations=locations,
         )

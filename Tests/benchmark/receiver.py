@@ -9,8 +9,8 @@ from .digests import sha256_of_file
 from .nginx import Nginx, start_nginx
 from .processes import Failed, run_measured
 
-# A large buffer makes nginx faster, so that less of what is compared is nginx itself.
-_PUT = """
+# A location of nginx. A large buffer makes nginx faster, so that less of what is compared is nginx itself.
+PUT = """
 location /put/ {
     dav_methods PUT;
     create_full_put_path on;
@@ -27,7 +27,7 @@ class Receiver:
         self.source: Path = bench.origin_folder() / "gibibyte"
         self._expected = sha256_of_file(self.source, GIBIBYTE)
         self._folder = bench.work / name / "put"
-        self._nginx: Nginx = start_nginx(bench.work, name, locations=_PUT)
+        self._nginx: Nginx = start_nginx(bench.work, name, locations=PUT)
 
     def __enter__(self):
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -14,6 +15,8 @@ from .processes import Failed, Server, Work, run_tool, wait_until
 
 _SOURCES = Path(__file__).parent / "load"
 _PRELOADED = Path(__file__).parent / "preload"
+# What the programs need beside the C library.
+_LIBRARIES = {"read_events": ["-lnghttp2"]}
 
 
 def build_tools(folder: Path) -> None:
@@ -29,6 +32,7 @@ def _build(sources: Path, folder: Path, ending: str, options: list[str]) -> None
         if target.exists() and target.stat().st_mtime > newest:
             continue
         command = ["cc", "-O2", "-Wall", "-Wextra", *options, "-o", str(target), str(source)]
+        command += _LIBRARIES.get(source.stem, [])
         subprocess.run(command, check=True)
 
 
@@ -40,9 +44,10 @@ def wrk(
     headers: Mapping[str, str] | None = None,
     body: bytes | None = None,
     cores: frozenset[int] | None = None,
+    scheme: str = "http",
 ) -> Work:
     """What a server answers to 64 connections; raises when one of its answers is an error."""
-    return _wrk("report.lua", server, port, path, seconds, headers, body or b"", cores)
+    return _wrk("report.lua", server, port, path, seconds, headers, body or b"", cores, scheme)
 
 
 def wrk_in_turn(
@@ -67,11 +72,12 @@ def _wrk(
     headers: Mapping[str, str] | None,
     input: bytes,
     cores: frozenset[int] | None = None,
+    scheme: str = "http",
 ) -> Work:
     command = ["wrk", "-t1", "-c64", f"-d{seconds:g}s", "-s", str(_SOURCES / script)]
     for name, text in (headers or {}).items():
         command += ["-H", f"{name}: {text}"]
-    command.append(f"http://127.0.0.1:{port}{path}")
+    command.append(f"{scheme}://127.0.0.1:{port}{path}")
     with tempfile.NamedTemporaryFile() as file:
         file.write(input)
         file.flush()
@@ -82,6 +88,46 @@ def _wrk(
     if result["errors"] or not result["requests"]:
         raise Failed(f"wrk on port {port}{path}: {result}")
     return Work(result["requests"], result["seconds"], cpu)
+
+
+def h2load(
+    server: Server,
+    port: int,
+    path: str,
+    seconds: float,
+    headers: Mapping[str, str] | None = None,
+    cores: frozenset[int] | None = None,
+) -> Work:
+    """What a server answers to 8 connections of HTTP/2 in clear with 32 streams each; raises when
+    one of its answers is an error."""
+    command = ["h2load", "--threads=1", "--clients=8", "--max-concurrent-streams=32"]
+    command += [f"--duration={seconds:g}", "--warm-up-time=0"]
+    for name, text in (headers or {}).items():
+        command += ["-H", f"{name}: {text}"]
+    before = server.cpu_seconds()
+    printed = run_tool([*command, f"http://127.0.0.1:{port}{path}"], cores, seconds + 60)
+    cpu = server.cpu_seconds() - before
+    done = re.search(r"requests: \d+ total, \d+ started, (\d+) done, \d+ succeeded, (\d+) failed", printed)
+    good = re.search(r"status codes: (\d+) 2xx", printed)
+    # What is under way when the time is up is counted as neither.
+    if not done or not good or int(done[2]) or int(good[1]) < int(done[1]):
+        raise Failed(f"h2load on port {port}{path}: {printed}")
+    return Work(int(done[1]), seconds, cpu)
+
+
+def handshakes(
+    server: Server, port: int, path: str, seconds: int, cores: frozenset[int] | None = None
+) -> Work:
+    """How many connections of TLS 1.3 a server takes one after the other, each with a handshake of
+    its own and one GET."""
+    command = ["openssl", "s_time", "-connect", f"127.0.0.1:{port}", "-www", path, "-new"]
+    before = server.cpu_seconds()
+    printed = run_tool([*command, "-time", str(seconds), "-tls1_3"], cores, seconds + 60)
+    cpu = server.cpu_seconds() - before
+    found = re.search(r"(\d+) connections in (\d+) real seconds", printed)
+    if not found or not int(found[1]):
+        raise Failed(f"openssl s_time on port {port}: {printed}")
+    return Work(int(found[1]), int(found[2]), cpu)
 
 
 @dataclass(frozen=True)
@@ -160,11 +206,13 @@ class EventReaders:
         window: float = 3600,
         timeout: float = 60,
         cores: frozenset[int] | None = None,
+        streams: int = 0,
     ):
+        """With `streams` so many readers share a connection of HTTP/2."""
         log = work / "readers.log"
         log.unlink(missing_ok=True)
         command = [str(tools / "read_events"), str(port), path, header, str(readers), prefix]
-        command += [str(expected), f"{window:g}", f"{timeout:g}"]
+        command += [str(expected), f"{window:g}", f"{timeout:g}", str(streams)]
         self._timeout = timeout
         self._server = Server(command, log, cores)
 

@@ -1,6 +1,7 @@
 """A headless Chromium that shows the page, and what a test sees and does in it."""
 
 import json
+import pathlib
 
 from selenium import webdriver
 from selenium.webdriver.common.action_chains import ActionChains
@@ -14,6 +15,17 @@ SWITCHES = [
     "--disable-background-networking", "--disable-component-update", "--hide-scrollbars",
     "--no-first-run", "--lang=en-GB", "--window-size=1280,800",
 ]
+
+MEDDLE = pathlib.Path(__file__).with_name("meddle.js").read_text()
+
+SLIPS = """
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), slips = [];
+while (texts.nextNode()) {
+  if (/^(null|undefined|true|false|NaN|\\[object .*\\])$/.test(texts.currentNode.data.trim())
+    && !texts.currentNode.parentElement.closest('script, pre, code, textarea')) slips.push(texts.currentNode.data);
+}
+return slips;
+"""
 
 ROWS = """
 return [...document.querySelectorAll('.rows > .row:not([hidden])')].map((row) => ({
@@ -68,6 +80,34 @@ class Page:
 
     def js(self, script, *arguments):
         return self.driver.execute_script(script, *arguments)
+
+    def eval(self, script, *arguments):
+        """What a script of the page's own kind gives, which may wait for something and load its modules."""
+        whole = f"""
+        const done = arguments[arguments.length - 1];
+        (async (...given) => {{ {script} }})(...[...arguments].slice(0, -1)).then((value) => done([value]), (error) => done(String(error)))"""
+        answer = self.driver.execute_async_script(whole, *arguments)
+        assert isinstance(answer, list), answer
+        return answer[0]
+
+    # What comes in between
+
+    def meddle(self, what, method, path, times=1, after=0):
+        """Does this to calls of a path, a regular expression, `after` so many: "lose" or "hold" their answers, let these
+        "break off", "stall" the requests, or answer with a status in the gateway's place."""
+        self.js(MEDDLE)
+        rule = {"what": what, "method": method, "path": path, "times": times, "after": after}
+        self.js("window.meddle.rules.push(arguments[0])", rule)
+
+    def release(self):
+        """Lets the answer come that is held, as soon as there is one, and waits until the page has had it."""
+        eventually(lambda: self.js("return Boolean(window.meddle.release)"), "an answer that is held", 20)
+        self.eval("window.meddle.release(); window.meddle.release = null; await new Promise((resolve) => { setTimeout(resolve); });")
+
+    def calls(self, beginning):
+        """What the page has called since it was first meddled with."""
+        self.js(MEDDLE)
+        return [call for call in self.js("return window.meddle.calls") if call.startswith(beginning)]
 
     # What is seen
 
@@ -144,6 +184,13 @@ class Page:
     def chord(self, modifier, key):
         ActionChains(self.driver).key_down(modifier).send_keys(key).key_up(modifier).perform()
 
+    def hold_key(self, key, code, repeats=5):
+        """A key that is held so long that it repeats itself, and let go."""
+        event = {"key": key, "code": key, "windowsVirtualKeyCode": code, "text": "\r" if key == "Enter" else key}
+        for count in range(repeats + 1):
+            self.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event | {"type": "keyDown", "autoRepeat": count > 0})
+        self.driver.execute_cdp_cmd("Input.dispatchKeyEvent", event | {"type": "keyUp"})
+
     def add(self, *urls, **options):
         """A new transfer by the dialog, with options by their labels."""
         self.press_button("New transfer", "#tools")
@@ -158,11 +205,24 @@ class Page:
         self.wait_text("#toasts", words)
 
     def complaints(self):
-        """What the browser's console holds against the page, but for answers of the gateway."""
-        return [
+        """What the browser's console holds against the page, but for answers of the gateway; and values of the
+        language that stand there as words."""
+        said = [
             entry["message"] for entry in self.driver.get_log("browser")
             if entry["level"] == "SEVERE" and "Failed to load resource" not in entry["message"]
         ]
+        return said + self.js(SLIPS)
+
+    def drop_text(self, selector, kind, text):
+        """Drops a text on an element; whether the page has taken it."""
+        return self.js(
+            """
+            const transfer = new DataTransfer();
+            transfer.setData(arguments[1], arguments[2]);
+            return ['dragenter', 'dragover', 'drop'].map((name) => document.querySelector(arguments[0])
+              .dispatchEvent(new DragEvent(name, {dataTransfer: transfer, bubbles: true, cancelable: true}))).includes(false);
+            """,
+            selector, kind, text)
 
     def drop(self, name, content, kind="application/octet-stream"):
         """Drops a file on the page, as if it came from the desktop."""

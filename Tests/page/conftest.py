@@ -48,14 +48,19 @@ def demanding(authorities):
         yield origin
 
 
+def empty(gateway):
+    """Ends and deletes all tasks."""
+    for task in gateway.get("/v1/tasks?limit=500")["tasks"]:
+        gateway.client.post(f"/v1/tasks/{task['id']}/cancel")
+        gateway.client.get(f"/v1/tasks/{task['id']}", headers={"Prefer": "wait=10"})
+    while tasks := gateway.get("/v1/tasks?state=all&limit=500&fields=id")["tasks"]:
+        gateway.post("/v1/tasks/actions", 200, action="delete", tasks=[task["id"] for task in tasks])
+
+
 @pytest.fixture
 def page(driver, gateway):
     """The page, signed in, at 1,280 px, with nothing that an earlier test has left."""
-    for task in gateway.get("/v1/tasks?limit=500")["tasks"]:
-        gateway.client.post(f"/v1/tasks/{task['id']}/cancel")
-    for task in gateway.get("/v1/tasks?state=all&limit=500")["tasks"]:
-        gateway.client.get(f"/v1/tasks/{task['id']}", headers={"Prefer": "wait=10"})
-        gateway.client.delete(f"/v1/tasks/{task['id']}")
+    empty(gateway)
     page = Page(driver, gateway)
     page.size(1280)
     page.open()

@@ -122,7 +122,7 @@ def test_every_dialog_fits_reads_well_and_names_its_controls(scene, gateway, sec
 
 
 def test_there_are_landmarks_and_one_heading_for_each_view(page):
-    for view in ("tasks", "decisions", "sessions", "webhooks", "overview"):
+    for view in ("tasks", "decisions", "sessions", "webhooks", "overview", "admin"):
         page.visit(view)
         eventually(lambda: page.js(
             "return [...document.querySelectorAll('h1')].filter((one) => !one.closest('[hidden]')).length") == 1, f"one heading of {view}")

@@ -85,7 +85,7 @@ def test_options_are_sent_and_refusals_stand_at_their_field(page, gateway, origi
     # What only the gateway knows comes back to the very field.
     eventually(lambda: page.text('dialog[open] [data-pointer="/request/headers"] .fault'), "a fault at the headers", 20)
     assert page.js("return document.activeElement.tagName") == "TEXTAREA"
-    page.type(Keys.ESCAPE)
+    page.press_button("Cancel", "dialog[open]")
     page.wait_none("dialog[open]")
 
 
@@ -118,10 +118,18 @@ def test_of_many_urls_those_that_are_wrong_stay_to_be_mended(page, origin):
     page.click("dialog[open] .dialog-foot .primary")
     page.wait_text('[data-pointer="/request/url"] .fault', "Line 2: Leave user and password out")
     field.clear()
-    field.send_keys(f"{origin.url('/1')}\n{origin.url('/1')}?again\n# a comment")
+    field.send_keys(f"{origin.url('/1')}\n{origin.url('/1').removeprefix('http://')}?again\n# a comment")
     page.click("dialog[open] .dialog-foot .primary")
     page.wait_none("dialog[open]")
     eventually(lambda: [row["kind"] for row in page.rows()] == ["done", "done"], "both done")
+
+
+def test_urls_without_a_scheme_mean_what_they_mean_on_the_command_line(page):
+    typed = ["example.com/a", "localhost:8000/a", "my.localhost", "10.0.0.1/a", "[::1]:80/", "localhost.example.com", "1.example.com", "https://10.0.0.1/"]
+    read = page.eval("""
+        const {readURLs} = await import('/page/urls.js');
+        return readURLs(given[0].join('\\n')).map(({url}) => url.slice(0, url.indexOf(':')))""", typed)
+    assert read == ["https", "http", "http", "http", "http", "https", "https", "https"]
 
 
 def test_a_dropped_file_is_uploaded_through_the_staging_area(page, gateway, origin):
@@ -130,7 +138,8 @@ def test_a_dropped_file_is_uploaded_through_the_staging_area(page, gateway, orig
     page.wait_text("dialog[open] .files", "notes.bin")
     page.fill("To this URL", origin.url("/store/"))
     page.press_button("Upload", "dialog[open] .dialog-foot")
-    page.wait_row("notes.bin", kind="done")
+    # What was sent is its size, and not the answer's.
+    page.wait_row("notes.bin", kind="done", size="25 B")
     (request,) = origin.wait("/store/notes.bin", 1)
     assert request.method == "PUT" and request.body == b"what a person has dropped"
 
@@ -140,7 +149,7 @@ def test_a_dropped_list_fills_in_the_urls(page):
     page.wait_for("#new-urls")
     eventually(lambda: "example.com/2" in page.js("return document.getElementById('new-urls').value"), "the list")
     page.wait_text("dialog[open] .dialog-foot .primary", "Start 2")
-    page.type(Keys.ESCAPE)
+    page.press_button("Cancel", "dialog[open]")
     page.wait_none("dialog[open]")
 
 

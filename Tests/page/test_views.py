@@ -1,6 +1,7 @@
 """Sessions, webhooks and the overview."""
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 from daemon import eventually
 from origin import Answer
@@ -19,6 +20,7 @@ def session(page, gateway):
     page.fill("Longest silence (s)", "15")
     page.fill("Headers of every request", "User-Agent: by-hand/1")
     page.fill("Cache: memory and disk", "1 MiB, 2 MiB")
+    page.fill("Metadata", "team=web\njob=7")
     page.press_button("Create", "dialog[open]")
     page.wait_text("#sessions .pane h2", "made by hand")
     made = gateway.get(f"/v1/{page.js('return location.hash.slice(1)')}")
@@ -32,10 +34,38 @@ def test_a_session_is_made_with_its_configuration_and_shown_whole(page, session)
     assert configuration["timeoutIntervalForRequest"] == 15
     assert configuration["httpAdditionalHeaders"] == {"User-Agent": "by-hand/1"}
     assert configuration["urlCache"] == {"memoryCapacity": 1 << 20, "diskCapacity": 2 << 20}
+    assert session["metadata"] == {"team": "web", "job": "7"}
     assert session["maximumBytesPerSecond"] == 3_000_000 and session["delegate"]["handles"] == ["challenge"]
     shown = page.js("return [...document.querySelectorAll('#sessions .pane dt[title]')].map((one) => one.title)")
     assert sorted(shown) == sorted(configuration)
     assert "no effect here" in page.text("#sessions .pane")
+
+
+def test_description_and_metadata_of_a_session_are_changed(page, gateway, session):
+    path = f"/v1/sessions/{session['id']}"
+    pane = "#sessions .pane"
+    page.fill("Metadata", "team=apps\nno value", pane)
+    page.press_button("Save", pane)
+    page.wait_text(f'{pane} [data-pointer="/metadata"] .fault', "“no value” is not “NAME=VALUE”.")
+    page.fill("Metadata", "team=apps\nnew name=1", pane)
+    page.press_button("Save", pane)
+    page.wait_text(f'{pane} [data-pointer="/metadata"] .fault', "letters")
+    page.fill("Metadata", "team=apps\nsince=2026", pane)
+    page.fill("Description", "renamed by hand", pane)
+    page.press_button("Save", pane)
+    page.said("Saved.")
+    page.wait_text(f"{pane} h2", "renamed by hand")
+    assert gateway.get(path)["metadata"] == {"team": "apps", "since": "2026"}
+    # What a program has put there stays as it is, unless somebody changes it.
+    gateway.client.patch(path, json={"metadata": {"since": None, "lines": "one\ntwo"}})
+    page.visit("sessions/shared")
+    page.wait_text(f"{pane} h2", "Shared session")
+    page.visit(f"sessions/{session['id']}")
+    page.wait_text(f"{pane} h2", "renamed by hand")
+    page.fill("Description", "once more", pane)
+    page.press_button("Save", pane)
+    page.wait_text(f"{pane} h2", "once more")
+    assert gateway.get(path)["metadata"] == {"team": "apps", "lines": "one\ntwo"}
 
 
 def test_a_refused_configuration_is_told_at_its_field(page):
@@ -120,6 +150,55 @@ def test_a_webhook_is_made_tried_and_its_deliveries_are_shown(page, gateway, ori
     page.press_button("Delete", "dialog[open]")
     page.wait_text("#webhooks .side", "None yet.")
     assert gateway.get("/v1/webhooks")["webhooks"] == []
+
+
+def focus(page):
+    """What has the keyboard's focus, by its words."""
+    return page.js("""
+        const { activeElement: active } = document;
+        return active === document.body ? null : active.getAttribute("aria-label") || active.textContent.trim()""")
+
+
+def test_the_focus_stays_where_it_is_while_lists_are_drawn_again(page, gateway, origin, session):
+    origin.on("/hook", Answer(b"thanks"))
+    hook = gateway.post("/v1/webhooks", 201, url=origin.url("/hook"), events=["*"], description="to the tests").json()
+    page.visit("sessions")
+    page.wait_text("#sessions .pane h2", "A session is what transfers share")
+    entry = f'#sessions a.entry[href="#sessions/{session["id"]}"]'
+    page.js("document.querySelector(arguments[0]).focus()", entry)
+    # Another session comes into the list: it is drawn again.
+    other = gateway.post("/v1/sessions", 201, type="default", description="another one").json()["id"]
+    start(gateway, "http://10.1.2.3/", session=other)
+    page.wait_for(f'#sessions a.entry[href="#sessions/{other}"]')
+    assert focus(page).startswith("made by hand")
+    # Whoever opens one goes on with it, also where the list is not seen any more, and comes back to its entry.
+    page.size(390)
+    page.type(Keys.ENTER)
+    page.wait_text("#sessions .pane h2", "made by hand")
+    eventually(lambda: focus(page) == "made by hand", "the focus at the session")
+    page.press_button("All sessions", "#sessions .pane")
+    eventually(lambda: (focus(page) or "").startswith("made by hand"), "the focus at the entry")
+    assert page.js("return document.activeElement.className") == "entry"
+    page.type(Keys.ENTER)
+    eventually(lambda: focus(page) == "made by hand", "the focus at the session")
+    page.js("[...document.querySelectorAll('#sessions .pane button')].find((one) => one.textContent === 'Reset').focus()")
+    page.type(Keys.ENTER)
+    page.press_button("Reset", "dialog[open]")
+    page.said("The session remembers nothing now.")
+    eventually(lambda: focus(page) == "Reset", "the focus at the button that was pressed")
+    page.size(1280)
+    page.visit("webhooks")
+    page.wait_for("#webhooks a.entry").send_keys(Keys.ENTER)
+    eventually(lambda: focus(page) == "to the tests", "the focus at the webhook")
+    page.press_button("Pause", "#webhooks .pane")
+    page.wait_text("#webhooks .pane .tag", "Paused")
+    assert focus(page) == "to the tests"
+    page.press_button("Delete", "#webhooks .pane")
+    page.press_button("Delete", "dialog[open]")
+    page.wait_text("#webhooks .side", "None yet.")
+    eventually(lambda: focus(page) == "New webhook", "the focus at what is next")
+    assert gateway.client.get(f"/v1/webhooks/{hook['id']}").status_code == 404
+    gateway.post(f"/v1/sessions/{other}/invalidate", mode="cancelTasks")
 
 
 def test_the_overview_shows_speed_and_numbers_and_sets_the_limit(page, gateway, origin, held):

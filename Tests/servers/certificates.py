@@ -27,6 +27,11 @@ class Pair:
     def leaf(self):
         return x509.load_pem_x509_certificate(self.certificate.encode())
 
+    @property
+    def leaf_pem(self):
+        """The certificate without its chain."""
+        return self.leaf.public_bytes(serialization.Encoding.PEM).decode()
+
     def pkcs12(self, passphrase):
         """Both in one PKCS #12 file."""
         key = serialization.load_pem_private_key(self.key.encode(), None)

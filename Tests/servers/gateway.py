@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import ssl
 import subprocess
 import tempfile
 
@@ -22,12 +23,12 @@ class Gateway:
 
     With `mebibytes` its data lie on a disk of that size, which only root may give it, or on a given
     `disk`. Behind an `entrance` it runs where that leads to, and is spoken to by a socket in its
-    folder.
+    folder. With the path of an `authority` it is spoken to by https, and trusted by that.
     """
 
     def __init__(
         self, *arguments, allowed="127.0.0.0/8", mebibytes=None, entrance=(), disk=None,
-        **environment,
+        authority=None, **environment,
     ):
         self._temporary = tempfile.TemporaryDirectory(prefix="ferry-gateway-")
         self.folder = pathlib.Path(self._temporary.name)
@@ -45,6 +46,7 @@ class Gateway:
         self._socket = self.folder / "socket" if entrance else None
         if self._socket:
             self._arguments += ["--unix-socket", str(self._socket)]
+        self._verify = ssl.create_default_context(cafile=authority) if authority else True
         self._process = None
         self.client = None
         self._start()
@@ -92,7 +94,8 @@ class Gateway:
         """A client beside the one that there is."""
         transport = httpx.HTTPTransport(uds=str(self._socket)) if self._socket else None
         return httpx.Client(
-            timeout=30, transport=transport, trust_env=False, **self._access, **options
+            timeout=30, transport=transport, trust_env=False, verify=self._verify,
+            **self._access, **options
         )
 
     def _url(self):

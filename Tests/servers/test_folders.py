@@ -119,7 +119,9 @@ def test_the_gateway_tells_its_folders(saving):
 @pytest.mark.parametrize(
     "path",
     ["", "/a", "a/", "a//b", ".", "..", "../a", "a/../../b", "a/..", "./a", "a\u0000b", "a\nb", "x" * 256,
-     "a/" + "ä" * 128, ".ferry-tsk_1", "a/.ferry-x", "y/" * 2000 + "z"],
+     "a/" + "ä" * 128, ".ferry-tsk_1", "a/.ferry-x", "y/" * 2000 + "z",
+     # With a mark that joins it a slash is part of another character, and separates all the same.
+     "../\u0301x", "a/../\u0301x", "sub/..\u200d/../\u0301x", "/\u0301x"],
 )
 def test_a_path_that_leads_elsewhere_is_refused(saving, origin, path):
     problem = saving.create(url(origin, "/small"), path, status=422)
@@ -143,15 +145,45 @@ def test_names_of_255_bytes_are_kept_and_numbered(saving, origin):
     assert len(saving.names()) == 2
 
 
-@pytest.mark.parametrize("link", ["folder", "file", "nested"])
+def test_a_number_fits_into_a_long_name_that_has_no_extension(saving, origin):
+    name = "a." + "b" * 253
+    for _ in range(2):
+        assert saving.save(url(origin, "/small"), name, ifExists="rename")["error"] is None
+    assert sorted(map(len, saving.names())) == [255, 255]
+
+
+def test_a_folder_in_the_way_is_passed_by_another_name(saving, origin):
+    (saving.music / "dir.d").mkdir()
+    renamed = saving.save(url(origin, "/small"), "dir.d", ifExists="rename")
+    assert renamed["error"] is None and renamed["destination"]["path"] == "dir (1).d"
+    for choice in ("fail", "replace"):
+        refused = saving.save(url(origin, "/small"), "dir.d", ifExists=choice)
+        assert refused["error"]["name"] == "cannotCreateFile"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounts a file system")
+@pytest.mark.parametrize("path", ["a.bin", "new/a.bin"])
+def test_a_folder_that_cannot_be_written_to_is_noticed_before_a_byte_is_fetched(saving, origin, path):
+    run("mount", "-t", "tmpfs", "-o", "ro,size=1m", "none", str(saving.films))
+    try:
+        seen = len(origin.requests)
+        task = saving.save(url(origin, "/small"), path, folder="films")
+        assert task["error"]["name"] == "cannotWriteToFile"
+        assert "Read-only file system" in task["error"]["message"]
+        assert len(origin.requests) == seen, "a byte was fetched"
+    finally:
+        run("umount", str(saving.films))
+
+
+@pytest.mark.parametrize("link", ["folder", "marked", "file", "nested"])
 def test_no_link_leads_out_of_the_folder(saving, origin, link):
     (saving.outside / "deep").mkdir()
     if link == "file":
         (saving.music / "a.bin").symlink_to(saving.outside / "a.bin")
         path, choice = "a.bin", "replace"
-    elif link == "folder":
+    elif link in ("folder", "marked"):
         (saving.music / "sub").symlink_to(saving.outside)
-        path, choice = "sub/a.bin", "fail"
+        path, choice = ("sub/a.bin" if link == "folder" else "sub/\u0301a.bin"), "fail"
     else:
         (saving.music / "sub").mkdir()
         (saving.music / "sub" / "deep").symlink_to("../../outside/deep")
@@ -282,6 +314,19 @@ def test_another_file_system_gets_a_copy_and_a_full_one_an_error(tmp_path, origi
         third = saving.save(url(origin, "/large"), "c", countOfBytesClientExpectsToReceive=len(LARGE))
         assert third["error"]["name"] == "cannotWriteToFile"
         assert len(origin.requests) == seen, "a byte was fetched"
+        # Or as soon as the response says how long it is: the rest of it is not waited for.
+        go = threading.Event()
+
+        def pieces():
+            yield LARGE[:1000]
+            go.wait(60)
+            yield LARGE[1000:]
+
+        origin.on("/held", lambda _: Answer(pieces=pieces(), length=len(LARGE)))
+        fourth = saving.save(url(origin, "/held"), "d", retry={"attempts": 3})
+        assert fourth["error"]["name"] == "cannotWriteToFile" and "no room" in fourth["error"]["message"]
+        assert fourth["countOfBytesReceived"] <= 1000
+        go.set()
 
 
 @pytest.mark.parametrize("place", ["same", "other"])

@@ -32,6 +32,8 @@ SPACE = {
 ENDS = {"task.didComplete", "task.didBecomeDownloadTask"}
 # What a full disk refuses.
 NEW_WORK = {
+    "createTenant",
+    "createToken",
     "createSession",
     "createTasks",
     "createFile",
@@ -130,6 +132,9 @@ class Scene:
         self.finished = self.session.fetch(origin.url("/small"), type="download").id
         # Of all that is told of the one task that is over by then it gets the end, and is paused.
         self.webhook = self.delivered(origin.url("/hook"))
+        self.tenant = gateway.post("/v1/tenants", 201, name="team").headers["Location"]
+        members = {"tenant": "default", "scopes": ["read"]}
+        self.token = gateway.post("/v1/tokens", 201, **members).headers["Location"]
         self.gone = self.session.fetch(origin.url("/tiny"), type="download").id
         self.resting = self.session.start(origin.url("/small"), resume=False)
         self.file = staged(gateway, b"x" * 100)
@@ -232,6 +237,19 @@ class Scene:
             ("retryDelivery", lambda: client.post(f"{hook}/deliveries/{self.event}/retry")),
             ("replayWebhook", lambda: client.post(f"{hook}/replay", json={"after": "t.0"})),
             ("deleteWebhook", lambda: client.delete(hook)),
+            ("createTenant", lambda: client.post("/v1/tenants", json={"name": "other"})),
+            (
+                "updateTenant",
+                lambda: client.patch(self.tenant, json={"quotas": {"sessions": 1}}),
+            ),
+            ("deleteTenant", lambda: client.delete(self.tenant)),
+            (
+                "createToken",
+                lambda: client.post(
+                    "/v1/tokens", json={"tenant": "default", "scopes": ["read"]}
+                ),
+            ),
+            ("deleteToken", lambda: client.delete(self.token)),
             ("createBrowserSession", lambda: client.post("/v1/browser-session")),
             ("deleteBrowserSession", lambda: client.delete("/v1/browser-session")),
         ]
@@ -247,7 +265,7 @@ class Scene:
         """How much there is of everything that can be created."""
         get = self.gateway.get
         tasks = get("/v1/tasks?state=all&limit=500")["tasks"]
-        return len(get("/v1/sessions")["sessions"]), len(tasks), len(get("/v1/files")["files"])
+        return len(get("/v1/sessions?state=all")["sessions"]), len(tasks), len(get("/v1/files")["files"])
 
     def expect_told(self):
         """All that was acknowledged is there, and nothing that was refused."""
@@ -260,6 +278,9 @@ class Scene:
         assert client.get(f"/v1/tasks/{self.gone}").status_code == 404
         assert client.get(self.file).status_code == 404
         assert self.gateway.get("/v1/webhooks")["webhooks"] == []
+        gone = lambda: [each["name"] for each in self.gateway.get("/v1/tenants")["tenants"]]
+        eventually(lambda: gone() == ["default"], "the tenant to be gone")
+        assert self.gateway.get("/v1/tokens")["tokens"] == []
         assert client.head(self.part).headers["Upload-Offset"] == "100000"
         assert self.session.cookie_text() == "new=1"
         assert [each["user"] for each in self.session.credentials()] == ["v"]

@@ -130,7 +130,7 @@ def test_a_cancelled_task_withdraws_its_question(gateway, nginx):
         delegate.reply(question, ALICE, 410)
 
 
-COUNT = 1000
+COUNT = 2000
 
 
 def create(gateway, delegate, url, resume):
@@ -173,17 +173,20 @@ def connections(gateway, port):
 
 # `brief` keeps no connection by itself. Tasks that meet the same certificate wait for one answer.
 @pytest.mark.parametrize("server, questions", [("brief", COUNT + 1), ("self-signed", 1)])
-def test_a_thousand_tasks_wait_in_little_memory_and_hold_no_connection(
+def test_thousands_of_tasks_wait_in_little_memory_and_hold_no_connection(
     own, nginx, server, questions
 ):
     """At most 16 KiB for each above what a suspended task costs."""
-    path = f"/thousand-{server}"
+    path = f"/thousands-{server}"
     url = nginx.url(server, path)
     with Delegate(own, lambda _: None, httpMaximumConnectionsPerHost=16) as delegate:
-        # What is made once for all is there before anything is measured.
+        # What is made once for all is there before anything is measured, and what fills up is full.
         delegate.asked(delegate.start(url))
+        create(own, delegate, url, resume=False)
+        waiting_count(own)
         start = own.resident()
         create(own, delegate, url, resume=False)
+        waiting_count(own)
         idle = own.resident()
         create(own, delegate, url, resume=True)
         delegate.asked(count=questions, within=60)

@@ -1,12 +1,13 @@
 // What can be done with tasks, one or many.
 
-import { call, each, patch, post } from "./api.js";
+import { call, Creations, each, patch, post, Refusal } from "./api.js";
 import { confirm, say } from "./dom.js";
 import { count } from "./format.js";
-import { take, drop, tasks } from "./tasks.js";
+import { drop, refresh, taking, tasks } from "./tasks.js";
 
 const past = { suspend: "suspended", resume: "resumed", cancel: "cancelled", delete: "deleted", retry: "started again" };
 const atOnce = 500;
+const creations = new Creations();
 
 const fits = {
   suspend: (row) => row.state === "running",
@@ -19,17 +20,28 @@ const fits = {
 /** Those of the tasks that an action is for. */
 export const fitting = (action, rows) => rows.filter(fits[action]);
 
-/** Does it, and says what came of it. Asks first where much would be lost. */
+/** Does it, and says what came of it. Asks first where much would be lost. Gives the tasks to which it was done. */
 export const perform = async (action, rows) => {
+  const done = [];
   const chosen = fitting(action, rows);
-  if (!chosen.length) return;
-  if (!await isMeant(action, chosen)) return;
+  if (!chosen.length || !await isMeant(action, chosen)) return done;
+  const isOne = chosen.length === 1;
   try {
-    if (chosen.length === 1) await performOne(action, chosen[0]);
-    else await performMany(action, chosen);
+    if (isOne) {
+      await performOne(action, chosen[0]);
+      done.push(chosen[0].id);
+    } else await performMany(action, chosen, done);
   } catch (error) {
-    say(`${chosen.length === 1 ? chosen[0].name : count(chosen.length, "transfer")}: ${error.message}`, { tone: "bad" });
+    if (isOne && error.status === 404) isGone(chosen[0]);
+    else say(`${isOne ? chosen[0].name : count(chosen.length - done.length, "transfer")}: ${error.message}`, { tone: "bad" });
   }
+  return done;
+};
+
+/** Takes out of the list what the gateway has forgotten: no event tells of that. */
+const isGone = (row) => {
+  drop(row.id);
+  say(`${row.name} is gone: it was deleted, or its time is over.`);
 };
 
 const isMeant = (action, rows) => {
@@ -52,33 +64,47 @@ const performOne = async (action, row) => {
       say(`Deleted ${row.name}.`);
       return;
     case "retry": {
-      const task = await post(`${path}/retry`);
-      take(task);
+      const [{ status, created, problem }] = await retry([row]);
+      if (status >= 400) throw new Refusal(status, problem);
+      refresh(created);
       say(`Started ${row.name} again.`);
       return;
     }
     default:
-      take(await post(`${path}/${action}`));
+      await taking(() => post(`${path}/${action}`));
       if (action === "cancel") {
         say(`Cancelled ${row.name}.`, { action: "Start again", onaction: () => perform("retry", [tasks.row(row.id) ?? row]) });
       }
   }
 };
 
-const performMany = async (action, rows) => {
-  let failed = null;
-  let failures = 0;
-  for (let from = 0; from < rows.length; from += atOnce) {
-    const some = rows.slice(from, from + atOnce);
-    const { results } = await post("/v1/tasks/actions", { action, tasks: some.map((row) => row.id) });
-    for (const result of results) {
-      if (result.status >= 400 && result.status !== 404) { failures += 1; failed ??= result.problem; }
-      else if (action === "delete") drop(result.task);
+/** Makes tasks again, each of them once however often it is tried after answers that were lost. */
+const retry = async (rows) => {
+  const { results } = await creations.post("/v1/tasks/actions", { action: "retry", tasks: rows.map((row) => row.id) });
+  return results;
+};
+
+const performMany = async (action, rows, done) => {
+  const failed = [];
+  let gone = 0;
+  try {
+    for (let from = 0; from < rows.length; from += atOnce) {
+      const some = rows.slice(from, from + atOnce);
+      const results = action === "retry" ? await retry(some)
+        : (await post("/v1/tasks/actions", { action, tasks: some.map((row) => row.id) })).results;
+      for (const { task, status, problem } of results) {
+        const isGone = status === 404 || (status < 400 && action === "delete");
+        if (isGone) drop(task);
+        if (status < 400 || (isGone && action === "delete")) done.push(task);
+        else if (isGone) gone += 1;
+        else failed.push(problem);
+      }
     }
+  } finally {
+    if (done.length) say(`${count(done.length, "transfer")} ${past[action]}.`);
+    if (gone) say(`${count(gone, "transfer")} not: ${gone === 1 ? "it is" : "they are"} gone.`);
+    if (failed.length) say(`${count(failed.length, "transfer")} not: ${failed[0].detail ?? failed[0].title}`, { tone: "bad" });
   }
-  const done = rows.length - failures;
-  if (done) say(`${count(done, "transfer")} ${past[action]}.`);
-  if (failures) say(`${count(failures, "transfer")} not: ${failed?.detail ?? failed?.title ?? "refused"}`, { tone: "bad" });
 };
 
 /** Puts transfers before or behind others of their session. */
@@ -86,7 +112,10 @@ export const prioritize = async (rows, priority) => {
   const chosen = rows.filter((row) => row.state !== "completed");
   let failure = null;
   await each(chosen, async (row) => {
-    try { take(await patch(`/v1/tasks/${row.id}`, { priority })); } catch (error) { failure = error; }
+    try { await taking(() => patch(`/v1/tasks/${row.id}`, { priority })); } catch (error) {
+      if (error.status === 404) drop(row.id);
+      failure = error;
+    }
   });
   if (failure) say(failure.message, { tone: "bad" });
   else if (chosen.length) say(`Priority of ${count(chosen.length, "transfer")} changed.`);

@@ -46,11 +46,16 @@ export const request = async (method, path, { body, bytes, headers = {}, signal,
   throw new Refusal(answer.status, problem);
 };
 
-/** One call, and what its answer says; null where it says nothing. */
+/** One call, and what its answer says; null where it says nothing. An answer that breaks off counts as none. */
 export const call = async (method, path, options) => {
   const answer = await request(method, path, options);
-  return answer.status === 204 || answer.status === 202 && answer.headers.get("Content-Length") === "0"
-    ? null : answer.json().catch(() => null);
+  try {
+    const text = await answer.text();
+    return text ? JSON.parse(text) : null;
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refusal(0, {});
+  }
 };
 
 export const get = (path, options) => call("GET", path, options);
@@ -72,8 +77,37 @@ export const all = async (path, member, limit = Infinity) => {
   return items;
 };
 
-/** A key that makes a creation happen once, however often it is sent. */
-export const onceKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+/** Whether nothing has been done for sure. An answer that was lost, or that a failing server gave, leaves it open. */
+export const isRefused = (error) => error instanceof Refusal && error.status >= 400 && error.status < 500;
+
+/**
+ * Creates things once, however often that is asked for and however many answers are lost: the same request bears the
+ * same key until the gateway has answered it. One for each form, so that a new form creates anew.
+ */
+export class Creations {
+  #keys = new Map();
+
+  /** POSTs; a lost answer is asked for once more by itself. */
+  async post(path, body, options = {}) {
+    const mark = `${path} ${JSON.stringify(body ?? options.headers ?? null)}`;
+    const key = this.#keys.get(mark) ?? randomKey();
+    this.#keys.set(mark, key);
+    const send = () => call("POST", path, { ...options, body, headers: { ...options.headers, "Idempotency-Key": key } });
+    try {
+      const made = await send().catch((error) => {
+        if (error.status !== 0) throw error;
+        return send();
+      });
+      this.#keys.delete(mark);
+      return made;
+    } catch (error) {
+      if (isRefused(error)) this.#keys.delete(mark);
+      throw error;
+    }
+  }
+}
+
+const randomKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
   byte.toString(16).padStart(2, "0")).join("");
 
 /** Does `work` for all items, a few at a time. */

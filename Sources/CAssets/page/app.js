@@ -3,6 +3,7 @@
 import { button, byId, dialog, h, icon, iconButton, say, write } from "./dom.js";
 import { listen, onState } from "./live.js";
 import { isSigningIn, signIn, signInAgain, signOut } from "./sign-in.js";
+import { learnRights, rights } from "./rights.js";
 import { perform } from "./actions.js";
 import { pickedRows, start as startTasks } from "./tasks-view.js";
 import { tasks } from "./tasks.js";
@@ -11,26 +12,28 @@ import { percent } from "./format.js";
 
 const views = [
   ["tasks", "list", "Transfers"], ["decisions", "question", "Decisions"], ["sessions", "stack", "Sessions"],
-  ["webhooks", "hook", "Webhooks"], ["overview", "gauge", "Overview"],
+  ["webhooks", "hook", "Webhooks"], ["overview", "gauge", "Overview"], ["admin", "people", "Admin"],
 ];
 /** Modules that are loaded when their view is opened first. */
 const later = {
   decisions: () => import("./decisions-view.js"), sessions: () => import("./sessions-view.js"),
-  webhooks: () => import("./webhooks-view.js"), overview: () => import("./overview.js"),
+  webhooks: () => import("./webhooks-view.js"), overview: () => import("./overview.js"), admin: () => import("./admin-view.js"),
 };
 const links = {};
 const badge = h("span.badge", { hidden: true });
 let table = null;
 let cutTimer = null;
+let isShown = false;
 
 // MARK: views
 
 const current = () => {
   const [view, ...rest] = location.hash.slice(1).split("/");
-  return views.some(([key]) => key === view) ? [view, ...rest] : ["tasks"];
+  return views.some(([key]) => key === view && (key !== "admin" || rights.mayManage)) ? [view, ...rest] : ["tasks"];
 };
 
 const show = async () => {
+  isShown = true;
   const [view, id] = current();
   for (const [key] of views) {
     byId(key).hidden = key !== view;
@@ -39,11 +42,34 @@ const show = async () => {
   }
   document.body.dataset.view = view;
   try {
-    if (later[view]) (await later[view]()).show(byId(view), id);
+    if (later[view]) await (await later[view]()).show(byId(view), id);
+    byId(view).querySelector(":scope > .load-fault")?.remove();
     const detail = await (view === "tasks" && id ? import("./detail.js") : null);
+    if (current()[0] !== view || current()[1] !== id) return;
     if (detail) { table.focusOn(id); detail.open(id); }
     else if (!byId("detail").hidden) (await import("./detail.js")).close();
-  } catch (error) { say(`This part of the page could not be loaded: ${error.message}`, { tone: "bad" }); }
+  } catch (error) {
+    // Whoever has gone on is not told; nor is anything left in a view that has closed.
+    if (current()[0] !== view) return;
+    if (view === "admin" && error.status === 403) learnRights();
+    const note = h("div.load-fault", { role: "alert" }, icon("alert"), h("span", `This could not be loaded: ${error.message}`),
+      button("", "retry", "Try again", { onclick: show }));
+    byId(view).querySelector(":scope > .load-fault")?.remove();
+    byId(view).prepend(note);
+  }
+};
+
+/** After a cut the view in sight is loaded anew where that failed, or where no events keep it as it is. */
+const showAgain = () => {
+  const section = byId(current()[0]);
+  const isStale = ["webhooks", "admin"].includes(section.id) && !section.contains(document.activeElement);
+  if (isStale || section.querySelector(":scope > .load-fault")) show();
+};
+
+/** The view for administrators comes and goes with the token. */
+const showRights = () => {
+  links.admin.parentElement.hidden = !rights.mayManage;
+  if (isShown && location.hash.startsWith("#admin")) show();
 };
 
 const openTask = (id) => { location.hash = `tasks/${id}`; };
@@ -51,8 +77,9 @@ const openTask = (id) => { location.hash = `tasks/${id}`; };
 const build = () => {
   byId("nav").append(h("ul", views.map(([key, drawing, label]) => {
     links[key] = h("a", { href: `#${key}` }, icon(drawing), h("span", label), key === "decisions" && badge);
-    return h("li", links[key]);
+    return h("li", { hidden: key === "admin" }, links[key]);
   })));
+  rights.onChange(showRights);
   byId("tools").append(
     iconButton("help", "Keys and help", help, { "aria-keyshortcuts": "?" }),
     button("plain.sign-out", null, "Sign out", { onclick: leave }),
@@ -77,7 +104,7 @@ const leave = async () => {
 onState(({ kind, status }) => {
   const banner = byId("banner");
   clearTimeout(cutTimer);
-  if (kind === "open") { banner.hidden = true; return; }
+  if (kind === "open") { banner.hidden = true; showAgain(); return; }
   if (kind === "signedOut") { banner.hidden = true; signInAgain().then(listen); return; }
   // A cut that mends itself at once is not worth a word.
   cutTimer = setTimeout(() => {
@@ -124,7 +151,12 @@ const help = () => {
   open();
 };
 
+/** Keys that go on while they are held. */
+const moving = new Set(["j", "k", "ArrowDown", "ArrowUp", "PageDown", "PageUp"]);
+
 const onKey = (event) => {
+  // A key that is held does once what its button does.
+  if (event.repeat && event.key === "Enter" && event.target.closest("button, a, summary")) event.preventDefault();
   if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isSigningIn()) return;
   const target = event.target;
   const isTyping = target.closest("input:not([type=checkbox]), textarea, select");
@@ -163,25 +195,36 @@ const onKey = (event) => {
     }
   }
   const act = acts[event.key];
-  if (act) { event.preventDefault(); act(); }
+  if (!act) return;
+  event.preventDefault();
+  if (!event.repeat || moving.has(event.key)) act();
 };
 
 // MARK: dropped files
 
+let isOwnDrag = false;
+
+/** Whether the page takes what is dragged: files and links from elsewhere, but no text, and nothing from under a field. */
+const isTaken = ({ target, dataTransfer }) => {
+  const element = target instanceof Element ? target : target.parentElement;
+  if (isOwnDrag || isSigningIn() || document.querySelector("dialog[open]:not(:has(form.new))")) return false;
+  const types = [...dataTransfer.types];
+  return types.includes("Files") || (types.includes("text/uri-list") && !element?.closest("input, textarea"));
+};
+
 const onDrag = (event) => {
-  if (![...event.dataTransfer.types].some((type) => type === "Files" || type === "text/uri-list")) return;
-  event.preventDefault();
-  byId("drop").hidden = false;
+  const takes = isTaken(event);
+  byId("drop").hidden = !takes;
+  if (takes) event.preventDefault();
 };
 
 const onDrop = (event) => {
   byId("drop").hidden = true;
-  if (event.defaultPrevented) return;
-  const { files } = event.dataTransfer;
-  const text = event.dataTransfer.getData("text/uri-list") || event.dataTransfer.getData("text/plain");
-  if (!files.length && !text) return;
+  if (event.defaultPrevented || !isTaken(event)) return;
   event.preventDefault();
-  create(files.length ? { files: [...files] } : { text });
+  const { files } = event.dataTransfer;
+  const text = event.dataTransfer.getData("text/uri-list");
+  if (files.length || text) create(files.length ? { files: [...files] } : { text });
 };
 
 const begin = async () => {
@@ -189,12 +232,16 @@ const begin = async () => {
   addEventListener("keydown", onKey);
   addEventListener("dragenter", onDrag);
   addEventListener("dragover", onDrag);
+  addEventListener("dragstart", () => { isOwnDrag = true; });
+  addEventListener("dragend", () => { isOwnDrag = false; });
   addEventListener("dragleave", (event) => { if (!event.relatedTarget) byId("drop").hidden = true; });
   addEventListener("drop", onDrop);
   await signIn();
+  const known = learnRights();
   table = startTasks(openTask);
   startDecisions(title);
   listen();
+  if (location.hash.startsWith("#admin")) await known;
   await show();
   setInterval(title, 1000);
 };

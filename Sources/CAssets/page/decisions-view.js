@@ -1,7 +1,8 @@
 // All questions that wait, one card each.
 
-import { button, h, icon } from "./dom.js";
-import { decisions, question } from "./decisions.js";
+import { h, icon } from "./dom.js";
+import { decisions, question, ready } from "./decisions.js";
+import { noteSwitch } from "./notes.js";
 import { formOf } from "./decision-forms.js";
 
 let place = null;
@@ -27,19 +28,10 @@ const draw = () => {
   place.empty.hidden = waiting.length > 0;
 };
 
-const askForNotes = async () => { await Notification.requestPermission(); notes(); };
-
-const notes = () => {
-  place.notes.replaceChildren();
-  if (!window.Notification || Notification.permission === "denied") return;
-  if (Notification.permission === "granted") place.notes.append(h("p.quiet", "You are told of new questions while this page is in the background."));
-  else place.notes.append(button("", "bell", "Tell me when something asks", { onclick: askForNotes }));
-};
-
-export const show = (section, id) => {
+export const show = async (section, id) => {
   if (!place) {
     place = {
-      list: h("div.cards"), notes: h("div.notes"),
+      list: h("div.cards"), notes: h("div"),
       empty: h("div.note", icon("check", "large"), h("h2", "Nothing asks"),
         h("p", "A transfer whose session asks its delegate waits here for you: a password, a server's certificate, a redirect, an answer to look at. "
           + "Create such a session under ", h("a", { href: "#sessions" }, "Sessions"), ".")),
@@ -47,7 +39,11 @@ export const show = (section, id) => {
     section.append(h("div.page-head", h("h1", "Decisions"), place.notes), place.list, place.empty);
     decisions.onChange(draw);
   }
-  notes();
+  place.notes.replaceChildren(noteSwitch());
+  draw();
+  // Nobody may be told that nothing asks before that is known.
+  place.empty.hidden = true;
+  await ready();
   draw();
   if (id) cards.get(id)?.scrollIntoView();
 };

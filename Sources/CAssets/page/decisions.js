@@ -1,15 +1,21 @@
 // What transfers wait for a person to say.
 
-import { all, get, post } from "./api.js";
+import { all, get, isRefused, post } from "./api.js";
 import { onEvents, onState } from "./live.js";
 import { say } from "./dom.js";
 import { tasks } from "./tasks.js";
 import { nameOf } from "./format.js";
+import { noteQuestion } from "./notes.js";
 
 const pending = new Map();
 const listeners = new Set();
 const mine = new Set();
+const retryInterval = 3000;
 let timer = null;
+let loadTimer = null;
+let isLoaded = false;
+/** Counts the events that may have ended questions. */
+let heard = 0;
 
 export const decisions = {
   all: () => [...pending.values()],
@@ -40,19 +46,36 @@ const changed = () => { for (const listener of listeners) listener(); };
 /** A body is sent by the program that made the task; a person has nothing to say. */
 const isForPeople = (decision) => decision.state === "pending" && decision.kind !== "bodyStream";
 
+/** An answer that an event may have overtaken is checked: a question must not stay that nobody asks any more. */
+const recheckSince = (since) => { if (heard !== since) for (const id of [...pending.keys()]) recheck(id); };
+
 const load = async () => {
+  const since = heard;
   const list = await all("/v1/decisions?state=pending", "decisions", 1000);
+  isLoaded = true;
   pending.clear();
   for (const decision of list) if (isForPeople(decision)) pending.set(decision.id, decision);
   changed();
+  recheckSince(since);
 };
 
+/** Loads until it works: a question that nobody sees is answered by its time. */
+const loadForSure = () => {
+  clearTimeout(loadTimer);
+  load().catch((error) => { if (!isRefused(error)) loadTimer = setTimeout(loadForSure, retryInterval); });
+};
+
+/** What waits is known, or why it is not is thrown. */
+export const ready = async () => { if (!isLoaded) await load(); };
+
 const add = async (id) => {
+  const since = heard;
   const decision = await get(`/v1/decisions/${id}`);
   if (!isForPeople(decision) || pending.has(id)) return;
   pending.set(id, decision);
   changed();
-  notify(decision);
+  noteQuestion(id, question(decision), taskName(decision));
+  recheckSince(since);
 };
 
 const endings = {
@@ -68,6 +91,8 @@ export const recheck = async (id) => {
   try {
     const decision = await get(`/v1/decisions/${id}`);
     state = decision.state;
+    // It may have been answered here meanwhile.
+    if (!pending.has(id)) return;
     if (isForPeople(decision)) {
       if (decision.deadline !== before.deadline) { pending.set(id, decision); changed(); }
       return;
@@ -94,18 +119,11 @@ export const answer = async (decision, body) => {
   }
 };
 
-const notify = (decision) => {
-  if (!document.hidden || !window.Notification || Notification.permission !== "granted") return;
-  let note;
-  // Some browsers have the constructor and refuse to be called without a service worker.
-  try { note = new Notification(question(decision), { body: taskName(decision), tag: decision.id }); } catch { return; }
-  note.onclick = () => { window.focus(); location.hash = `decisions/${decision.id}`; note.close(); };
-};
-
 onEvents(({ events }) => {
   for (const { name, data } of events) {
-    if (data.decision) { add(data.decision.id).catch(() => {}); continue; }
+    if (data.decision) { add(data.decision.id).catch((error) => { if (!isRefused(error)) loadForSure(); }); continue; }
     if (!data.task || (name === "task.didChange" && data.changes.waitingFor === undefined && data.changes.state === undefined)) continue;
+    heard += 1;
     for (const decision of pending.values()) {
       // One question may be that of several tasks of its session.
       if (decision.task === data.task || (decision.session === data.session && name === "task.didComplete")) recheck(decision.id);
@@ -113,7 +131,7 @@ onEvents(({ events }) => {
   }
 });
 
-onState(({ kind }) => { if (kind === "open") load().catch(() => {}); });
+onState(({ kind }) => { if (kind === "open") loadForSure(); });
 
 /** Begins to show questions; `count` is called when their number has changed. */
 export const start = (count) => {

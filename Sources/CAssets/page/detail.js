@@ -2,10 +2,10 @@
 
 import { button, byId, h, icon, iconButton, say, write } from "./dom.js";
 import { get, patch } from "./api.js";
-import { duration, fullTime, parseSize, percent, plainRate, rate, size } from "./format.js";
+import { duration, fullTime, parseLimit, percent, plainRate, rate, size } from "./format.js";
 import { statusAdvice, whatToDo } from "./errors.js";
 import { perform } from "./actions.js";
-import { take, tasks } from "./tasks.js";
+import { drop, taking, tasks } from "./tasks.js";
 import { sessions, sessionName } from "./sessions.js";
 import { Timeline } from "./timeline.js";
 import { waterfall } from "./waterfall.js";
@@ -47,19 +47,26 @@ export const open = async (id) => {
     section("Headers", parts.headers), section("About", parts.facts)));
   title.focus({ preventScroll: true });
 
+  let turn = 0;
   const reload = async () => {
+    const mine = ++turn;
     let task;
     try {
-      task = await get(`/v1/tasks/${id}`, { signal: control.signal });
+      task = await taking(() => get(`/v1/tasks/${id}`, { signal: control.signal }));
     } catch (error) {
       if (error.name === "AbortError" || shown !== view) return;
-      panel.replaceChildren(parts.head, h("div.note", icon("alert", "large"),
-        h("h2", error.status === 404 ? "This transfer is gone" : "It could not be loaded"),
-        h("p", error.status === 404 ? "It was deleted, or its time is over." : error.message)));
+      view.isGone = error.status === 404;
+      if (view.isGone) drop(id);
+      // What is there stays over a cut.
+      else if (view.isDrawn) { clearTimeout(view.timer); view.timer = setTimeout(reload, 2000); return; }
+      panel.replaceChildren(parts.head, h("div.note", icon("alert", "large"), ...(view.isGone
+        ? [h("h2", "This transfer is gone"), h("p", "It was deleted, or its time is over.")]
+        : [h("h2", "It could not be loaded"), h("p", error.message), button("", "retry", "Try again", { onclick: () => { close(); open(id); } })])));
       return;
     }
-    if (shown !== view) return;
-    take(task);
+    // Of two answers the later question's is shown.
+    if (shown !== view || mine !== turn || !tasks.row(id)) return;
+    view.isDrawn = true;
     draw(task, parts, title, view, control.signal);
   };
   unwatch.push(tasks.onEvent((event) => {
@@ -69,9 +76,14 @@ export const open = async (id) => {
     clearTimeout(view.timer);
     view.timer = setTimeout(reload, 150);
   }));
-  unwatch.push(onSecond(() => { const row = tasks.row(id); if (row) drawNow(row, parts); }));
+  unwatch.push(onSecond(() => {
+    const row = tasks.row(id);
+    if (row) drawNow(row, parts);
+    // The list has found it gone.
+    else if (view.isDrawn && !view.isGone) reload();
+  }));
   await reload();
-  await timeline.load(control.signal);
+  if (view.isDrawn) await timeline.load(control.signal);
 };
 
 const section = (heading, content) => h("section", h("h3", heading), content);
@@ -122,7 +134,7 @@ const draw = (task, parts, title, view, signal) => {
   drawContent(task, parts, view, signal);
   parts.metrics.replaceChildren(waterfall(task.metrics));
   drawHeaders(task, parts);
-  if (!parts.facts.contains(document.activeElement)) parts.facts.replaceChildren(facts(task));
+  if (!parts.facts.contains(document.activeElement) && !parts.facts.querySelector("[aria-invalid]")) parts.facts.replaceChildren(facts(task));
 };
 
 const drawFault = (task, parts) => {
@@ -173,13 +185,17 @@ const drawHeaders = (task, parts) => {
 
 const facts = (task) => {
   const change = async (body) => {
-    try { take(await patch(`/v1/tasks/${task.id}`, body)); say("Changed."); } catch (error) { say(error.message, { tone: "bad" }); }
+    try { await taking(() => patch(`/v1/tasks/${task.id}`, body)); say("Changed."); } catch (error) { say(error.message, { tone: "bad" }); }
   };
-  const limit = h("input", { value: plainRate(task.maximumBytesPerSecond), placeholder: "none", "aria-label": "Limit of this transfer, for example 2 MB/s",
-    onchange: () => {
-      const value = limit.value.trim() ? parseSize(limit.value) : null;
-      limit.setAttribute("aria-invalid", Number.isNaN(value) || (limit.value.trim() && !value));
-      if (!limit.value.trim() || value) change({ maximumBytesPerSecond: value });
+  const fault = h("p.fault", { role: "alert", id: "task-limit-fault" });
+  const limit = h("input", { value: plainRate(task.maximumBytesPerSecond), placeholder: "none", "aria-label": "Limit of this transfer, for example 2 MiB/s",
+    "aria-describedby": fault.id, onchange: () => {
+      write(fault, "");
+      limit.removeAttribute("aria-invalid");
+      try { change({ maximumBytesPerSecond: parseLimit(limit.value) }); } catch (error) {
+        write(fault, error.message);
+        limit.setAttribute("aria-invalid", "true");
+      }
     } });
   const priority = h("select", { "aria-label": "Priority of this transfer", onchange: () => change({ priority: Number(priority.value) }) },
     [[1, "First"], [0.75, "High"], [0.5, "Normal"], [0.25, "Low"]].map(([value, label]) => h("option", { value, selected: value === task.priority }, label)));
@@ -190,12 +206,12 @@ const facts = (task) => {
     fact("URL", h("a.url", { href: task.originalRequest.url, rel: "noreferrer noopener", target: "_blank" }, task.originalRequest.url)),
     fact("Session", h("a", { href: `#sessions/${task.session}` }, sessionName(sessions.get(task.session)) || task.session)),
     fact("Kind", task.type), fact("Description", task.description),
-    live && fact("Priority", priority), live && fact("Limit", limit),
+    live && fact("Priority", priority), live && fact("Limit", [limit, fault]),
     fact("Created", fullTime(task.createdAt)), fact("Started", task.startedAt && fullTime(task.startedAt)),
     fact("Completed", task.completedAt && fullTime(task.completedAt)),
     fact("Expected", task.expectedDigest && h("code.fingerprint", task.expectedDigest)),
     task.connections > 1 && fact("Connections", String(task.connections)), task.mirrors.length > 0 && fact("Mirrors", task.mirrors.join(", ")),
     task.retry && fact("Retries", `${task.retry.attempts}`), task.retryOf && fact("Retry of", h("a", { href: `#tasks/${task.retryOf}` }, task.retryOf)),
-    Object.entries(task.metadata ?? {}).map(([name, value]) => fact(name, value)),
+    Object.keys(task.metadata).length > 0 && fact("Metadata", h("dl.facts", Object.entries(task.metadata).map(([name, value]) => fact(name, value)))),
     fact("Id", h("code", task.id)));
 };

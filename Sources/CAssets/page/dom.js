@@ -1,13 +1,17 @@
 // Elements, made without a framework. Text is always text: nothing here parses HTML.
 
+import { visible } from "./format.js";
+
 const properties = new Set(["value", "checked", "disabled", "hidden", "indeterminate", "open", "selected"]);
+/** Attributes that people read or hear. */
+const words = new Set(["title", "aria-label", "alt", "placeholder", "download"]);
 
 const set = (element, attributes) => {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (properties.has(name)) element[name] = value;
     else if (value === true) element.setAttribute(name, "");
-    else if (value !== false && value != null) element.setAttribute(name, value);
+    else if (value !== false && value != null) element.setAttribute(name, words.has(name) ? visible(value) : value);
   }
 };
 
@@ -19,7 +23,7 @@ export const h = (spec, ...rest) => {
   for (const part of rest.flat(Infinity)) {
     if (part == null || part === false) continue;
     if (part.constructor === Object) set(element, part);
-    else element.append(part);
+    else element.append(part instanceof Node ? part : visible(part));
   }
   return element;
 };
@@ -28,7 +32,8 @@ export const byId = (id) => document.getElementById(id);
 
 /** Sets a text only where it differs: nothing is laid out again for nothing. */
 export const write = (element, text) => {
-  if (element.textContent !== text) element.textContent = text;
+  const seen = visible(text);
+  if (element.textContent !== seen) element.textContent = seen;
 };
 
 const shapes = {
@@ -49,6 +54,7 @@ const shapes = {
   lock: "M4 7.5h8V14H4zM5.5 7.5V5.2a2.5 2.5 0 0 1 5 0v2.3",
   more: "M3.5 8h.2M8 8h.2M12.5 8h.2",
   pause: "M5.5 3.5v9M10.5 3.5v9",
+  people: "M6 7.6a2.3 2.3 0 1 0 0-4.6 2.3 2.3 0 0 0 0 4.6zM1.8 13.2C1.8 10.8 3.7 9.5 6 9.5s4.2 1.3 4.2 3.7M10.4 3.2a2.3 2.3 0 0 1 0 4.2M11.8 9.8c1.5.5 2.4 1.7 2.4 3.4",
   play: "M5 3.2v9.6L12.5 8z",
   question: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2zM6.4 6.4a1.6 1.6 0 1 1 2.2 1.5c-.4.2-.6.5-.6.9M8 11v.2",
   retry: "M13 8a5 5 0 1 1-1.6-3.7M13 2.5v3h-3",
@@ -86,30 +92,74 @@ export const button = (spec, drawing, words, attributes = {}) =>
 export const iconButton = (drawing, label, onclick, attributes = {}) =>
   h("button.plain.square", { type: "button", "aria-label": label, title: label, onclick, ...attributes }, icon(drawing));
 
-/** A modal dialog with a heading, removed when it closes. */
-export const dialog = (heading, { wide = false, onclose, describedby } = {}) => {
+/**
+ * A modal dialog with a heading, removed when it closes. Esc and its cross ask first where something
+ * has been typed; `mayLose()` tells what else would be lost, and `loss` is what is asked then.
+ */
+export const dialog = (heading, { wide = false, onclose, describedby, mayLose,
+  loss = ["Throw away what you have entered?", `“${heading}” is not finished.`, "Throw away"] } = {}) => {
   const title = h("h2", { id: `title-${++dialogs}`, tabindex: "-1" }, heading);
   const body = h("div.dialog-body");
   const foot = h("div.dialog-foot");
+  let isTyped = false;
+  const leave = async () => {
+    if (!(isTyped || mayLose?.()) || await confirm(...loss)) box.close();
+  };
   const box = h(
     `dialog${wide ? ".wide" : ""}`, { "aria-labelledby": title.id, "aria-describedby": describedby },
-    h("header.dialog-head", title, iconButton("close", "Close", () => box.close())), body, foot);
+    h("header.dialog-head", title, iconButton("close", "Close", leave)), body, foot);
+  body.addEventListener("input", () => { isTyped = true; });
+  onEscape(box, leave);
+  ignoreHeld(box);
   box.addEventListener("close", () => { box.remove(); onclose?.(); });
   document.body.append(box);
   return { box, title, body, foot, show: () => { box.showModal(); return box; } };
 };
 let dialogs = 0;
 
-/** Asks before what cannot be taken back. */
+/** Does `leave` in place of closing. By the key itself: a browser closes at the second Esc whatever `cancel` says. */
+export const onEscape = (box, leave) => {
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || event.defaultPrevented || event.isComposing) return;
+    event.preventDefault();
+    event.stopPropagation();
+    if (!event.repeat) leave();
+  });
+  box.addEventListener("cancel", (event) => {
+    // A file chooser inside of it tells of its own end by the same name.
+    if (event.target !== box) return;
+    event.preventDefault();
+    leave();
+  });
+};
+
+/** The key that has opened a dialog answers nothing in it, however long it is held. */
+const ignoreHeld = (box) => {
+  let isFresh = false;
+  box.addEventListener("keydown", (event) => {
+    if (!event.repeat) isFresh = true;
+    else if (!isFresh) event.preventDefault();
+  }, { capture: true });
+};
+
+/** Asks before what cannot be taken back: the answer that keeps everything has the focus. */
 export const confirm = (heading, words, action) => new Promise((resolve) => {
   let answer = false;
   const { box, body, foot, show } = dialog(heading, { onclose: () => resolve(answer) });
+  const keep = h("button", { type: "button", onclick: () => box.close() }, "Keep");
   body.append(h("p", words));
-  foot.append(
-    h("button", { type: "button", onclick: () => box.close() }, "Keep"),
-    h("button.danger", { type: "button", autofocus: true, onclick: () => { answer = true; box.close(); } }, action));
+  foot.append(keep, h("button.danger", { type: "button", onclick: () => { answer = true; box.close(); } }, action));
   show();
+  keep.focus();
 });
+
+/** Fills a place by `load`; where that fails it says so there, and can be tried again. */
+export const fill = async (place, load) => {
+  try { await load(); } catch (error) {
+    place.replaceChildren(h("p.fault", { role: "alert" }, `This could not be loaded: ${error.message}`),
+      h("div.acts-line", button("", "retry", "Try again", { onclick: () => fill(place, load) })));
+  }
+};
 
 /** One message at a time: seen by everybody, and spoken. */
 export const say = (words, { tone = "", action, onaction } = {}) => {

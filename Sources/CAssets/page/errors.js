@@ -34,8 +34,9 @@ const advice = {
   dataLengthExceedsMaximum: "The content is longer than the limit.",
   fileDoesNotExist: "The file to upload is not there any more. Choose it again.",
   cannotCreateFile: "The gateway could not write the file: look for room and permissions on its machine.",
+  fileOutsideSafeArea: "Ferry saves nothing by way of a link or below a file. Start it anew with another path, or have the gateway's operator look at the folder.",
   cannotOpenFile: "The gateway could not open the file: look for permissions on its machine.",
-  cannotWriteToFile: "The gateway could not write: its disk may be full.",
+  cannotWriteToFile: "The gateway could not write: look for room and permissions on its machine. Then retry.",
   cannotMoveFile: "The file could not be moved to its place: look for room, permissions and a file of the same name.",
 };
 
@@ -48,7 +49,7 @@ const labels = {
   userCancelledAuthentication: "No password given", userAuthenticationRequired: "Password needed",
   secureConnectionFailed: "No TLS", backgroundSessionWasDisconnected: "Gateway stopped",
   clientCertificateRequired: "Certificate needed", clientCertificateRejected: "Certificate refused",
-  fileDoesNotExist: "File is gone",
+  fileDoesNotExist: "File is gone", cannotCreateFile: "Not saved", cannotWriteToFile: "Not saved", fileOutsideSafeArea: "Not saved",
 };
 
 const statuses = {
@@ -72,8 +73,15 @@ const statuses = {
 export const shortError = (error) => labels[error.name]
   ?? error.name.replace(/([A-Z])/g, (letter) => ` ${letter.toLowerCase()}`).replace(/^./, (letter) => letter.toUpperCase());
 
-/** A sentence of what to do; empty where there is nothing to say. */
-export const whatToDo = (error) => advice[error.name] ?? "Retry; if it fails again, the words below help to find out why.";
+/** What can be done about a file that is to be saved in a folder of the gateway's machine, by the gateway's own words. */
+const folderAdvice = [
+  [/^There is a file already/, "A retry would find it there again. Start it anew under another name, or with “Choose another name” or “Replace it” among the options."],
+  [/^The folder .* does not exist/, "The gateway's operator has to make the folder, or bring back the disk that it is on. Then retry."],
+  [/^The disk of the folder/, "Make room on that disk, or save it in another folder. Then retry."],
+];
+
+/** A sentence of what to do. */
+export const whatToDo = (error) => folderAdvice.find(([words]) => words.test(error.message))?.[1] ?? advice[error.name] ?? "Retry; if it fails again, the words below help to find out why.";
 
 export const statusAdvice = (status) => statuses[status]
   ?? (status >= 500 ? "The server failed. Retry later." : "The server refused the request.");

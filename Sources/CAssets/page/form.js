@@ -1,6 +1,6 @@
 // Fields of forms, with the gateway's faults at the field that they are about.
 
-import { h } from "./dom.js";
+import { dialog, h } from "./dom.js";
 
 let number = 0;
 
@@ -44,6 +44,8 @@ export const showFault = (form, pointer, words) => {
       control?.setAttribute("aria-invalid", "true");
       for (let fold = place.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
       control?.focus();
+      // The words below it are to be seen too.
+      place.scrollIntoView({ block: "nearest" });
       return true;
     }
     path = path.slice(0, path.lastIndexOf("/"));
@@ -51,19 +53,80 @@ export const showFault = (form, pointer, words) => {
   return false;
 };
 
-/** "Name: value" lines as an object; throws the line that is none. */
+/** What a person has to mend before the gateway is asked. */
+export class Invalid extends Error {
+  constructor(pointer, words) { super(words); this.pointer = pointer; }
+}
+
+/** What `read` makes of a field; what it throws becomes a fault of the field. */
+export const reading = (pointer, read) => {
+  try { return read(); } catch (error) { throw new Invalid(pointer, error.message); }
+};
+
+/** The text of a field; a number or a date that the browser could not read is a fault, not nothing. */
+export const valueOf = (control, pointer) => {
+  if (control.validity.badInput) throw new Invalid(pointer, control.type === "number" ? "This is no number." : "This is not complete.");
+  return control.value.trim();
+};
+
+/** Shows what was refused at its field, or else in `general`. */
+export const showRefusal = (form, general, error) => {
+  if (!showFault(form, error.pointer, error.message)) general.textContent = error.message;
+};
+
+/**
+ * A form in a dialog. `send()` may throw a refusal, which is shown at its field; it is not called again before it is
+ * over. Gives `{box, form}`, in sight.
+ */
+export const formDialog = (heading, action, content, send, { wide = false } = {}) => {
+  const { box, body, foot, show } = dialog(heading, { wide });
+  const general = h("p.fault", { role: "alert" });
+  const submit = h("button.primary", { type: "button", onclick: () => form.requestSubmit() }, action);
+  // Enter in a field presses the first button of its form.
+  const form = h("form", { novalidate: true }, content, general, h("button.hidden", { tabindex: "-1", "aria-hidden": "true" }, action));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    if (submit.disabled) return;
+    clearFaults(form);
+    general.textContent = "";
+    submit.disabled = true;
+    try {
+      await send();
+      box.close();
+    } catch (error) { showRefusal(form, general, error); } finally { submit.disabled = false; }
+  });
+  body.append(form);
+  foot.append(h("button", { type: "button", onclick: () => box.close() }, "Cancel"), submit);
+  show();
+  return { box, form };
+};
+
+/** Lines of a name, a mark and a value, as pairs; throws the line that is none. */
+const readPairs = (text, mark, example) => text.split(/\r?\n/).filter((line) => line.trim()).map((line) => {
+  const place = line.indexOf(mark);
+  if (place < 1 || !line.slice(0, place).trim()) throw new Error(`“${line.trim()}” is not “${example}”.`);
+  return [line.slice(0, place).trim(), line.slice(place + 1).trim()];
+});
+
+/** "Name: value" lines as an object; a name that comes again has a list of values. */
 export const readHeaders = (text) => {
-  const headers = {};
-  for (const line of text.split(/\r?\n/)) {
-    if (!line.trim()) continue;
-    const colon = line.indexOf(":");
-    if (colon < 1) throw new Error(`“${line.trim()}” is not “Name: value”.`);
-    const name = line.slice(0, colon).trim();
-    const value = line.slice(colon + 1).trim();
-    headers[name] = name in headers ? [headers[name], value].flat() : value;
-  }
+  // Without the names that every object has: they are names of headers like others.
+  const headers = Object.create(null);
+  for (const [name, value] of readPairs(text, ":", "Name: value")) headers[name] = name in headers ? [headers[name], value].flat() : value;
   return headers;
 };
+
+/** "NAME=VALUE" lines as an object. */
+export const readMetadata = (text) => {
+  const metadata = Object.create(null);
+  for (const [name, value] of readPairs(text, "=", "NAME=VALUE")) {
+    if (name in metadata) throw new Error(`“${name}” stands there twice.`);
+    metadata[name] = value;
+  }
+  return metadata;
+};
+
+export const writeMetadata = (metadata) => Object.entries(metadata).map(([name, value]) => `${name}=${value}`).join("\n");
 
 export const writeHeaders = (headers) => Object.entries(headers ?? {})
   .flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}`)).join("\n");

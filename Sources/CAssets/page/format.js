@@ -53,25 +53,61 @@ export const fullTime = (instant) => (instant ? full.format(new Date(instant)) :
 export const dateOnly = (instant) => date.format(new Date(instant));
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
 
-const factors = { "": 1, k: 1e3, m: 1e6, g: 1e9, t: 1e12 };
+const letters = " kmgt";
 
-/** Bytes of "5M", "300 KiB/s" or "1000"; null where it is none. */
+/**
+ * Bytes of "5M", "300 KiB/s", "2 MB" or "1000"; null where it is none. A letter alone and KiB, MiB, … go by 1024, as on
+ * the command line; kB, MB, … by 1000.
+ */
 export const parseSize = (text) => {
-  const match = /^\s*([0-9]+(?:[.,][0-9]+)?)\s*([kmgt]?)(i?)(?:b(?:ytes)?)?\s*(?:\/\s*s)?\s*$/i.exec(text);
+  const match = /^\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)(b|bytes?)?\s*(?:\/\s*s)?\s*$/i.exec(text);
   if (!match) return null;
-  const letter = match[2].toLowerCase();
-  const factor = match[3] ? 1024 ** " kmgt".indexOf(letter) : factors[letter];
-  return Math.round(Number(match[1].replace(",", ".")) * factor);
+  const [, number, letter, binary, bytes] = match;
+  if (binary && !letter) return null;
+  const value = Math.round(Number(number) * (bytes && !binary ? 1000 : 1024) ** letters.indexOf(letter.toLowerCase() || " "));
+  return Number.isSafeInteger(value) ? value : null;
 };
 
-/** Bytes a second as the field of a form shows them, to be read by `parseSize`. */
-export const plainRate = (bytes) => {
-  if (bytes == null) return "";
-  for (const [letter, factor] of [["G", 1e9], ["M", 1e6], ["k", 1e3]]) {
-    if (bytes >= factor && bytes % (factor / 100) === 0) return `${bytes / factor} ${letter}B/s`;
-  }
-  return String(bytes);
+/** Bytes a second of a field; null where it is empty. Throws what is wrong with it. */
+export const parseLimit = (text) => {
+  if (!text.trim()) return null;
+  // 1,000 is a thousand for some, and one for others.
+  if (text.includes(",")) throw new Error(`Write the number without a comma, such as ${text.trim().replaceAll(",", "")} or 1.5 MiB/s.`);
+  const bytes = parseSize(text);
+  if (bytes === null) throw new Error("Write it like 500 KiB/s or 2 MiB/s.");
+  if (bytes === 0) throw new Error("A limit is at least one byte a second. Leave the field empty for none.");
+  return bytes;
 };
+
+const plainUnits = [1000, 1024].flatMap((base) => ["k", "M", "G", "T"].map((letter, index) =>
+  [base === 1000 ? `${letter}B` : `${letter.toUpperCase()}iB`, base ** (index + 1)]));
+
+/** Bytes exactly, as the field of a form shows them, to be read by `parseSize`. */
+export const plainSize = (bytes) => {
+  let shortest = [String(bytes), "B"];
+  for (const [unit, factor] of plainUnits) {
+    const number = Number((bytes / factor).toFixed(2));
+    const digits = String(number);
+    if (number >= 1 && Math.round(number * factor) === bytes && digits.length <= shortest[0].length) shortest = [digits, unit];
+  }
+  return shortest.join(" ");
+};
+
+/** The same of bytes a second; empty without a limit. */
+export const plainRate = (bytes) => (bytes == null ? "" : `${plainSize(bytes)}/s`);
+
+/** A limit in words: exactly, and in the unit of speeds where that is another one. */
+export const limitWords = (bytes) => {
+  if (!bytes) return "No limit";
+  const exact = plainRate(bytes);
+  return exact.includes("iB/s") || bytes < 1000 ? `At most ${exact}` : `At most ${exact} (${rate(bytes)})`;
+};
+
+/** What shows nothing, or turns round what stands beside it: controls, and marks of direction. Two that join letters stay. */
+const unseen = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** A text of somebody else's as it may be shown. */
+export const visible = (text) => String(text).replace(unseen, "");
 
 export const hostOf = (url) => {
   try { return new URL(url).host; } catch { return ""; }
@@ -80,9 +116,10 @@ export const hostOf = (url) => {
 /** The last part of a URL's path, as a file would be called. */
 export const nameOf = (url) => {
   try {
-    const parts = new URL(url).pathname.split("/").filter(Boolean);
-    const last = parts.at(-1);
-    if (!last) return new URL(url).host;
-    try { return decodeURIComponent(last); } catch { return last; }
-  } catch { return url; }
+    const { pathname, host } = new URL(url);
+    const last = pathname.split("/").filter(Boolean).at(-1) ?? "";
+    let name = last;
+    try { name = decodeURIComponent(last); } catch { /* As it stands there. */ }
+    return visible(name).replace(/[\t\n\r]/g, "").trim() || host;
+  } catch { return visible(url); }
 };

@@ -1,16 +1,11 @@
 // The options of a new transfer, folded away until somebody wants them.
 
 import { h } from "./dom.js";
-import { area, field, group, input, readHeaders, select } from "./form.js";
+import { area, field, group, input, Invalid, readHeaders, reading, readMetadata, select, valueOf } from "./form.js";
 import { digestOf } from "./bytes.js";
-import { parseSize } from "./format.js";
+import { parseLimit } from "./format.js";
 import { sessions, sessionName } from "./sessions.js";
 import { get } from "./api.js";
-
-/** What a person has to mend before the gateway is asked. */
-export class Invalid extends Error {
-  constructor(pointer, words) { super(words); this.pointer = pointer; }
-}
 
 const lines = (text) => text.split(/\s+/).filter(Boolean);
 
@@ -22,11 +17,12 @@ export const optionFields = () => {
     fileName: input({ placeholder: "the server's" }), description: input({ maxlength: 1024 }),
     resume: input({ type: "checkbox", checked: true }),
     digest: input({ placeholder: "SHA-256 or SHA-512" }), connections: input({ type: "number", min: 1, max: 16, value: "1" }),
-    mirrors: area({ rows: 2, placeholder: "https://mirror.example/file.iso" }), limit: input({ placeholder: "none, or 2 MB/s" }),
+    mirrors: area({ rows: 2, placeholder: "https://mirror.example/file.iso" }), limit: input({ placeholder: "none, or 2 MiB/s" }),
     priority: select([["1", "First"], ["0.75", "High"], ["0.5", "Normal"], ["0.25", "Low"]], "0.5"),
     begin: input({ type: "datetime-local" }), retries: input({ type: "number", min: 0, max: 100, value: "3" }),
     method: select(["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD"], "GET"), headers: area({ rows: 2, placeholder: "Accept: application/json" }),
     body: area({ rows: 2 }), folder: select([["", "Keep it in the gateway"]], ""), path: input({ placeholder: "its name, or films/" }),
+    metadata: area({ rows: 2, placeholder: "project=apollo" }),
     exists: select([["rename", "Choose another name"], ["fail", "Fail"], ["replace", "Replace it"]], "rename"),
   };
   const downloads = [
@@ -42,7 +38,8 @@ export const optionFields = () => {
   const kind = field("Kind", made.type, { pointer: "/type" });
   const element = h("details.options", h("summary", "Options"),
     h("div.fields", field("Session", made.session, { pointer: "/session" }), kind, field("File name", made.fileName, { pointer: "/fileName" }),
-      field("Description", made.description, { pointer: "/description" })), folders,
+      field("Description", made.description, { pointer: "/description" }),
+      field("Metadata", made.metadata, { pointer: "/metadata", help: "NAME=VALUE, one a line: texts of your own, for lists and programs.", wide: true })), folders,
     h("fieldset", h("legend", "When and how fast"), h("div.fields",
       field("Begin not before", made.begin, { pointer: "/earliestBeginDate" }), field("Limit", made.limit, { pointer: "/maximumBytesPerSecond" }),
       field("Priority", made.priority, { pointer: "/priority" }),
@@ -68,17 +65,19 @@ export const readOptions = (made, isUpload) => {
   const spec = { type: made.type.value, resume: made.resume.checked, priority: Number(made.priority.value), request: {} };
   if (made.fileName.value.trim()) spec.fileName = made.fileName.value.trim();
   if (made.description.value.trim()) spec.description = made.description.value.trim();
-  if (made.limit.value.trim()) {
-    spec.maximumBytesPerSecond = parseSize(made.limit.value);
-    if (!spec.maximumBytesPerSecond) throw new Invalid("/maximumBytesPerSecond", "Write it like 500 kB/s or 2 MB/s.");
-  }
-  if (made.begin.value) spec.earliestBeginDate = new Date(made.begin.value).toISOString();
-  const attempts = Number(made.retries.value);
+  const limit = reading("/maximumBytesPerSecond", () => parseLimit(made.limit.value));
+  if (limit) spec.maximumBytesPerSecond = limit;
+  const begin = valueOf(made.begin, "/earliestBeginDate");
+  if (begin) spec.earliestBeginDate = new Date(begin).toISOString();
+  const attempts = Number(valueOf(made.retries, "/retry/attempts"));
   if (attempts > 0) spec.retry = { attempts };
-  try { spec.request.headers = readHeaders(made.headers.value); } catch (error) { throw new Invalid("/request/headers", error.message); }
+  spec.request.headers = reading("/request/headers", () => readHeaders(made.headers.value));
+  const metadata = reading("/metadata", () => readMetadata(made.metadata.value));
+  if (Object.keys(metadata).length) spec.metadata = metadata;
   if (isUpload) return { session: made.session.value, spec };
   if (spec.type === "download") {
-    if (made.connections.value && Number(made.connections.value) !== 1) spec.connections = Number(made.connections.value);
+    const connections = Number(valueOf(made.connections, "/connections") || 1);
+    if (connections !== 1) spec.connections = connections;
     if (made.mirrors.value.trim()) spec.mirrors = lines(made.mirrors.value);
     if (made.folder.value) spec.destination = { folder: made.folder.value, path: made.path.value.trim(), ifExists: made.exists.value };
   }

@@ -1,26 +1,34 @@
 // New transfers: from URLs, or of files that are uploaded.
 
 import { dialog, h, icon, say, write } from "./dom.js";
-import { call, onceKey } from "./api.js";
-import { area, clearFaults, field, input, select, showFault } from "./form.js";
-import { Invalid, optionFields, readOptions } from "./new-options.js";
+import { Creations } from "./api.js";
+import { area, clearFaults, field, input, Invalid, select, showFault, showRefusal } from "./form.js";
+import { optionFields, readOptions } from "./new-options.js";
 import { isList, readURLs } from "./urls.js";
-import { discard, stage } from "./upload.js";
-import { take } from "./tasks.js";
+import { Staging } from "./upload.js";
+import { taking } from "./tasks.js";
 import { count, nameOf, percent, size } from "./format.js";
 
+/** As many tasks as one call makes. */
+const pieceLength = 500;
 let shown = null;
 
 /** Opens the dialog, with what was dropped on the page. */
 export const open = async ({ files = [], text = "" } = {}) => {
-  if (!shown?.box.isConnected) build();
+  if (!shown?.box.open) build();
   if (text) addText(text);
   if (files.length) await addFiles(files);
-  if (!files.length) shown.urls.focus();
+  else shown.urls.focus();
 };
 
 const build = () => {
-  const { box, body, foot, show } = dialog("New transfer", { wide: true, onclose: () => { shown?.control?.abort(); shown = null; } });
+  const { box, body, foot, show } = dialog("New transfer", {
+    wide: true, mayLose: () => made.files.length > 0 || urls.value !== "",
+    onclose: () => {
+      // What nobody has started is not left with the gateway.
+      for (const { staging } of made.files) staging.giveUp();
+      if (shown === made) shown = null;
+    } });
   const urls = area({ rows: 5, id: "new-urls", placeholder: "https://example.com/file.iso", "aria-keyshortcuts": "Control+Enter" });
   const chooser = input({ type: "file", multiple: true, id: "new-files" });
   const target = input({ type: "url", placeholder: "https://example.com/store/", inputmode: "url" });
@@ -44,7 +52,9 @@ const build = () => {
   form.addEventListener("submit", (event) => { event.preventDefault(); start(); });
   body.append(form);
   foot.append(h("button", { type: "button", onclick: () => box.close() }, "Cancel"), submit);
-  shown = { box, form, urls, target, method, options, submit, files: [], list: files, upload, fetchPart, general };
+  const made = { box, form, urls, target, method, options, submit, files: [], list: files, upload, fetchPart, general,
+    creations: new Creations(), unsure: [] };
+  shown = made;
   show();
 };
 
@@ -59,22 +69,30 @@ const addText = (text) => {
 };
 
 const addFiles = async (files) => {
+  const dialogue = shown;
   for (const file of files) {
     const isShortText = file.size < 256 << 10 && (/\.(txt|list|urls?|uri)$/i.test(file.name) || file.type === "text/uri-list");
-    const text = isShortText ? await file.text() : "";
+    // What cannot be read says so when it is to be sent.
+    const text = isShortText ? await file.text().catch(() => "") : "";
+    if (shown !== dialogue) return;
     if (text && isList(text)) { addText(text); continue; }
-    const entry = { file, part: h("span.part"), line: null };
+    const entry = { file, staging: new Staging(file), part: h("span.part"), line: null };
     entry.line = h("li", icon("file"), h("span.name", file.name), h("span.quiet", size(file.size)), entry.part,
       h("button.plain", { type: "button", "aria-label": `Do not upload ${file.name}`, onclick: () => {
-        shown.files = shown.files.filter((one) => one !== entry);
-        entry.line.remove();
-        showKind();
+        entry.staging.giveUp();
+        leaveOut(entry);
       } }, icon("close")));
     shown.files.push(entry);
     shown.list.append(entry.line);
   }
   showKind();
   if (shown.files.length) shown.target.focus();
+};
+
+const leaveOut = (entry) => {
+  shown.files = shown.files.filter((one) => one !== entry);
+  entry.line.remove();
+  showKind();
 };
 
 /** Files to upload take the place of URLs to fetch. */
@@ -87,18 +105,17 @@ const showKind = () => {
 };
 
 const start = async () => {
-  const { form, submit, general } = shown;
+  const dialogue = shown;
+  const { form, submit, general } = dialogue;
   if (submit.disabled) return;
   clearFaults(form);
+  general.textContent = "";
   submit.disabled = true;
   try {
-    const options = readOptions(shown.options, shown.files.length > 0);
-    await (shown.files.length ? startUploads(options) : startFetching(options));
+    const options = readOptions(dialogue.options, dialogue.files.length > 0);
+    await (dialogue.files.length ? startUploads(options) : startFetching(options));
   } catch (error) {
-    if (error.name === "AbortError" || !shown) return;
-    if (!(error instanceof Invalid) || !showFault(form, error.pointer, error.message)) {
-      if (!showFault(form, error.pointer, error.message)) general.textContent = error.message;
-    }
+    if (shown === dialogue && error.name !== "AbortError") showRefusal(form, general, error);
   } finally {
     submit.disabled = false;
   }
@@ -113,35 +130,50 @@ const startFetching = async ({ session, spec }) => {
   if (lines.length > 1 && spec.expectedDigest) throw new Invalid("/expectedDigest", "One checksum does not do for several files.");
   const path = spec.destination?.path;
   if (lines.length > 1 && path && !path.endsWith("/")) throw new Invalid("/destination/path", "For several files end it with a slash: their names are added.");
+  const dialogue = shown;
   const failed = [];
-  for (let from = 0; from < lines.length; from += 500) {
-    const some = lines.slice(from, from + 500);
-    const { results } = await call("POST", `/v1/sessions/${session}/tasks`, {
-      body: some.map(({ url }) => ({ ...spec, ...placeOf(spec, url), request: { ...spec.request, url } })), headers: { "Idempotency-Key": onceKey() } });
-    results.forEach((result, index) => {
-      if (result.task) take(result.task);
-      else failed.push({ ...some[index], problem: result.problem, fault: result.problem.detail ?? `${result.problem.title}.` });
-    });
+  let done = 0;
+  try {
+    for (let rest = lines; rest.length;) {
+      const piece = rest.slice(0, pieceOf(rest));
+      dialogue.unsure = piece.map(({ url }) => url);
+      const { results } = await taking(() => dialogue.creations.post(`/v1/sessions/${session}/tasks`,
+        piece.map(({ url }) => ({ ...spec, ...placeOf(spec, url), request: { ...spec.request, url } }))),
+      (answer) => answer.results.flatMap(({ task }) => task ?? []));
+      results.forEach(({ task, problem }, index) => {
+        if (task) done += 1;
+        else failed.push({ ...piece[index], problem, fault: problem.detail ?? `${problem.title}.` });
+      });
+      rest = rest.slice(piece.length);
+      if (shown !== dialogue) return;
+      // What was taken goes; what was refused stays to be mended, behind what has not been sent yet.
+      dialogue.urls.value = [...rest, ...failed].map(({ text }) => text).join("\n");
+      dialogue.unsure = [];
+      label();
+    }
+  } finally {
+    if (done) say(done === 1 ? "Started." : `${count(done, "transfer")} started.`);
   }
-  if (!shown) return;
-  const done = lines.length - failed.length;
-  if (done) say(done === 1 ? "Started." : `${count(done, "transfer")} started.`);
-  if (!failed.length) { shown.box.close(); return; }
-  // What was refused stays to be mended; what was taken goes.
-  shown.urls.value = failed.map(({ text }) => text).join("\n");
-  label();
-  const [{ problem }] = failed;
+  if (!failed.length) { dialogue.box.close(); return; }
+  const [{ problem, fault }] = failed;
   const pointer = (problem.pointer ?? "").replace(/^\/\d+(?=\/)/, "");
-  if (pointer === "/request/url" || !showFault(shown.form, pointer, failed[0].fault)) {
+  if (pointer === "/request/url" || !showFault(dialogue.form, pointer, fault)) {
     throw new Invalid("/request/url", faultsOf(failed.map((one, index) => ({ ...one, line: index + 1 })), failed.length));
   }
+};
+
+/** How many of the lines make the next call: those of a call whose answer was lost stay together, for they are known by it. */
+const pieceOf = (lines) => {
+  const { unsure } = shown;
+  const isSame = unsure.length > 0 && unsure.every((url, index) => lines[index]?.url === url);
+  return isSame ? unsure.length : pieceLength;
 };
 
 /** Where a file is saved: under its own name, unless another one was given. */
 const placeOf = ({ destination, fileName }, url) => {
   if (!destination) return {};
   const { path } = destination;
-  return { destination: { ...destination, path: path && !path.endsWith("/") ? path : path.replace(/^\/+/, "") + (fileName || nameOf(url)) } };
+  return { destination: { ...destination, path: path && !path.endsWith("/") ? path : path.replace(/^\/+/, "") + (fileName || nameOf(url).replaceAll("/", "_")) } };
 };
 
 const faultsOf = (wrong, whole) => wrong.slice(0, 5).map(({ line, fault }) => (whole > 1 ? `Line ${line}: ${fault}` : fault)).join("\n")
@@ -152,25 +184,35 @@ const startUploads = async ({ session, spec }) => {
   if (!address) throw new Invalid("/upload/url", "Say where it shall go.");
   if (address.fault) throw new Invalid("/upload/url", address.fault);
   if (shown.files.length > 1 && !address.url.endsWith("/")) throw new Invalid("/upload/url", "Several files need a URL that ends with a slash: their names are added.");
-  const control = shown.control = new AbortController();
-  const entries = [...shown.files];
-  for (const entry of entries) {
-    const { file, part, line } = entry;
+  const dialogue = shown;
+  let done = 0;
+  let last = null;
+  for (const entry of [...dialogue.files]) {
+    const { file, part, staging } = entry;
+    // It may have been taken off the list meanwhile.
+    if (!dialogue.files.includes(entry)) continue;
     write(part, percent(0));
-    const id = await stage(file, { signal: control.signal, progress: (bytes) => write(part, percent(file.size ? bytes / file.size : 1)) });
+    let id;
+    try {
+      id = await staging.send((bytes) => write(part, percent(file.size ? bytes / file.size : 1)));
+    } catch (error) {
+      if (error.name === "AbortError" && shown === dialogue) continue;
+      throw error;
+    }
     const url = address.url.endsWith("/") ? address.url + encodeURIComponent(file.name) : address.url;
     try {
-      take(await call("POST", `/v1/sessions/${session}/tasks`, { headers: { "Idempotency-Key": onceKey() },
-        body: { ...spec, type: "upload", description: spec.description ?? file.name,
-          request: { ...spec.request, url, method: shown.method.value }, body: { file: id } } }));
+      await taking(() => staging.use(`/v1/sessions/${session}/tasks`, {
+        ...spec, type: "upload", description: spec.description ?? file.name,
+        request: { ...spec.request, url, method: dialogue.method.value }, body: { file: id } }));
     } catch (error) {
-      discard(id);
       if (error.pointer === "/request/url") throw new Invalid("/upload/url", error.message);
       throw error;
     }
-    shown.files = shown.files.filter((one) => one !== entry);
-    line.remove();
+    done += 1;
+    last = file;
+    if (shown !== dialogue) break;
+    leaveOut(entry);
   }
-  say(entries.length === 1 ? `Uploading ${entries[0].file.name}.` : `Uploading ${count(entries.length, "file")}.`);
-  shown.box.close();
+  if (done) say(done === 1 ? `Uploading ${last.name}.` : `Uploading ${count(done, "file")}.`);
+  if (shown === dialogue && !dialogue.files.length) dialogue.box.close();
 };

@@ -1,19 +1,29 @@
 // How it goes: speed, numbers, limit and disk.
 
 import { h, say, write } from "./dom.js";
+import { noteSwitch } from "./notes.js";
 import { get, patch } from "./api.js";
-import { count, duration, fullTime, parseSize, plainRate, rate, size } from "./format.js";
+import { count, duration, fullTime, limitWords, parseLimit, plainRate, rate, size } from "./format.js";
 import { graph } from "./graph.js";
+import { usageList } from "./quotas.js";
 import { measuredSessions, measuredTasks, onSecond, ratesOf } from "./rates.js";
 import { sessions, sessionName } from "./sessions.js";
 import { tasks } from "./tasks.js";
 
 let parts = null;
 let gateway = null;
-/** From 100 kB/s to 1 GB/s by equal ratios; the end of the slider is no limit. */
-const steps = 80;
-const rateAt = (step) => (step >= steps ? null : Number((1e5 * 10 ** (step / 20)).toPrecision(2)));
-const stepOf = (bytes) => (bytes ? Math.max(0, Math.min(steps - 1, Math.round(20 * Math.log10(bytes / 1e5)))) : steps);
+/** Counts begins and ends of changes: what was asked before one is older than its answer. */
+let changes = 0;
+/** From 128 KiB/s to 1 GiB/s by equal ratios; the end of the slider is no limit. */
+const steps = 79;
+const least = 128 << 10;
+const rateAt = (step) => {
+  if (step >= steps) return null;
+  const exact = least * 2 ** (step / 6);
+  const unit = 1024 ** Math.floor(Math.log2(exact) / 10);
+  return Math.round(Number((exact / unit).toPrecision(exact / unit >= 100 ? 3 : 2)) * unit);
+};
+const stepOf = (bytes) => (bytes ? Math.max(0, Math.min(steps - 1, Math.round(6 * Math.log2(bytes / least)))) : steps);
 
 const figure = (label) => { const value = h("strong", "–"); return { value, element: h("div.figure-card", h("span", label), value) }; };
 
@@ -22,17 +32,17 @@ const build = (section) => {
     speed: figure("Speed now"), running: figure("Running"), waiting: figure("Waiting"), asks: figure("Ask you"), failed: figure("Failed"), done: figure("Done"),
     which: h("select", { "aria-label": "Whose speed", onchange: drawGraph }), chart: h("div"),
     slider: h("input", { type: "range", min: "0", max: String(steps), id: "limit", "aria-describedby": "limit-now", oninput: slide, onchange: saveSlider }),
-    exact: h("input", { "aria-label": "Limit of the whole gateway, for example 20 MB/s", placeholder: "none", onchange: saveExact }),
-    now: h("p", { id: "limit-now" }), limit: h("section.card"), disk: h("section.card"), about: h("section.card"),
+    exact: h("input", { "aria-label": "Limit of the whole gateway, for example 20 MiB/s", "aria-describedby": "limit-fault", placeholder: "none", onchange: saveExact }),
+    now: h("p", { id: "limit-now" }), fault: h("p.fault", { id: "limit-fault", role: "alert" }), limit: h("section.card"), disk: h("section.card"), about: h("section.card"), usage: h("section.card"),
   };
-  parts.limit.append(h("h2", "Limit of the whole gateway"), h("label.hidden", { for: "limit" }, "Limit of the whole gateway"), parts.slider, parts.now, parts.exact,
+  parts.limit.append(h("h2", "Limit of the whole gateway"), h("label.hidden", { for: "limit" }, "Limit of the whole gateway"), parts.slider, parts.now, parts.exact, parts.fault,
     h("p.quiet", "All transfers share it; it counts from now on, and stays over restarts."));
-  section.append(h("div.page-head", h("h1", "Overview")),
+  section.append(h("div.page-head", h("h1", "Overview"), noteSwitch()),
     h("div.board", ["speed", "running", "waiting", "asks", "failed", "done"].map((key) => parts[key].element)),
     h("section.card.wide-card", h("header", h("h2", "Speed of the last 10 minutes"), parts.which), parts.chart),
-    h("div.two", parts.limit, parts.disk, parts.about));
+    h("div.two", parts.limit, parts.disk, parts.about, parts.usage));
   onSecond(() => { if (!section.hidden) { drawFigures(); drawGraph(); } });
-  setInterval(() => { if (!section.hidden) loadGateway(); }, 10_000);
+  setInterval(() => { if (!section.hidden) { loadGateway(); loadUsage(); } }, 10_000);
 };
 
 const drawFigures = () => {
@@ -68,31 +78,32 @@ const drawGraph = () => {
 
 // MARK: limit, disk
 
-const words = (bytes) => (bytes ? `At most ${plainRate(bytes)}` : "No limit");
-
-function slide() { write(parts.now, words(rateAt(Number(parts.slider.value)))); parts.slider.setAttribute("aria-valuetext", parts.now.textContent); }
+function slide() { write(parts.now, limitWords(rateAt(Number(parts.slider.value)))); parts.slider.setAttribute("aria-valuetext", parts.now.textContent); }
 
 async function save(bytes) {
+  changes += 1;
   try {
     gateway = await patch("/v1/gateway", { maximumBytesPerSecond: bytes });
-    drawGateway();
-  } catch (error) { say(error.message, { tone: "bad" }); drawGateway(); }
+  } catch (error) { say(error.message, { tone: "bad" }); }
+  changes += 1;
+  if (gateway) drawGateway();
 }
 
 function saveSlider() { save(rateAt(Number(parts.slider.value))); }
 
 function saveExact() {
-  const text = parts.exact.value.trim();
-  const bytes = text ? parseSize(text) : null;
-  if (text && !bytes) { say("Write it like 500 kB/s or 20 MB/s.", { tone: "bad" }); parts.exact.setAttribute("aria-invalid", "true"); return; }
+  write(parts.fault, "");
   parts.exact.removeAttribute("aria-invalid");
-  save(bytes);
+  try { save(parseLimit(parts.exact.value)); } catch (error) {
+    write(parts.fault, error.message);
+    parts.exact.setAttribute("aria-invalid", "true");
+  }
 }
 
 const drawGateway = () => {
   const limit = gateway.maximumBytesPerSecond;
-  if (document.activeElement !== parts.slider) { parts.slider.value = stepOf(limit); slide(); write(parts.now, words(limit)); }
-  if (document.activeElement !== parts.exact) parts.exact.value = plainRate(limit);
+  if (document.activeElement !== parts.slider) { parts.slider.value = stepOf(limit); slide(); write(parts.now, limitWords(limit)); }
+  if (document.activeElement !== parts.exact && !parts.exact.hasAttribute("aria-invalid")) parts.exact.value = plainRate(limit);
   const { disk } = gateway;
   const fill = h("i");
   if (disk) fill.style.transform = `scaleX(${disk.total ? (disk.total - disk.free) / disk.total : 0})`;
@@ -108,18 +119,27 @@ const drawGateway = () => {
 };
 
 const loadGateway = async () => {
+  const before = changes;
   try {
-    gateway = await get("/v1/gateway");
+    const answer = await get("/v1/gateway");
+    if (changes !== before) return;
+    gateway = answer;
+    parts.limit.hidden = parts.about.hidden = false;
     drawGateway();
   } catch (error) {
     parts.disk.replaceChildren(h("h2", "Disk"), h("p.quiet", error.status === 403 ? "Your token may not look at the gateway as a whole." : error.message));
-    parts.limit.hidden = error.status === 403;
+    parts.limit.hidden = parts.about.hidden = error.status === 403;
   }
+};
+
+const loadUsage = async () => {
+  const content = await get("/v1/usage").then(usageList, (error) => h("p.quiet", error.message));
+  parts.usage.replaceChildren(h("h2", "What your tenant uses"), content);
 };
 
 export const show = async (section) => {
   if (!parts) build(section);
   drawFigures();
   drawGraph();
-  await loadGateway();
+  await Promise.all([loadGateway(), loadUsage()]);
 };

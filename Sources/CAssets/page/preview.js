@@ -25,7 +25,7 @@ export const preview = async (task, signal) => {
   const answer = await request("GET", task.content.href, { headers: { Range: `bytes=0-${textLimit - 1}` }, signal });
   const decoder = new TextDecoder(labelOf(task.response.textEncodingName));
   const text = decoder.decode(new Uint8Array(await answer.arrayBuffer()).subarray(0, textLimit), { stream: true });
-  return h("div", h("pre.preview", { tabindex: "0", "aria-label": "Preview" }, text),
+  return h("div", h("pre.preview", { tabindex: "0", "aria-label": "Preview" }, document.createTextNode(text)),
     length > textLimit && h("p.quiet", `The first ${size(textLimit)} of ${size(length)}.`));
 };
 

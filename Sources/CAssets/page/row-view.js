@@ -1,7 +1,7 @@
 // One line of the list. Lines are used again for other tasks while one scrolls.
 
 import { h, icon, redraw, write } from "./dom.js";
-import { duration, moment, fullTime, percent, rate, size } from "./format.js";
+import { duration, moment, fullTime, percent, rate, size, visible } from "./format.js";
 import * as actions from "./actions.js";
 
 const drawings = {
@@ -18,7 +18,7 @@ const firstActions = {
 
 /** How far a transfer has come, in words: "12.0 of 45.3 MiB", or the size once it is over. */
 export const amount = (row) => {
-  if (row.state === "completed") return size(row.isUpload ? row.sent : row.received);
+  if (row.state === "completed") return size(row.size);
   if (row.whole < 0) return row.done > 0 ? size(row.done) : "";
   const whole = size(row.whole);
   if (row.done <= 0) return whole;
@@ -35,7 +35,9 @@ export class RowView {
     const cell = (name, ...content) => h(`div.cell.${name}`, { role: "gridcell" }, ...content);
     this.box = h("input", { type: "checkbox", onclick: (event) => pick(this.row, event.target.checked, event.shiftKey) });
     this.name = h("button.name", { type: "button", onclick: () => open(this.row) });
-    this.under = h("div.under");
+    this.host = h("bdi");
+    this.dot = h("span");
+    this.description = h("bdi");
     this.drawing = icon("check");
     this.words = h("span");
     this.fill = h("i");
@@ -52,7 +54,7 @@ export class RowView {
     this.element = h(
       "div.row", { role: "row" },
       cell("pick", h("label.hit", this.box)),
-      cell("title", this.name, this.under),
+      cell("title", this.name, h("div.under", this.host, this.dot, this.description)),
       cell("state", this.drawing, this.words),
       cell("progress", this.bar, this.part),
       this.cells.size, this.cells.speed, this.cells.left, this.cells.added,
@@ -100,8 +102,10 @@ export class RowView {
     const kind = row.kind;
     this.element.dataset.kind = kind;
     write(this.name, row.name);
-    if (this.name.title !== row.url) this.name.title = row.url;
-    write(this.under, [row.host, row.description].filter(Boolean).join(" · "));
+    this.name.title = visible(row.url);
+    write(this.host, row.host);
+    write(this.dot, row.host && row.description ? " · " : "");
+    write(this.description, row.description);
     redraw(this.drawing, drawings[kind]);
     write(this.words, row.words);
     const part = row.part;

@@ -1,6 +1,6 @@
 // A task as the list keeps it: little enough that a hundred thousand fit into a page.
 
-import { hostOf, nameOf } from "./format.js";
+import { hostOf, nameOf, visible } from "./format.js";
 import { shortError } from "./errors.js";
 
 /** The members of a task that a row is made of. */
@@ -20,6 +20,8 @@ export class Row {
   version = 0;
   /** Whether the gateway may know more than events have told. */
   isStale = false;
+  /** Which event was the last that it has had, by the count of `tasks.js`. */
+  heardAt = 0;
   /** Bytes a second, smoothed; what was there before is not counted. */
   #speed = 0;
   #lastAt = 0;
@@ -27,8 +29,9 @@ export class Row {
 
   constructor(task) { this.id = task.id; this.merge(task); }
 
-  /** Takes over what the gateway shows of the task. */
+  /** Takes over what the gateway shows of the task. Nothing comes back once it is over: then that is an older answer. */
   merge(task) {
+    if (this.state === "completed" && task.state !== "completed") return;
     this.session = task.session;
     this.type = task.type;
     this.state = task.state;
@@ -44,7 +47,7 @@ export class Row {
     this.url = task.originalRequest.url;
     this.host = hostOf(this.url);
     this.status = task.response?.status ?? null;
-    this.name = task.fileName || (this.status < 400 && task.response?.suggestedFilename) || nameOf(this.url);
+    this.name = visible(task.fileName || (this.status < 400 && task.response?.suggestedFilename) || "") || nameOf(this.url);
     this.received = task.countOfBytesReceived;
     this.expected = task.countOfBytesExpectedToReceive;
     this.sent = task.countOfBytesSent;
@@ -59,7 +62,8 @@ export class Row {
 
   /** Takes over the members that `task.didChange` tells. */
   change(changes) {
-    for (const name of ["state", "waitingFor", "nextAttemptAt", "priority", "startedAt"]) {
+    const isOver = this.state === "completed";
+    for (const name of isOver ? ["priority"] : ["state", "waitingFor", "nextAttemptAt", "priority", "startedAt"]) {
       if (name in changes) this[name] = changes[name];
     }
     if ("description" in changes) this.description = changes.description ?? "";
@@ -70,7 +74,7 @@ export class Row {
 
   respond(response) {
     this.status = response.status;
-    if (!this.fileName && response.status < 400) this.name = response.suggestedFilename || this.name;
+    if (!this.fileName && response.status < 400) this.name = visible(response.suggestedFilename || "") || this.name;
     if (response.expectedContentLength >= 0 && this.received <= 0) this.expected = response.expectedContentLength;
     this.waitingFor = null;
     this.version += 1;
@@ -119,12 +123,15 @@ export class Row {
     return this.state === "running" && this.#lastBytes >= 0 && now - this.#lastAt < 5000 ? this.#speed : 0;
   }
 
-  get isUpload() { return this.type === "upload" && this.status === null; }
+  get isUpload() { return this.type === "upload"; }
   get done() { return this.isUpload ? this.sent : this.received; }
   get whole() {
     if (this.isUpload) return this.expectedToSend;
     return this.expected >= 0 ? this.expected : this.length;
   }
+
+  /** What its size is told as, in bytes; negative where nobody knows. */
+  get size() { return this.state !== "completed" && this.whole >= 0 ? this.whole : this.done; }
 
   /** 0 to 1; null where nobody knows. */
   get part() {
@@ -159,7 +166,7 @@ export class Row {
       case "cancelled": return "Cancelled";
       case "paused": return this.startedAt ? "Suspended" : "Not started";
       case "ending": return "Stopping";
-      case "running": return this.isUpload ? "Uploading" : "Running";
+      case "running": return this.isUpload && this.status === null ? "Uploading" : "Running";
       default: return waits[this.waitingFor] ?? this.waitingFor;
     }
   }

@@ -1,6 +1,6 @@
 // Every property of a session's configuration, as a person sets and reads it.
 
-import { area, field, group, input, readHeaders, select, writeHeaders } from "./form.js";
+import { area, field, group, input, Invalid, readHeaders, reading, select, valueOf, writeHeaders } from "./form.js";
 import { parseSize, size } from "./format.js";
 
 const policies = [
@@ -94,28 +94,27 @@ const read = (controls) => {
   for (const [name, { kind, fallback }] of Object.entries(all)) {
     const given = controls[name];
     if (kind === "flag") { if (given.checked !== fallback) configuration[name] = given.checked; continue; }
-    const text = given.value.trim();
+    const pointer = `/configuration/${name}`;
+    const text = valueOf(given, pointer);
     if (kind === "choice") { if (text !== (fallback ?? "")) configuration[name] = text || null; continue; }
     if (!text) continue;
     if (kind === "number") configuration[name] = Number(text);
-    else if (kind === "headers") configuration[name] = readHeaders(text);
+    else if (kind === "headers") configuration[name] = reading(pointer, () => readHeaders(text));
     else if (kind === "cache") configuration[name] = readCache(text);
     else configuration[name] = readProxy(text);
   }
   return configuration;
 };
 
-const fault = (pointer, words) => Object.assign(new Error(words), { pointer });
-
 const readCache = (text) => {
-  const [memoryCapacity, diskCapacity] = text.split(",").map((one) => parseSize(one));
-  if (memoryCapacity == null || diskCapacity == null) throw fault("/configuration/urlCache", "Write two sizes, such as “4 MiB, 256 MiB”.");
+  const [memoryCapacity, diskCapacity, ...more] = text.split(",").map((one) => parseSize(one));
+  if (memoryCapacity == null || diskCapacity == null || more.length) throw new Invalid("/configuration/urlCache", "Write two sizes, such as “4 MiB, 256 MiB”.");
   return { memoryCapacity, diskCapacity };
 };
 
 const readProxy = (text) => {
   const match = /^(https?|socks(?:4|5|5h)?):\/\/(\[[^\]]+\]|[^:/]+)(?::(\d+))?\/?$/i.exec(text);
-  if (!match) throw fault("/configuration/connectionProxyDictionary", "Write it like http://proxy.example.com:3128 or socks5h://host:1080.");
+  if (!match) throw new Invalid("/configuration/connectionProxyDictionary", "Write it like http://proxy.example.com:3128 or socks5h://host:1080.");
   const host = match[2].replace(/^\[|\]$/g, "");
   const scheme = match[1].toLowerCase();
   const port = match[3] ? Number(match[3]) : null;

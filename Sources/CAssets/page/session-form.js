@@ -1,10 +1,10 @@
 // A new session: every property, its default shown.
 
-import { dialog, h, say } from "./dom.js";
-import { call, onceKey } from "./api.js";
-import { clearFaults, field, group, input, select, showFault } from "./form.js";
+import { h, say } from "./dom.js";
+import { Creations } from "./api.js";
+import { area, field, formDialog, group, input, reading, readMetadata, select, valueOf } from "./form.js";
 import { configurationFields } from "./session-config.js";
-import { parseSize } from "./format.js";
+import { parseLimit } from "./format.js";
 import { takeSession } from "./sessions.js";
 
 const kinds = [
@@ -12,24 +12,28 @@ const kinds = [
   ["cache", "Copies for the cache"], ["delayedRequest", "Transfers whose time has come"], ["bodyStream", "Bodies that a program streams"],
 ];
 
+export const metadataHelp = "NAME=VALUE, one a line: texts of your own, for lists and programs.";
+
 /** Opens the form; `created(session)` is called once it is there. */
 export const openSessionForm = (created) => {
-  const { box, body, foot, show } = dialog("New session", { wide: true });
+  const creations = new Creations();
   const type = select([["default", "Default: on disk"], ["ephemeral", "Ephemeral: in memory only"], ["background", "Background: goes on by itself"]], "default");
   const identifier = input({ maxlength: 255, placeholder: "nightly" });
   const named = field("Identifier", identifier, { pointer: "/identifier", help: "The name by which programs find it again." });
   const description = input({ maxlength: 1024 });
-  const limit = input({ placeholder: "none, or 2 MB/s" });
+  const limit = input({ placeholder: "none, or 2 MiB/s" });
   const boxes = kinds.map(([key, label]) => [key, input({ type: "checkbox", checked: key === "challenge" }), label]);
   const timeout = input({ type: "number", min: 1, placeholder: "60" });
+  const metadata = area({ rows: 2, placeholder: "project=apollo" });
   const { groups, read } = configurationFields();
-  const general = h("p.fault", { role: "alert" });
-  const form = h("form", { novalidate: true },
+  const content = [
     h("div.fields", field("Kind", type, { pointer: "/type" }), named, field("Description", description, { pointer: "/description" }),
-      field("Limit of all its transfers", limit, { pointer: "/maximumBytesPerSecond" })),
+      field("Limit of all its transfers", limit, { pointer: "/maximumBytesPerSecond" }),
+      field("Metadata", metadata, { pointer: "/metadata", help: metadataHelp, wide: true })),
     group("Ask somebody about", ...boxes.map(([key, control, label]) => field(label, control, { pointer: `/delegate/handles/${key}` }))),
     group("For an answer", field("Seconds", timeout, { pointer: "/delegate/decisionTimeout", help: "Then the default is taken." })),
-    h("details.options", h("summary", "Configuration"), groups, h("p.quiet", "A configuration never changes after this.")), general);
+    h("details.options", h("summary", "Configuration"), groups, h("p.quiet", "A configuration never changes after this.")),
+  ];
   const showKind = () => {
     named.hidden = type.value !== "background";
     for (const [key, control] of boxes) {
@@ -43,33 +47,22 @@ export const openSessionForm = (created) => {
     const made = { type: type.value, configuration: read() };
     if (type.value === "background") made.identifier = identifier.value.trim();
     if (description.value.trim()) made.description = description.value.trim();
-    if (limit.value.trim()) {
-      made.maximumBytesPerSecond = parseSize(limit.value);
-      if (!made.maximumBytesPerSecond) throw Object.assign(new Error("Write it like 500 kB/s or 2 MB/s."), { pointer: "/maximumBytesPerSecond" });
-    }
+    const bytes = reading("/maximumBytesPerSecond", () => parseLimit(limit.value));
+    if (bytes) made.maximumBytesPerSecond = bytes;
+    const texts = reading("/metadata", () => readMetadata(metadata.value));
+    if (Object.keys(texts).length) made.metadata = texts;
     const handles = boxes.filter(([, control]) => control.checked).map(([key]) => key);
     if (handles.length || type.value === "background") {
-      made.delegate = { handles, ...(timeout.value ? { decisionTimeout: Number(timeout.value) } : {}) };
+      const seconds = valueOf(timeout, "/delegate/decisionTimeout");
+      made.delegate = { handles, ...(seconds ? { decisionTimeout: Number(seconds) } : {}) };
     }
     return made;
   };
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    clearFaults(form);
-    try {
-      const session = await call("POST", "/v1/sessions", { body: spec(), headers: { "Idempotency-Key": onceKey() } });
-      takeSession(session);
-      box.close();
-      say("The session is there.");
-      created(session);
-    } catch (error) {
-      if (!showFault(form, error.pointer, error.message)) general.textContent = error.message;
-    }
-  });
-  form.append(h("button.hidden", { tabindex: "-1", "aria-hidden": "true" }, "Create"));
-  body.append(form);
-  foot.append(h("button", { type: "button", onclick: () => box.close() }, "Cancel"),
-    h("button.primary", { type: "button", onclick: () => form.requestSubmit() }, "Create"));
-  show();
+  formDialog("New session", "Create", content, async () => {
+    const session = await creations.post("/v1/sessions", spec());
+    takeSession(session);
+    say("The session is there.");
+    created(session);
+  }, { wide: true });
   type.focus();
 };

@@ -1,27 +1,9 @@
 // What a session remembers: cookies, credentials and cached answers.
 
-import { button, confirm, dialog, h, iconButton, say } from "./dom.js";
+import { button, confirm, fill, h, iconButton, say } from "./dom.js";
 import { call, get, post, remove } from "./api.js";
-import { area, clearFaults, field, input, select, showFault } from "./form.js";
+import { area, field, formDialog, input, Invalid, select } from "./form.js";
 import { count, fullTime, size } from "./format.js";
-
-/** A small form in a dialog: `send()` may throw a refusal, which is shown at its field. */
-const ask = (heading, action, fields, send) => {
-  const { box, body, foot, show } = dialog(heading);
-  const general = h("p.fault", { role: "alert" });
-  const form = h("form", { novalidate: true }, h("div.fields", fields), general, h("button.hidden", { tabindex: "-1", "aria-hidden": "true" }, action));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    clearFaults(form);
-    try { await send(); box.close(); } catch (error) {
-      if (!showFault(form, error.pointer, error.message)) general.textContent = error.message;
-    }
-  });
-  body.append(form);
-  foot.append(h("button", { type: "button", onclick: () => box.close() }, "Cancel"),
-    h("button.primary", { type: "button", onclick: () => form.requestSubmit() }, action));
-  show();
-};
 
 const failing = async (work) => { try { await work(); } catch (error) { say(error.message, { tone: "bad" }); } };
 
@@ -46,15 +28,15 @@ export const cookies = (session) => {
   };
   const add = () => {
     const name = input(), value = input(), domain = input({ placeholder: "example.com" }), secure = input({ type: "checkbox", checked: true });
-    ask("Add a cookie", "Add", [field("Name", name, { pointer: "/name" }), field("Value", value, { pointer: "/value" }),
-      field("Domain", domain, { pointer: "/domain", help: "And the hosts below it." }), field("For https only", secure)], async () => {
+    formDialog("Add a cookie", "Add", h("div.fields", field("Name", name, { pointer: "/name" }), field("Value", value, { pointer: "/value" }),
+      field("Domain", domain, { pointer: "/domain", help: "And the hosts below it." }), field("For https only", secure)), async () => {
       await post(path, { name: name.value.trim(), value: value.value, domain: domain.value.trim(), hostOnly: false, secure: secure.checked });
       await load();
     });
   };
   const bring = () => {
     const text = area({ rows: 8, placeholder: "# Netscape HTTP Cookie File" });
-    ask("Import cookies", "Import", [field("A file in Netscape's format, as curl and browsers export it", text, { wide: true, pointer: "/" })], async () => {
+    formDialog("Import cookies", "Import", h("div.fields", field("A file in Netscape's format, as curl and browsers export it", text, { wide: true, pointer: "/" })), async () => {
       const result = await call("POST", path, { bytes: text.value, headers: { "Content-Type": "text/plain" } });
       const [fault] = result.faults;
       say(`${count(result.stored, "cookie")} taken${fault ? `, ${count(result.faultCount, "line")} not; line ${fault.line}: ${fault.detail}` : ""}.`);
@@ -62,7 +44,7 @@ export const cookies = (session) => {
     });
   };
   const empty = async () => { if (await confirm("Delete all cookies?", "The session is signed out wherever it was signed in.", "Delete")) failing(async () => { await remove(path); await load(); }); };
-  failing(load);
+  fill(place, load);
   return place;
 };
 
@@ -92,17 +74,17 @@ export const credentials = (session) => {
     const site = input({ placeholder: "https://example.com" }), realm = input(), user = input({ autocapitalize: "none" });
     const password = input({ type: "password", autocomplete: "new-password" });
     const method = select(methods), keep = select([["forSession", "Until the gateway stops"], ...(session.type === "ephemeral" ? [] : [["permanent", "On disk, sealed"]])]);
-    ask("Store a password", "Store", [field("Site", site, { pointer: "/protectionSpace/host" }), field("Realm", realm, { pointer: "/protectionSpace/realm", help: "As the server names it." }),
-      field("User", user, { pointer: "/user" }), field("Password", password, { pointer: "/password" }), field("How", method, { pointer: "/protectionSpace/authenticationMethod" }), field("Keep it", keep, { pointer: "/persistence" })], async () => {
+    formDialog("Store a password", "Store", h("div.fields", field("Site", site, { pointer: "/protectionSpace/host" }), field("Realm", realm, { pointer: "/protectionSpace/realm", help: "As the server names it." }),
+      field("User", user, { pointer: "/user" }), field("Password", password, { pointer: "/password" }), field("How", method, { pointer: "/protectionSpace/authenticationMethod" }), field("Keep it", keep, { pointer: "/persistence" })), async () => {
       let url;
-      try { url = new URL(/^https?:/.test(site.value) ? site.value.trim() : `https://${site.value.trim()}`); } catch { throw Object.assign(new Error("Write it like https://example.com."), { pointer: "/protectionSpace/host" }); }
+      try { url = new URL(/^https?:/.test(site.value) ? site.value.trim() : `https://${site.value.trim()}`); } catch { throw new Invalid("/protectionSpace/host", "Write it like https://example.com."); }
       const protocol = url.protocol.slice(0, -1);
       await call("PUT", path, { body: { protectionSpace: { host: url.hostname, protocol, realm: realm.value || null, authenticationMethod: method.value,
         ...(url.port ? { port: Number(url.port) } : {}) }, user: user.value, password: password.value, persistence: keep.value } });
       await load();
     });
   };
-  failing(load);
+  fill(place, load);
   return place;
 };
 
@@ -121,6 +103,6 @@ export const cache = (session) => {
     place.replaceChildren(h("div.fields", tier("Memory", usage.memoryUsage, usage.memoryCapacity), tier("Disk", usage.diskUsage, usage.diskCapacity)),
       h("div.acts-line", h("span.quiet", count(usage.entryCount, "answer")), usage.entryCount > 0 && session.state === "active" && button("", "trash", "Empty the cache", { onclick: () => failing(async () => { await remove(path); await load(); }) })));
   };
-  failing(load);
+  fill(place, load);
   return place;
 };

@@ -1,12 +1,13 @@
 // Sessions: the list, and everything about one of them.
 
-import { button, confirm, h, icon, say } from "./dom.js";
+import { button, confirm, h, icon, say, write } from "./dom.js";
 import { patch, post } from "./api.js";
-import { count, fullTime, parseSize, plainRate, rate } from "./format.js";
+import { count, fullTime, limitWords, parseLimit, plainRate } from "./format.js";
 import { loadSessions, refreshSession, sessions, sessionName, takeSession } from "./sessions.js";
 import { isDefault, labelOf, properties, shownValue } from "./session-config.js";
-import { openSessionForm } from "./session-form.js";
-import { field, input } from "./form.js";
+import { metadataHelp, openSessionForm } from "./session-form.js";
+import { area, clearFaults, field, input, reading, readMetadata, showFault, writeMetadata } from "./form.js";
+import { goOn, isChosenIn, keepingFocus } from "./focus.js";
 import { cache, cookies, credentials } from "./session-stores.js";
 import { filterBySession } from "./tasks-view.js";
 
@@ -35,12 +36,12 @@ const drawList = () => {
       h("span", [kinds[session.type], session.state !== "active" && states[session.state][1].toLowerCase(), live ? `${live} live` : null, `${counts.completed} done`].filter(Boolean).join(" · ")));
   };
   const text = parts.search.value.trim().toLowerCase();
-  const list = [...sessions.all()].filter((session) => [sessionName(session), session.identifier, session.id].some((one) => one?.toLowerCase().includes(text)));
+  const list = sessions.all().filter((session) => [sessionName(session), session.identifier, session.id].some((one) => one?.toLowerCase().includes(text)));
   const over = list.filter((session) => session.state === "invalid");
   // What is over stays for a while, and is not what one looks for.
   const isOpen = parts.list.querySelector("details")?.open || text !== "" || over.some((session) => session.id === shownID);
-  parts.list.replaceChildren(...list.filter((session) => session.state !== "invalid").map(entry),
-    ...(over.length ? [h("details.over", { open: isOpen }, h("summary", `Ended (${over.length})`), over.map(entry))] : []));
+  keepingFocus(parts.list, () => parts.list.replaceChildren(...list.filter((session) => session.state !== "invalid").map(entry),
+    ...(over.length ? [h("details.over", { open: isOpen }, h("summary", `Ended (${over.length})`), over.map(entry))] : [])));
 };
 
 const perform = async (words, work) => {
@@ -49,7 +50,11 @@ const perform = async (words, work) => {
 
 const actions = (session) => {
   const self = session.links.self;
-  const again = async () => drawOne(await refreshSession(session.id));
+  const place = shownID;
+  const again = async () => {
+    const now = await refreshSession(session.id);
+    if (shownID === place) keepingFocus(parts.pane, () => drawOne(now));
+  };
   const end = async (mode, heading, words) => {
     if (await confirm(heading, words, "End it")) perform("The session ends.", async () => { takeSession(await post(`${self}/invalidate`, { mode })); await again(); });
   };
@@ -66,14 +71,34 @@ const actions = (session) => {
 
 const settings = (session) => {
   const description = input({ value: session.description ?? "", maxlength: 1024 });
-  const limit = input({ value: plainRate(session.maximumBytesPerSecond), placeholder: "none, or 2 MB/s" });
-  const save = () => {
-    const bytes = limit.value.trim() ? parseSize(limit.value) : null;
-    if (limit.value.trim() && !bytes) { say("Write the limit like 500 kB/s or 2 MB/s.", { tone: "bad" }); limit.focus(); return; }
-    perform("Saved.", async () => takeSession(await patch(session.links.self, { description: description.value || null, maximumBytesPerSecond: bytes })));
+  const limit = input({ value: plainRate(session.maximumBytesPerSecond), placeholder: "none, or 2 MiB/s" });
+  const metadata = area({ rows: 2, value: writeMetadata(session.metadata), placeholder: "project=apollo" });
+  let now = session;
+  let shown = metadata.value;
+  const save = async (event) => {
+    event.preventDefault();
+    clearFaults(form);
+    try {
+      const changed = { description: description.value || null, maximumBytesPerSecond: reading("/maximumBytesPerSecond", () => parseLimit(limit.value)) };
+      // What was left alone is not sent: a program may have put there what does not fit on a line.
+      if (metadata.value !== shown) {
+        changed.metadata = reading("/metadata", () => readMetadata(metadata.value));
+        for (const name of Object.keys(now.metadata)) changed.metadata[name] ??= null;
+      }
+      const typed = metadata.value;
+      now = await patch(session.links.self, changed);
+      shown = typed;
+      takeSession(now);
+      if (shownID === now.id) write(parts.pane.querySelector("h2"), sessionName(now));
+      say("Saved.");
+    } catch (error) { if (!showFault(form, error.pointer, error.message)) say(error.message, { tone: "bad" }); }
   };
-  return h("div", h("div.fields", field("Description", description), field("Limit of all its transfers", limit)),
-    h("div.acts-line", button("", null, "Save", { onclick: save })));
+  const form = h("form", { novalidate: true, onsubmit: save },
+    h("div.fields", field("Description", description, { pointer: "/description" }),
+      field("Limit of all its transfers", limit, { pointer: "/maximumBytesPerSecond" }),
+      field("Metadata", metadata, { pointer: "/metadata", help: metadataHelp, wide: true })),
+    h("div.acts-line", h("button", "Save")));
+  return form;
 };
 
 const drawOne = (session) => {
@@ -91,7 +116,7 @@ const drawOne = (session) => {
     h("h2", { tabindex: "-1" }, sessionName(session)),
     h("p.quiet", [kinds[session.type], session.identifier && `identifier “${session.identifier}”`, `created ${fullTime(session.createdAt)}`].filter(Boolean).join(" · ")),
     h("p", h(`span.tag${tone ? `.${tone}` : ""}`, words), " ", h("span.quiet", `${count(counts.running, "transfer")} running, ${counts.suspended} suspended, ${counts.completed} done`),
-      session.maximumBytesPerSecond ? h("span.quiet", ` · at most ${rate(session.maximumBytesPerSecond)}`) : null),
+      session.maximumBytesPerSecond ? h("span.quiet", ` · ${limitWords(session.maximumBytesPerSecond)}`) : null),
     actions(session),
     h("section", h("h3", "What can change"), settings(session)),
     h("section", h("h3", "Asks about"), h("p.quiet", delegate?.handles.length ? `${delegate.handles.join(", ")}, for ${delegate.decisionTimeout} s` : "Nothing: every question takes its default.")),
@@ -100,19 +125,32 @@ const drawOne = (session) => {
     h("section", h("h3", "For programs"), h("dl.facts", h("dt", "Id"), h("dd", h("code", session.id)), h("dt", "Path"), h("dd", h("code", session.links.self)))));
 };
 
-export const show = async (section, id) => {
+export const show = async (section, id = null) => {
   if (!parts) build(section);
-  shownID = id ?? null;
+  const before = shownID;
+  const takesFocus = before !== id && isChosenIn(parts.split);
+  shownID = id;
   await loadSessions();
-  drawList();
+  if (shownID !== id) return;
   parts.split.classList.toggle("with-one", Boolean(id));
+  await drawPane(id);
+  if (takesFocus && shownID === id) goOn(parts.split, { isOpen: Boolean(id), before: `#sessions/${before}` });
+};
+
+const drawPane = async (id) => {
   if (!id) {
     parts.pane.replaceChildren(h("div.note", icon("stack", "large"), h("h2", "A session is what transfers share"),
       h("p", "Time-outs, headers, a proxy, cookies, credentials, a cache, a limit, and whom to ask. Choose one, or make one."),
       button("primary", "add", "New session", { onclick: create })));
     return;
   }
-  try { drawOne(await refreshSession(id)); } catch (error) {
-    parts.pane.replaceChildren(h("div.note", icon("alert", "large"), h("h2", error.status === 404 ? "There is no such session" : "It could not be loaded"), h("p", error.message)));
+  try {
+    const session = await refreshSession(id);
+    // Another one may have been chosen meanwhile.
+    if (shownID === id) drawOne(session);
+  } catch (error) {
+    if (shownID !== id) return;
+    if (error.status !== 404) throw error;
+    parts.pane.replaceChildren(h("div.note", icon("alert", "large"), h("h2", { tabindex: "-1" }, "There is no such session"), h("p", "It has ended, and was forgotten with its last transfer.")));
   }
 };

@@ -1,7 +1,8 @@
 // The token for a cookie; over the page, so that nothing of it is lost.
 
 import { access, request } from "./api.js";
-import { h, icon } from "./dom.js";
+import { h, icon, onEscape } from "./dom.js";
+import { learnRights } from "./rights.js";
 
 let waiting = null;
 
@@ -45,14 +46,13 @@ const panel = (reason, signedIn) => {
     h("p", reason === "again"
       ? "The gateway has restarted, or an hour has passed. Everything here stays as it is, and goes on where it was."
       : "Ferry moves files over HTTP on behalf of programs and people."), form);
-  box.addEventListener("cancel", (event) => event.preventDefault());
+  onEscape(box, () => {});
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     submit.disabled = true;
     fault.textContent = "";
     try {
       await trade(token.value.trim());
-      box.close();
       box.remove();
       signedIn();
     } catch (error) {
@@ -64,13 +64,15 @@ const panel = (reason, signedIn) => {
     }
   });
   document.body.append(box);
+  // Nothing but a cookie ends it, however the browser would have it closed.
+  box.addEventListener("close", () => { if (box.isConnected && waiting) box.showModal(); });
   box.showModal();
   token.focus();
   // Another tab may have signed in meanwhile: the cookie is everybody's.
   const look = setInterval(async () => {
     if (!box.isConnected) { clearInterval(look); return; }
     if (document.hidden || token.value) return;
-    if (await isSignedIn()) { box.close(); box.remove(); signedIn(); }
+    if (await isSignedIn()) { box.remove(); signedIn(); }
   }, 3000);
 };
 
@@ -84,7 +86,7 @@ const isSignedIn = async () => {
 
 /** Shows the panel once, however many calls want it; resolves when there is a cookie. */
 const renew = (reason = "again") => {
-  waiting ??= new Promise((resolve) => panel(reason, () => { waiting = null; resolve(); }));
+  waiting ??= new Promise((resolve) => panel(reason, () => { waiting = null; resolve(); learnRights(); }));
   return waiting;
 };
 

@@ -140,6 +140,12 @@ export class Table {
     this.draw();
   }
 
+  unpick(ids) {
+    for (const id of ids) this.picked.delete(id);
+    this.onpick();
+    this.draw();
+  }
+
   pickAll(isPicked) {
     this.picked = new Set(isPicked ? this.rows.map((row) => row.id) : []);
     this.onpick();

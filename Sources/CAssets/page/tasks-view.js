@@ -1,6 +1,6 @@
 // The list of transfers with its filters, its order and what is done with many.
 
-import { button, byId, h, icon, write } from "./dom.js";
+import { button, byId, h, icon, say, write } from "./dom.js";
 import { count, rate, size } from "./format.js";
 import { Table } from "./table.js";
 import { tasks, load, refresh, search } from "./tasks.js";
@@ -15,7 +15,7 @@ const columns = [
   ["left", "Time left"], ["added", "Added"],
 ];
 const keys = {
-  name: (row) => row.name.toLowerCase(), state: (row) => row.words, part: (row) => row.part ?? -1, size: (row) => row.whole,
+  name: (row) => row.name.toLowerCase(), state: (row) => row.words, part: (row) => row.part ?? -1, size: (row) => row.size,
   speed: (row, now) => row.speed(now), left: (row, now) => row.secondsLeft(now) || Infinity, added: (row) => row.id,
 };
 const filter = { tab: "all", session: "", text: "", sort: "added", isDown: true };
@@ -70,7 +70,7 @@ const sortBy = (key) => choose({
 let askTimer = null;
 const askGateway = () => {
   clearTimeout(askTimer);
-  askTimer = setTimeout(() => search(filter.text).catch(() => {}), 300);
+  askTimer = setTimeout(() => search(filter.text).catch((error) => say(`Older transfers could not be searched: ${error.message}`, { tone: "bad" })), 300);
 };
 
 /** Which tasks are shown, in which order; the counts beside. */
@@ -143,7 +143,11 @@ const showPicked = () => {
   if (parts.picked.dataset.summary === summary && parts.picked.children.length) return;
   parts.picked.dataset.summary = summary;
   const act = (drawing, words, action, index) => button("", drawing, words, {
-    disabled: state[index] === 0, onclick: () => actions.perform(action, pickedRows()) });
+    disabled: state[index] === 0, onclick: async () => {
+      const done = await actions.perform(action, pickedRows());
+      // Pressed again, it makes only those anew that it has not yet.
+      if (action === "retry") table.unpick(done);
+    } });
   parts.picked.replaceChildren(
     h("strong", `${rows.length.toLocaleString()} selected`),
     act("play", "Resume", "resume", 0), act("pause", "Suspend", "suspend", 1), act("close", "Cancel", "cancel", 2),
@@ -167,7 +171,7 @@ const showFoot = () => {
 export const showSessions = () => {
   const value = filter.session;
   parts.session.replaceChildren(h("option", { value: "" }, "All sessions"),
-    ...[...sessions.all()].map((session) => h("option", { value: session.id, selected: session.id === value }, sessionName(session))));
+    ...sessions.all().map((session) => h("option", { value: session.id, selected: session.id === value }, sessionName(session))));
 };
 
 /** Shows the tasks of one session. */

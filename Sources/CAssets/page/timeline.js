@@ -1,7 +1,7 @@
 // What has happened to a task, one sentence for each event.
 
 import { h, icon } from "./dom.js";
-import { hostOf, size, span, timeOfDay } from "./format.js";
+import { hostOf, limitWords, size, span, timeOfDay } from "./format.js";
 import { shortError } from "./errors.js";
 
 const changeWords = ({ state, waitingFor, priority, maximumBytesPerSecond, description, earliestBeginDate, suspendCount }) => {
@@ -10,7 +10,7 @@ const changeWords = ({ state, waitingFor, priority, maximumBytesPerSecond, descr
   else if (suspendCount !== undefined) words.push(`Suspended ${suspendCount} times over`);
   if (waitingFor) words.push(`Waits: ${waitingFor}`);
   if (priority !== undefined) words.push(`Priority ${priority}`);
-  if (maximumBytesPerSecond !== undefined) words.push(maximumBytesPerSecond ? `Limit ${size(maximumBytesPerSecond)}/s` : "No limit");
+  if (maximumBytesPerSecond !== undefined) words.push(limitWords(maximumBytesPerSecond));
   if (description !== undefined) words.push("Described anew");
   if (earliestBeginDate !== undefined) words.push("Begin date changed");
   return words.length ? ["clock", words.join(", ")] : null;

@@ -8,7 +8,10 @@ const refusals = {
   "data:": "A data: URL has its content in itself: there is nothing to fetch.",
 };
 
-/** The URLs of a text, one a line; `#` begins a comment. A name without a scheme gets https. */
+/** Where https hardly is: this machine, and addresses in digits. The command line takes http there, too. */
+const isNear = (text) => /^(?:(?:[^/?#:]+\.)?localhost|[\d.]+|\[[^/?#]*\])(?:[:/?#]|$)/i.test(text);
+
+/** The URLs of a text, one a line; `#` begins a comment. A name without a scheme gets https, or http where it is near. */
 export const readURLs = (text) => text.split(/\r?\n/).map((line, index) => ({ line: index + 1, text: line.trim() }))
   .filter(({ text: one }) => one && !one.startsWith("#"))
   .map(({ line, text: one }) => {
@@ -16,7 +19,7 @@ export const readURLs = (text) => text.split(/\r?\n/).map((line, index) => ({ li
     if (scheme && scheme !== "http:" && scheme !== "https:") {
       return { line, text: one, fault: refusals[scheme] ?? `Ferry moves files over http and https, not ${scheme.slice(0, -1)}.` };
     }
-    const url = scheme ? one : `https://${one}`;
+    const url = scheme ? one : `${isNear(one) ? "http" : "https"}://${one}`;
     try { new URL(url); } catch { return { line, text: one, fault: "This is no URL." }; }
     if (/^https?:\/\/[^/?#]*@/i.test(url)) {
       return { line, text: one, fault: "Leave user and password out of the URL: store them in the session under Credentials, or answer when the server asks." };

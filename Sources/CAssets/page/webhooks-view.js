@@ -1,9 +1,11 @@
 // Webhooks: addresses that events are posted to, and what has become of each event.
 
-import { button, confirm, dialog, h, icon, say } from "./dom.js";
-import { all, call, get, onceKey, patch, post, remove } from "./api.js";
-import { clearFaults, field, input, select, showFault } from "./form.js";
+import { button, confirm, fill, h, icon, say } from "./dom.js";
+import { all, Creations, get, patch, post, remove } from "./api.js";
+import { field, formDialog, input, select } from "./form.js";
 import { count, fullTime, span } from "./format.js";
+import { goOn, isChosenIn, keepingFocus } from "./focus.js";
+import { secretDialog } from "./secret.js";
 import { sessions, sessionName } from "./sessions.js";
 
 let parts = null;
@@ -18,53 +20,40 @@ const names = ["task.didComplete", "download.didFinishDownloading", "task.didCre
 
 const failing = async (work, words) => { try { await work(); if (words) say(words); } catch (error) { say(error.message, { tone: "bad" }); } };
 
-const secretDialog = (heading, secret) => {
-  const { box, body, foot, show } = dialog(heading);
-  const code = h("code", secret);
-  body.append(h("p", "It signs what is posted. It is shown this once: copy it now."), h("pre", code));
-  foot.append(h("button", { type: "button", onclick: async () => {
-    try { await navigator.clipboard.writeText(secret); say("Copied."); } catch { getSelection().selectAllChildren(code); say("Selected: copy it with your keyboard."); }
-  } }, "Copy"), h("button.primary", { type: "button", onclick: () => box.close() }, "I have it"));
-  show();
-};
+const showSecret = (heading, secret) => secretDialog(heading, "It signs what is posted. It is shown this once: copy it now.", secret);
 
 const create = () => {
-  const { box, body, foot, show } = dialog("New webhook");
+  const creations = new Creations();
   const url = input({ type: "url", placeholder: "https://app.example.com/ferry" });
   const description = input({ maxlength: 1024 });
   const session = select([["", "All sessions"], ...sessions.active().filter(({ type }) => type !== "ephemeral").map((one) => [one.id, sessionName(one)])]);
   const every = input({ type: "checkbox" });
   const boxes = names.map((name) => [name, input({ type: "checkbox", checked: name === "task.didComplete" })]);
-  const general = h("p.fault", { role: "alert" });
-  const form = h("form", { novalidate: true }, h("div.fields", field("Address", url, { pointer: "/url", wide: true }), field("Of", session, { pointer: "/session" }),
-    field("Description", description, { pointer: "/description" })),
-  h("fieldset", { "data-pointer": "/events" }, h("legend", "Events"), h("span.fault"), field("All", every), boxes.map(([name, control]) => field(name, control))), general,
-  h("button.hidden", { tabindex: "-1", "aria-hidden": "true" }, "Create"));
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    clearFaults(form);
+  const content = [
+    h("div.fields", field("Address", url, { pointer: "/url", wide: true }), field("Of", session, { pointer: "/session" }), field("Description", description, { pointer: "/description" })),
+    h("fieldset", { "data-pointer": "/events" }, h("legend", "Events"), h("span.fault"), field("All", every), boxes.map(([name, control]) => field(name, control))),
+  ];
+  const { box } = formDialog("New webhook", "Create", content, async () => {
     const events = every.checked ? ["*"] : boxes.filter(([, control]) => control.checked).map(([name]) => name);
-    try {
-      const webhook = await call("POST", "/v1/webhooks", { headers: { "Idempotency-Key": onceKey() },
-        body: { url: url.value.trim(), events, session: session.value || null, description: description.value.trim() || null } });
-      box.close();
-      known.set(webhook.id, webhook);
-      location.hash = `webhooks/${webhook.id}`;
-      secretDialog("The webhook's secret", webhook.secret);
-    } catch (error) { if (!showFault(form, error.pointer, error.message)) general.textContent = error.message; }
+    const webhook = await creations.post("/v1/webhooks", { url: url.value.trim(), events, session: session.value || null, description: description.value.trim() || null });
+    box.close();
+    known.set(webhook.id, webhook);
+    location.hash = `webhooks/${webhook.id}`;
+    if (webhook.secret) showSecret("The webhook's secret", webhook.secret);
   });
-  body.append(form);
-  foot.append(h("button", { type: "button", onclick: () => box.close() }, "Cancel"), h("button.primary", { type: "button", onclick: () => form.requestSubmit() }, "Create"));
-  show();
   url.focus();
 };
 
 const drawList = () => {
-  parts.list.replaceChildren(...(known.size ? [...known.values()].map((one) => h("a.entry", { href: `#webhooks/${one.id}`, "aria-current": one.id === shownID ? "true" : null },
-    h("strong", one.description || one.url), h("span", `${tones[one.state][1]} · ${one.waitingCount} waiting`))) : [h("p.quiet.none", "None yet.")]));
+  keepingFocus(parts.list, () => parts.list.replaceChildren(...(known.size ? [...known.values()].map((one) => h("a.entry", { href: `#webhooks/${one.id}`, "aria-current": one.id === shownID ? "true" : null },
+    h("strong", one.description || one.url), h("span", `${tones[one.state][1]} · ${one.waitingCount} waiting`))) : [h("p.quiet.none", "None yet.")])));
 };
 
-const take = (webhook) => { known.set(webhook.id, webhook); drawList(); drawOne(webhook); };
+const take = (webhook) => {
+  known.set(webhook.id, webhook);
+  drawList();
+  if (shownID === webhook.id) keepingFocus(parts.pane, () => drawOne(webhook));
+};
 
 const test = async (webhook) => {
   say("Posting webhook.test…");
@@ -80,7 +69,7 @@ const drawOne = (webhook) => {
   const [tone, words] = tones[webhook.state];
   const deliveries = h("div");
   const state = select([["", "All"], ["pending", "Waiting"], ["failed", "Given up"], ["delivered", "Delivered"]], "", { "aria-label": "Which deliveries", onchange: () => loadDeliveries() });
-  const loadDeliveries = () => failing(async () => {
+  const loadDeliveries = () => fill(deliveries, async () => {
     const { deliveries: list } = await get(`${path}/deliveries?limit=100${state.value ? `&state=${state.value}` : ""}`);
     deliveries.replaceChildren(list.length === 0 ? h("p.quiet", "Nothing was sent yet.") : h("table.list.stack",
       h("thead", h("tr", ["Event", "What became of it", "Last try", ""].map((one) => h("th", one)))),
@@ -94,12 +83,12 @@ const drawOne = (webhook) => {
   });
   parts.pane.replaceChildren(
     h("a.button.back", { href: "#webhooks" }, "All webhooks"),
-    h("h2", webhook.description || webhook.url), h("p.quiet.url", webhook.url),
+    h("h2", { tabindex: "-1" }, webhook.description || webhook.url), h("p.quiet.url", webhook.url),
     h("p", h(`span.tag.${tone}`, words), webhook.disabledReason && ` ${reasons[webhook.disabledReason]}`, h("span.quiet", ` ${webhook.waitingCount} waiting · made ${fullTime(webhook.createdAt)}`)),
     h("div.acts-line", button("", "play", "Test", { onclick: () => test(webhook) }),
       webhook.state === "active" ? button("", "pause", "Pause", { onclick: () => failing(async () => take(await patch(path, { state: "paused" }))) })
         : button("primary", "play", "Activate", { onclick: () => failing(async () => take(await patch(path, { state: "active" }))) }),
-      button("", "key", "New secret", { onclick: async () => { if (await confirm("Give it a new secret?", "The old one signs along for 24 hours.", "New secret")) failing(async () => secretDialog("The new secret", (await post(`${path}/rotate-secret`)).secret)); } }),
+      button("", "key", "New secret", { onclick: async () => { if (await confirm("Give it a new secret?", "The old one signs along for 24 hours.", "New secret")) failing(async () => showSecret("The new secret", (await post(`${path}/rotate-secret`)).secret)); } }),
       button("", "retry", "Send everything again", { onclick: async () => { if (await confirm("Send everything again?", "Every event that is still kept is posted, also what was delivered.", "Send")) failing(async () => take(await post(`${path}/replay`, { after: replayStart(webhook) })), "It has begun."); } }),
       button("danger", "trash", "Delete", { onclick: async () => { if (await confirm("Delete the webhook?", "What waits for it is not sent.", "Delete")) failing(async () => { await remove(path); known.delete(webhook.id); location.hash = "webhooks"; }, "Deleted."); } })),
     h("section", h("h3", "Events"), h("p", webhook.events.includes("*") ? "All" : webhook.events.join(", ")),
@@ -111,17 +100,27 @@ const drawOne = (webhook) => {
 /** Before the first event of its stream: the tenant's, or that of its session. */
 const replayStart = (webhook) => `${webhook.lastEvent.slice(0, webhook.lastEvent.lastIndexOf("."))}.0`;
 
-export const show = async (section, id) => {
+export const show = async (section, id = null) => {
   if (!parts) {
     parts = { list: h("div"), pane: h("div.pane") };
     parts.split = h("div.split", h("div.side", h("div.page-head", h("h1", "Webhooks"), button("", "add", "New webhook", { onclick: create })), parts.list), parts.pane);
     section.append(parts.split);
   }
-  shownID = id ?? null;
+  const before = shownID;
+  const takesFocus = before !== id && isChosenIn(parts.split);
+  shownID = id;
+  const list = await all("/v1/webhooks?limit=500", "webhooks", 1000);
+  // Another one may have been chosen meanwhile.
+  if (shownID !== id) return;
   known.clear();
-  for (const one of await all("/v1/webhooks?limit=500", "webhooks", 1000)) known.set(one.id, one);
+  for (const one of list) known.set(one.id, one);
   drawList();
   parts.split.classList.toggle("with-one", known.has(id));
+  drawPane(id);
+  if (takesFocus) goOn(parts.split, { isOpen: known.has(id), before: `#webhooks/${before}` });
+};
+
+const drawPane = (id) => {
   if (known.has(id)) { drawOne(known.get(id)); return; }
   parts.pane.replaceChildren(h("div.note", icon("hook", "large"), h("h2", "Be told by a call"),
     h("p", "Ferry posts events to an address of yours, signed, at least once each, and over restarts: no program has to listen."),

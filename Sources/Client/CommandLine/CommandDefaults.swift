@@ -40,22 +40,35 @@ public struct CommandDefaults: Sendable {
     /// The words of a command line with the defaults in front of what was typed, which outranks
     /// them.
     ///
+    /// `options` are those of the command. `idle` tells which of them mean nothing, or would be
+    /// refused, beside others that are given, by name and value: their defaults do not count.
     /// - Throws: `badArgument` for a default that is no option's value.
-    public func applied(to arguments: [String]) throws(ClientError) -> [String] {
+    public func applied(
+        to arguments: [String], options: @autoclosure () -> CommandOptions,
+        idle: (_ given: [String: String]) -> Set<String> = { _ in [] }
+    ) throws(ClientError) -> [String] {
         guard let command = arguments.first,
-            let options = commands.first(where: { $0.name == command })?.value
+            let members = commands.first(where: { $0.name == command })?.value
         else { return arguments }
-        guard let members = options.object else {
+        guard let members = members.object else {
             throw .badArgument("\(path): '\(command)' is no JSON object")
         }
+        let options = options()
+        let typed = options.typed(in: arguments.dropFirst())
+        let idle = idle(typed)
         var words: [String] = []
         for member in members {
-            let name = "--" + CommandDefaults.option(member.name)
+            guard let option = options.canonical(CommandDefaults.option(member.name)) else {
+                throw .badArgument(
+                    "\(path): `ferry \(command)` has no option '\(member.name)'")
+            }
+            let (name, opposite) = ("--" + option, options.canonical("no-" + option))
             // What was typed stands alone: lists would add up.
-            if arguments.contains(where: { $0 == name || $0.hasPrefix(name + "=") }) { continue }
+            if typed[option] != nil || opposite.map({ typed[$0] != nil }) ?? false { continue }
+            if idle.contains(option) { continue }
             switch member.value.bool {
             case true?: words.append(name)
-            case false?: break
+            case false?: if let opposite { words.append("--" + opposite) }
             case nil:
                 for value in member.value.array ?? [member.value] {
                     guard

@@ -17,11 +17,13 @@ public struct CompletionCommand: Sendable {
     /// - Throws: `commandFailed`.
     public func run(for receipt: DownloadReceipt) throws(ClientError) {
         var environment = environment
-        environment["FERRY_FILE"] = receipt.path
+        // A name that begins with a hyphen would be an option of the programs that get it.
+        let file = receipt.path.hasPrefix("-") ? "./" + receipt.path : receipt.path
+        environment["FERRY_FILE"] = file
         environment["FERRY_URL"] = receipt.url
         environment["FERRY_TASK"] = receipt.task
         let status = ChildCommand.run(
-            "/bin/sh", ["-c", command, "sh", receipt.path], environment: environment)
+            "/bin/sh", ["-c", command, "sh", file], environment: environment)
         guard status == 0 else {
             throw .commandFailed(command: command, file: receipt.path, status: status)
         }

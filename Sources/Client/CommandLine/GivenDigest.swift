@@ -27,6 +27,20 @@ public enum GivenDigest {
         return "\(algorithm)=:\(Base64.standard.text(of: bytes)):"
     }
 
+    /// The first digest in a sentence of the gateway's, as sha256sum prints it: `sha-256=HEX`; nil
+    /// where there is none.
+    static func digits(in sentence: String) -> String? {
+        for word in sentence.split(separator: " ") {
+            let parts = word.split(separator: ":", omittingEmptySubsequences: false)
+            guard parts.count > 2, parts[0].hasSuffix("="),
+                let length = lengths[String(parts[0].dropLast())],
+                let bytes = Base64.standard.bytes(of: String(parts[1])), bytes.count == length
+            else { continue }
+            return parts[0] + Hex.text(of: bytes)
+        }
+        return nil
+    }
+
     private static func algorithm(_ name: String, _ count: Int) -> String? {
         let known = lengths.filter { $0.value == count }.keys.first
         let asked = name.lowercased().replacing("sha2", with: "sha-2").replacing(

@@ -14,6 +14,13 @@ public struct URLList: Equatable, Sendable {
         }
     }
 
+    /// The entries without those whose URL another one has before them: a second file of that name
+    /// could only fail.
+    public static func unique(_ entries: [Entry]) -> [Entry] {
+        var seen: Set<String> = []
+        return entries.filter { seen.insert(GivenURL($0.url).url).inserted }
+    }
+
     /// In the order of the file.
     public let entries: [Entry]
 
@@ -25,7 +32,9 @@ public struct URLList: Equatable, Sendable {
     /// - Throws: `unreadable`; `badArgument` where there is no URL in it.
     public init(reading path: String) throws(ClientError) {
         let bytes = try LocalFile.readGiven(path, limit: URLList.byteLimit)
-        let lines = String(decoding: bytes, as: UTF8.self).split { $0.isNewline }
+        // Editors of some systems begin a file with a mark of its coding.
+        let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes[3...] : bytes[...]
+        let lines = String(decoding: text, as: UTF8.self).split { $0.isNewline }
         entries = lines.compactMap { line in
             guard !line.hasPrefix("#") else { return nil }
             let urls = line.split(separator: "\t").map { String($0).trimmed }.filter {

@@ -6,6 +6,8 @@ public struct DelegateSettings: Equatable, Sendable {
     public var user: Login?
     /// The HTTP proxy of the transfer; nil for none.
     public var proxy: WebPlace?
+    /// The proxies of the environment, where it counts and `proxy` is nil.
+    public private(set) var environmentProxies: EnvironmentProxies?
     /// For that proxy.
     public var proxyUser: Login?
     /// For the server of the URL, and no other one.
@@ -20,6 +22,18 @@ public struct DelegateSettings: Equatable, Sendable {
 
     /// Nothing was said.
     public init() {}
+
+    /// Takes the proxies of the environment, unless another one, or a session that has its own, was
+    /// given. `hasPrompt` where a password can be asked for.
+    public mutating func take(
+        _ proxies: EnvironmentProxies, variables: [String: String], hasPrompt: Bool
+    ) {
+        guard proxy == nil, session == nil else { return }
+        environmentProxies = proxies
+        guard proxyUser == nil, let login = proxies.login else { return }
+        let password = login.password ?? variables["FERRY_PROXY_PASSWORD"]
+        if password != nil || hasPrompt { proxyUser = Login(user: login.user, password: password) }
+    }
 
     /// Whether the transfer needs a session of its own though nobody can be asked.
     var isAnything: Bool { self != DelegateSettings() }
@@ -60,6 +74,9 @@ public struct DelegateSettings: Equatable, Sendable {
                         }
                     }
                 }
+            }
+            if proxy == nil, let environmentProxies {
+                json.object("configuration") { environmentProxies.write(to: &$0) }
             }
             json.object("delegate") { json in
                 json.member(

@@ -86,24 +86,12 @@ extension GatewayClient {
     ///
     /// - Throws: as `json`.
     public func pendingDecisions(of session: String? = nil) throws(ClientError) -> [JSONValue] {
-        var sessions: [String] = []
-        if let session {
-            sessions = [session]
-        } else {
-            for task in try tasks() where task["waitingFor"]?.string == "decision" {
-                guard let id = task["session"]?.string, !sessions.contains(id) else { continue }
-                sessions.append(id)
-            }
+        guard let session else { return try pages("/v1/decisions", "decisions") }
+        let page = try json("GET", RemoteSession.path(session, "/decisions"))
+        guard let elements = page["decisions"]?.array else {
+            throw .unexpectedAnswer("a list without decisions")
         }
-        var decisions: [JSONValue] = []
-        for id in sessions {
-            let page = try json("GET", "/v1/sessions/\(PathText.escaped(id))/decisions")
-            guard let elements = page["decisions"]?.array else {
-                throw .unexpectedAnswer("a list without decisions")
-            }
-            decisions += elements
-        }
-        return decisions
+        return elements
     }
 
     /// Answers a decision; the first answer counts (S-74).

@@ -43,7 +43,10 @@ public struct WebPlace: Hashable, Sendable {
             let port = Int64(text[text.index(after: colon)...]), (1...65535).contains(port),
             !text.contains("/"), !text.contains("@"),
             let place = WebPlace(url: "http://\(text)")
-        else { throw .badArgument("a proxy is written HOST:PORT, not '\(text)'") }
+        else {
+            throw .badArgument(
+                "a proxy is written HOST:PORT, not '\(CommandText.withoutPasswords(text))'")
+        }
         self = place
     }
 }

@@ -89,7 +89,9 @@ final class ContentDelivery {
             if part.count > furthest { failures = 0 }
             furthest = max(furthest, part.count)
             failures += 1
-            guard failures < (failure.isPassing ? client.persistence.tries : 3) else {
+            guard failures < (failure.isPassing ? client.persistence.tries : 3),
+                !client.isGatewayGone()
+            else {
                 throw failure
             }
             try client.pause(for: client.persistence.pause(after: failures))
@@ -102,7 +104,7 @@ final class ContentDelivery {
         guard copy.stillness < client.persistence.silence else {
             return .failed(
                 .unreachable(
-                    gateway: client.gateway.address.description, detail: "the content stands still")
+                    gateway: client.gateway.name, detail: "the content stands still")
             )
         }
         return try copy.status()

@@ -31,7 +31,7 @@ extension Download {
             client.abandon(feed)
             try startOver(error.description)
             return .anew
-        case .interrupted, .unreachable, .file:
+        case .interrupted, .unreachable, .untrusted, .file:
             salvage(feed, after: error)
             throw error
         default: break
@@ -50,7 +50,7 @@ extension Download {
             feed.close()
             client.heedInterrupts()
             switch (feed.progress.ending, error) {
-            case (nil, .unreachable): try keep(feed)
+            case (nil, .unreachable), (nil, .untrusted): try keep(feed)
             case (nil, _): try cancel(feed)
             // A part that could not be written has to make room.
             case (.failed, _), (.succeeded, .file): try keep(feed)

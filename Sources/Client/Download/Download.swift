@@ -107,12 +107,18 @@ public final class Download {
             if let found = path, !order.replacesFile, PartFile.exists(found) { path = nil }
         }
         guard let path else { return .anew }
-        let target = try DownloadTarget(
-            path, url: order.url, replacesFile: order.replacesFile, continues: order.continues)
-        self.target = target
+        let target = try openTarget(path)
         if let complaint = target.complaint { display.note("starting over: \(complaint)") }
         if let task = target.point?.task { return .task(task) }
         return target.point?.resumeData.map(Beginning.resumeData) ?? .anew
+    }
+
+    private func openTarget(_ path: String) throws(ClientError) -> DownloadTarget {
+        let target = try DownloadTarget(
+            path, url: order.url, replacesFile: order.replacesFile, continues: order.continues
+        ) { () throws(ClientError) in try client.turn(within: .zero) }
+        self.target = target
+        return target
     }
 
     private func begin(_ beginning: Beginning) throws(ClientError) -> TaskFeed {
@@ -188,7 +194,7 @@ public final class Download {
             tellOfBeginning(feed.progress)
             try requireHost(feed.progress)
             try copyAlong(feed)
-            show(feed.progress)
+            show(feed)
         }
         guard case .failed(let failure) = feed.progress.ending else { return }
         // An event may be shorter than the task's own error.
@@ -244,9 +250,7 @@ public final class Download {
             if let folder = order.output {
                 path = folder + (folder.hasSuffix("/") ? "" : "/") + path
             }
-            target = try DownloadTarget(
-                path, url: order.url, replacesFile: order.replacesFile, continues: order.continues)
-            self.target = target
+            target = try openTarget(path)
         }
         guard let target else { throw .badArgument("a file needs a name") }
         target.announce(feed.id, of: feed.session)
@@ -263,7 +267,7 @@ public final class Download {
         try require(status)
         let delivery = try delivery(of: feed)
         let length = task.contentLength ?? 0
-        try delivery.complete(length: length) { show(feed.progress) }
+        try delivery.complete(length: length) { show(feed) }
         guard let target else { throw .badArgument("a file needs a name") }
         try target.commit()
         return DownloadReceipt(
@@ -272,7 +276,8 @@ public final class Download {
             elapsed: display.elapsed)
     }
 
-    private func show(_ progress: TaskProgress) {
+    private func show(_ feed: TaskFeed) {
+        let (progress, note) = (feed.progress, feed.note)
         let name = target?.path.split(separator: "/").last.map(String.init)
         let count = delivery?.count ?? 0
         let received: Int64 =
@@ -286,6 +291,6 @@ public final class Download {
             }
         display.update(
             name: name ?? order.url, received: received, total: progress.expected, base: base,
-            note: progress.note(at: TaskWait.now))
+            note: note)
     }
 }

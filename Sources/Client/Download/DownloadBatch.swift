@@ -10,7 +10,8 @@ public final class DownloadBatch: Sendable {
     public typealias Listener = @Sendable (DownloadOrder, Outcome) -> Void
 
     private let orders: [DownloadOrder]
-    private let gateway: RemoteGateway
+    private let source: GatewaySource
+    private let finished: FinishedDownloads?
     private let interrupts: Interrupts
     private let board: ProgressBoard
     private let prompt: Prompt?
@@ -22,13 +23,17 @@ public final class DownloadBatch: Sendable {
         var outcomes: [Outcome]
     }
 
-    /// A batch that has not begun; with a prompt, what is asked is asked there.
+    /// A batch that has not begun; with a prompt, what is asked is asked there. What the same
+    /// command has brought before is not fetched again.
     public init(
-        _ orders: [DownloadOrder], gateway: RemoteGateway, interrupts: Interrupts,
-        board: ProgressBoard, prompt: Prompt? = nil, listener: @escaping Listener
+        _ orders: [DownloadOrder], gateway source: GatewaySource,
+        finished: FinishedDownloads? = nil,
+        interrupts: Interrupts, board: ProgressBoard, prompt: Prompt? = nil,
+        listener: @escaping Listener
     ) {
         self.orders = orders
-        self.gateway = gateway
+        self.source = source
+        self.finished = finished
         self.interrupts = interrupts
         self.board = board
         self.prompt = prompt
@@ -77,15 +82,44 @@ public final class DownloadBatch: Sendable {
     }
 
     private func download(_ order: DownloadOrder) -> Outcome {
-        let client = GatewayClient(gateway, interrupts: interrupts)
         let display = ProgressDisplay(on: board)
         do throws(ClientError) {
-            let download = Download(order, client: client, display: display, prompt: prompt)
-            let receipt = try download.run()
-            try order.completion?.run(for: receipt)
+            if let entry = finished?.entry(for: order) {
+                display.finish(entry.receipt.sentence)
+                if !entry.isComplete { try complete(order, entry.receipt) }
+                return .success(entry.receipt)
+            }
+            let receipt = try fetch(order, display)
+            finished?.note(receipt, of: order, isComplete: order.completion == nil)
+            try complete(order, receipt)
             return .success(receipt)
         } catch {
             return .failure(error)
+        }
+    }
+
+    private func complete(
+        _ order: DownloadOrder, _ receipt: DownloadReceipt
+    ) throws(ClientError) {
+        guard let completion = order.completion else { return }
+        try completion.run(for: receipt)
+        finished?.note(receipt, of: order, isComplete: true)
+    }
+
+    /// Downloads a file; where a private gateway is killed meanwhile, with another one.
+    private func fetch(
+        _ order: DownloadOrder, _ display: ProgressDisplay
+    ) throws(ClientError) -> DownloadReceipt {
+        while true {
+            let client = source.client(interrupts)
+            do throws(ClientError) {
+                return try Download(order, client: client, display: display, prompt: prompt).run()
+            } catch {
+                guard error.isOfLostGateway, order.mayBeginAnew,
+                    try source.replace(client.gateway)
+                else { throw error }
+                display.resume("the gateway of this command has ended: going on with another one")
+            }
         }
     }
 }

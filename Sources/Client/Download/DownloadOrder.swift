@@ -16,6 +16,8 @@ public struct DownloadOrder: Sendable {
     public var isSuspended = false
     /// Where the gateway puts the content beside; nil for nowhere.
     public var destination: DownloadDestination?
+    /// Texts of the user's own that the task bears.
+    public var metadata: [String: String] = [:]
     /// Whether it goes on with what an earlier command has left.
     public var continues = true
     /// Headers of the request.
@@ -45,6 +47,15 @@ public struct DownloadOrder: Sendable {
         self.url = url
     }
 
+    /// Adds `KEY=VALUE` to the metadata; the gateway judges the key.
+    public mutating func bear(_ pair: String) {
+        let end = pair.utf8.firstIndex(of: UInt8(ascii: "=")) ?? pair.endIndex
+        metadata[String(pair[..<end])] = String(pair[end...].unicodeScalars.dropFirst())
+    }
+
+    /// Whether what it has brought can be gone on with, or taken back: of a stream neither.
+    var mayBeginAnew: Bool { output != "-" && output.map(PartFile.isStream) != true }
+
     /// The body of `POST …/tasks`; with resume data the request comes from there (rule S-36).
     /// Unless it `retries`, the first failure is the last.
     func json(resumeData: String? = nil, retries: Bool = true) -> [UInt8] {
@@ -54,6 +65,13 @@ public struct DownloadOrder: Sendable {
             json.member("resume", !isSuspended)
             options.write(to: &json, retries: retries)
             destination?.write(to: &json)
+            if !metadata.isEmpty {
+                json.object("metadata") { json in
+                    for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
+                        json.member(named: name, value)
+                    }
+                }
+            }
             if let expectedDigest { json.member("expectedDigest", expectedDigest) }
             if let connections { json.member("connections", connections) }
             if !mirrors.isEmpty { json.member("mirrors", mirrors) }

@@ -12,25 +12,30 @@ final class DownloadTarget {
     /// Opens the target at `path`; of a part that is there, it keeps what an earlier command has
     /// left to go on with, if it `continues`.
     ///
-    /// - Throws: `fileExists`, `file`.
+    /// `whileWaiting` is called while nobody reads a pipe.
+    /// - Throws: `fileExists`, `file`, and what `whileWaiting` throws.
     init(
-        _ path: String, url: String, replacesFile: Bool, continues: Bool = true
+        _ path: String, url: String, replacesFile: Bool, continues: Bool = true,
+        whileWaiting: () throws(ClientError) -> Void = {}
     ) throws(ClientError) {
         self.url = url
         var found: ResumeFile?
         var complaint: ClientError?
-        part = try PartFile(path, replacesFile: replacesFile) { () throws(ClientError) in
+        let claim = { () throws(ClientError) -> Int64? in
             do throws(ClientError) {
                 found = try ResumeFile.read(for: path)
             } catch {
                 complaint = error
             }
+            guard found != nil || ResumeFile.isLeft(for: path) else { return nil }
             if !continues, found != nil {
                 ResumeFile.remove(for: path)
                 found = nil
             }
             return found?.url == url ? found?.partialLength ?? 0 : 0
         }
+        part = try PartFile(
+            path, replacesFile: replacesFile, claim: claim, whileWaiting: whileWaiting)
         self.complaint = complaint
         if found?.url == url { point = found }
         point?.partialLength = part.count
@@ -94,8 +99,7 @@ final class DownloadTarget {
     ///
     /// - Throws: `file`.
     func forget() throws(ClientError) {
-        if point != nil { ResumeFile.remove(for: path) }
-        point = nil
+        abandon()
         try part.restart()
     }
 
@@ -105,6 +109,12 @@ final class DownloadTarget {
     func commit() throws(ClientError) {
         try part.commit()
         if canBeLeft { ResumeFile.remove(for: path) }
+        point = nil
+    }
+
+    /// Leaves nothing for another command.
+    func abandon() {
+        if point != nil { ResumeFile.remove(for: path) }
         point = nil
     }
 

@@ -4,22 +4,27 @@ enum LocalFileName {
     ///
     /// Only what follows the last slash or backslash counts (RFC 6266 §4.3); control, format and
     /// bidirectional characters go, so do dots at the beginning, which would make a hidden file or
-    /// another folder, and spaces around. At most 240 bytes of UTF-8, cut before the extension:
-    /// most file systems take 255, and the file is called `NAME.part` while it grows.
+    /// another folder, hyphens there, which programs take for options, and spaces around. At most
+    /// 240 bytes of UTF-8, cut before the extension: most file systems take 255, and the file is
+    /// called `NAME.part` while it grows.
     static func safe(_ suggestion: String?) -> String {
-        let parts = (suggestion ?? "").split { $0 == "/" || $0 == "\\" }
+        // By scalars: with a combining mark behind it a slash is part of another character.
+        let parts = (suggestion ?? "").unicodeScalars.split { $0 == "/" || $0 == "\\" }
         var name = String.UnicodeScalarView()
-        for scalar in (parts.last ?? "").unicodeScalars {
+        for scalar in parts.last ?? Substring.UnicodeScalarView() {
             switch scalar.properties.generalCategory {
             case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
                 continue
-            case _ where name.isEmpty && (scalar == "." || scalar.properties.isWhitespace): continue
+            case _ where name.isEmpty && (isIdle(scalar) || scalar.properties.isWhitespace):
+                continue
             default: name.append(scalar)
             }
         }
         while name.last?.properties.isWhitespace == true { name.removeLast() }
         return name.isEmpty ? "download" : shortened(String(name))
     }
+
+    private static func isIdle(_ scalar: Unicode.Scalar) -> Bool { scalar == "." || scalar == "-" }
 
     private static let byteLimit = 240
 

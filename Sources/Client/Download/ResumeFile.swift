@@ -34,16 +34,28 @@ struct ResumeFile: Equatable {
     ///   written.
     static func read(for target: String) throws(ClientError) -> ResumeFile? {
         let path = path(for: target)
-        guard let bytes = try LocalFile.read(path, limit: byteLimit, onlyOwn: true) else {
-            return nil
-        }
-        guard let json = try? JSONValue(parsing: bytes), json["version"]?.int64 == version,
-            let url = json["url"]?.string
+        guard let bytes = try LocalFile.read(path, limit: byteLimit, onlyOwn: true),
+            let json = json(of: bytes), let url = json["url"]?.string
         else { return nil }
         return ResumeFile(
             url: url, task: json["task"]?.string, session: json["session"]?.string,
             resumeData: json["resumeData"]?.string,
             partialLength: json["partialLength"]?.int64 ?? 0)
+    }
+
+    /// Whether a command has left such a file for `target`, though perhaps one that must not be
+    /// used: on some file systems everybody can write to everything.
+    static func isLeft(for target: String) -> Bool {
+        let path = path(for: target)
+        let bytes = try? LocalFile.read(path, limit: byteLimit, onlyOwn: false, waits: false)
+        return bytes.flatMap { json(of: $0) } != nil
+    }
+
+    private static func json(of bytes: [UInt8]) -> JSONValue? {
+        guard let json = try? JSONValue(parsing: bytes), json["version"]?.int64 == version,
+            json["url"]?.string != nil
+        else { return nil }
+        return json
     }
 
     /// Leaves it for a download to `target`.

@@ -54,7 +54,7 @@ public struct TaskCollection {
         let task = try client.task(id)
         // Before a long wait for nothing.
         if let output, output != "-", !replacesFile, !PartFile.isFolder(output),
-            PartFile.exists(output)
+            PartFile.isTaken(output)
         {
             throw .fileExists(path: output)
         }
@@ -66,25 +66,37 @@ public struct TaskCollection {
             let (bytes, total) = feed.progress.moved
             display.update(
                 name: task.url, received: bytes, total: total,
-                note: feed.progress.note(at: TaskWait.now))
+                note: feed.note)
         }
         return try feed.refresh()
     }
 
     private func fetch(_ task: RemoteTask, _ status: Int) throws(ClientError) -> DownloadReceipt {
-        let part =
-            output == "-"
-            ? try PartFile(standardOutput: ())
-            : try PartFile(path(of: task), replacesFile: replacesFile)
-        let delivery = ContentDelivery(client, task: id, into: part)
+        let target = try target(of: task)
+        defer { target.close() }
+        // A command that is killed leaves a part that the next one knows to be its own.
+        target.announce(id, of: nil)
+        let delivery = ContentDelivery(client, task: id, into: target.part)
         let length = task.contentLength ?? 0
-        try delivery.complete(length: length) {
-            display.update(name: part.path, received: delivery.count, total: length)
+        do throws(ClientError) {
+            try delivery.complete(length: length) {
+                display.update(name: target.path, received: delivery.count, total: length)
+            }
+            try target.commit()
+        } catch {
+            target.abandon()
+            throw error
         }
-        try part.commit()
         return DownloadReceipt(
-            task: id, url: task.url, path: part.path, status: status, length: length,
+            task: id, url: task.url, path: target.path, status: status, length: length,
             fetched: length, digest: task.contentDigest, elapsed: display.elapsed)
+    }
+
+    private func target(of task: RemoteTask) throws(ClientError) -> DownloadTarget {
+        if output == "-" { return try DownloadTarget(standardOutputFor: task.url) }
+        return try DownloadTarget(
+            path(of: task), url: task.url, replacesFile: replacesFile, continues: false
+        ) { () throws(ClientError) in try client.turn(within: .zero) }
     }
 
     private func path(of task: RemoteTask) -> String {

@@ -33,6 +33,9 @@ public final class EventStream {
     /// Whether the present connection has been answered.
     public var isConnected: Bool { exchange?.isAccepted == true }
 
+    /// Whether the connection was lost, and there is no other one yet.
+    var isAway: Bool { absentSince != nil && !isConnected }
+
     private let client: GatewayClient
     private let path: String
     private let replaysAll: Bool
@@ -171,6 +174,7 @@ public final class EventStream {
         case (.whole, _): try client.requireAccepted(exchange)
         case (.broken, _) where intake.isSpoilt:
             throw .unexpectedAnswer("an event that does not end")
+        case (.untrusted, _): try client.requireWhole(exchange)
         case (.broken(let words), _):
             guard hasConnected else { try client.requireWhole(exchange); return }
             try lose(exchange, words)
@@ -183,8 +187,8 @@ public final class EventStream {
         let now = ContinuousClock.now
         let since = absentSince ?? now
         absentSince = since
-        guard since.duration(to: now) < patience.absence else {
-            throw .unreachable(gateway: client.gateway.address.description, detail: why)
+        guard since.duration(to: now) < patience.absence, !client.isGatewayGone() else {
+            throw .unreachable(gateway: client.gateway.name, detail: why)
         }
         let pause = min(retry * (1 << min(failures, 10)), max(retry, patience.longestPause))
         failures += 1

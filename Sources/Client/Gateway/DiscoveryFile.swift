@@ -13,27 +13,40 @@ public struct DiscoveryFile: Equatable, Sendable {
     public let gateway: String
     /// A token for it.
     public let token: String
+    /// What an https gateway is recognized by, whatever its certificate is for: the digest of its
+    /// public key, as `CertificateFacts.publicKeyPin` has it.
+    public let publicKey: String?
     /// The process that serves there.
     public let processIdentifier: Int32
     /// When that process made its first file, in milliseconds since 1970.
     let startedAt: Int64
+    /// Which process of that number it is; nil where nobody could tell.
+    private let start: ProcessStart?
 
     /// The contents for a gateway; without a process, for one that this process serves.
-    public init(gateway: String, token: String, processIdentifier: Int32? = nil) {
+    public init(
+        gateway: String, token: String, publicKey: String? = nil, processIdentifier: Int32? = nil
+    ) {
+        let process = processIdentifier ?? getpid()
         self.init(
-            gateway: gateway, token: token, processIdentifier: processIdentifier ?? getpid(),
-            startedAt: DiscoveryFile.start)
+            gateway: gateway, token: token, publicKey: publicKey, processIdentifier: process,
+            startedAt: DiscoveryFile.firstFileAt, start: ProcessStart(of: process))
     }
 
-    init(gateway: String, token: String, processIdentifier: Int32, startedAt: Int64) {
+    init(
+        gateway: String, token: String, publicKey: String? = nil, processIdentifier: Int32,
+        startedAt: Int64, start: ProcessStart?
+    ) {
         self.gateway = gateway
         self.token = token
+        self.publicKey = publicKey
         self.processIdentifier = processIdentifier
         self.startedAt = startedAt
+        self.start = start
     }
 
     /// A file that is written again, for a new token, is not that of a newer gateway.
-    private static let start = TaskWait.now
+    private static let firstFileAt = TaskWait.now
 
     private static let (prefix, suffix) = ("gateway-", ".json")
 
@@ -109,8 +122,10 @@ public struct DiscoveryFile: Equatable, Sendable {
         json.object { json in
             json.member("gateway", gateway)
             json.member("token", token)
+            if let publicKey { json.member("publicKey", publicKey) }
             json.member("pid", Int(processIdentifier))
             json.member("startedAt", startedAt)
+            start?.write(to: &json)
         }
         return json.finish() + [UInt8(ascii: "\n")]
     }
@@ -166,9 +181,9 @@ public struct DiscoveryFile: Equatable, Sendable {
         return paths.sorted()
     }
 
-    /// Whether the process is there; one of another user is, too (EPERM).
-    private var isServed: Bool {
-        processIdentifier > 0 && (kill(processIdentifier, 0) == 0 || errno == EPERM)
+    /// Whether the process is there that left the file: its number may be another one's by now.
+    var isServed: Bool {
+        start != nil && start == ProcessStart(of: processIdentifier)
     }
 
     /// The file at `path`; nil when there is none.
@@ -180,7 +195,8 @@ public struct DiscoveryFile: Equatable, Sendable {
             let token = json["token"]?.string, let process = json["pid"]?.int64
         else { throw .file(path: path, detail: "is not the file of a gateway") }
         self.init(
-            gateway: gateway, token: token, processIdentifier: Int32(clamping: process),
-            startedAt: json["startedAt"]?.int64 ?? 0)
+            gateway: gateway, token: token, publicKey: json["publicKey"]?.string,
+            processIdentifier: Int32(clamping: process),
+            startedAt: json["startedAt"]?.int64 ?? 0, start: ProcessStart(json))
     }
 }

@@ -52,6 +52,9 @@ public enum GatewayAddress: Hashable, Sendable {
         return "\(scheme)://\(host.lowercased()):\(port)"
     }
 
+    /// Whether TLS is spoken there.
+    var isSecure: Bool { origin.hasPrefix("https:") }
+
     /// What goes before a path in a URL that curl is given; a socket still needs a Host.
     var origin: String {
         switch self {

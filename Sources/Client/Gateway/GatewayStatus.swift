@@ -1,42 +1,87 @@
 public import JSON
 
-/// How a gateway stands, as its operator reads it.
+/// How a gateway stands, as its operator reads it, and how far the caller's tenant uses its quotas.
+///
+/// The gateway as a whole is shown to administrators only; others have their quotas.
 public struct GatewayStatus: Sendable {
-    /// As the gateway has answered.
+    /// As the gateway has answered, with the answer of `GET /v1/usage` as the member `usage`, which
+    /// is null where the tenant sends too many requests. To who is no administrator only that.
     public let json: JSONValue
     private let address: String
+    private let isWhole: Bool
 
     /// Asks the gateway.
     ///
     /// - Throws: as `GatewayClient.json`.
     public init(from client: GatewayClient) throws(ClientError) {
-        json = try client.json("GET", "/v1/gateway")
-        address = client.gateway.address.description
+        let gateway = try GatewayStatus.answer("/v1/gateway", from: client, unless: 403)
+        // The gateway answers its administrator though the tenant's programs ask too often.
+        let usage = try GatewayStatus.answer(
+            "/v1/usage", from: client, unless: gateway == nil ? nil : 429)
+        self.init(gateway, usage: usage, of: client.gateway.address.description)
     }
 
-    /// An answer of the gateway at `address`.
-    init(_ json: JSONValue, of address: String) {
-        self.json = json
+    /// What the gateway answers; nil where it refuses with this status.
+    private static func answer(
+        _ path: String, from client: GatewayClient, unless status: Int?
+    ) throws(ClientError) -> JSONValue? {
+        do throws(ClientError) {
+            return try client.json("GET", path)
+        } catch .refused(let problem) where problem.status == status {
+            return nil
+        }
+    }
+
+    /// Answers of the gateway at `address`.
+    init(_ gateway: JSONValue?, usage: JSONValue?, of address: String) {
+        let usage = JSONValue.Member(name: "usage", value: usage ?? .null)
+        json = .object((gateway?.object ?? []) + [usage])
+        isWhole = gateway != nil
         self.address = address
     }
 
     /// A name and a value in each line; fit for a terminal.
     public var lines: [String] {
+        var rows = [("gateway", address)]
+        if isWhole { rows += ofGateway }
+        rows += ofQuotas
+        if !isWhole { rows.append(("all else", "takes a token with the scope admin")) }
+        let width = rows.map(\.0.count).max() ?? 0
+        return rows.map { name, value in
+            DisplayText.padded(name, to: width) + "  " + DisplayText.line(value)
+        }
+    }
+
+    private var ofGateway: [(String, String)] {
         var rows = [
-            ("gateway", address),
             ("version", "\(text("version")) (\(text("commit")))"),
             ("running since", "\(Figures.instant(text("startedAt"))), \(uptime)"),
-            ("store", store), ("disk", disk), ("limit", limit),
+            ("certificate", certificate), ("store", store), ("disk", disk), ("limit", limit),
             ("sessions", counts("sessions") ?? "none"), ("tasks", counts("tasks") ?? "none"),
             ("attempts", counts("attempts") ?? "none"),
             ("waiting", counts("waiting", named: GatewayStatus.reason) ?? "nothing"),
             ("decisions", decisions),
         ]
         if let webhooks = counts("webhooks") { rows.append(("webhooks", webhooks)) }
-        let width = rows.map(\.0.count).max() ?? 0
-        return rows.map { name, value in
-            DisplayText.padded(name, to: width) + "  " + DisplayText.line(value)
+        return rows
+    }
+
+    /// Those that the tenant has; to an administrator without any, whose tenant usually has none,
+    /// nothing is said.
+    private var ofQuotas: [(String, String)] {
+        guard let usage = json["usage"], usage != .null else {
+            return [("quotas", "unknown: the tenant sends too many requests")]
         }
+        let lines = QuotaTable.lines(usage)
+        if lines.isEmpty { return isWhole ? [] : [("quotas", "none")] }
+        return zip(["quotas"] + Array(repeating: "", count: lines.count - 1), lines).map { $0 }
+    }
+
+    private var certificate: String {
+        guard let certificate = json["certificate"], let end = certificate["notAfter"]?.string
+        else { return "none, HTTP in clear" }
+        let names = (certificate["names"]?.array ?? []).compactMap(\.string)
+        return "until \(Figures.instant(end)), for \(names.joined(separator: ", "))"
     }
 
     private var uptime: String {
@@ -52,6 +97,7 @@ public struct GatewayStatus: Sendable {
             case "ok": ""
             case "diskFull": "; the disk is full, new work is refused"
             case "stalled": "; the disk is full, nothing can be noted"
+            case "away": "; the database cannot be reached, nothing can be noted"
             case let other: "; \(other ?? "unknown")"
             }
         return "\(size), and \(log) of log\(words)"

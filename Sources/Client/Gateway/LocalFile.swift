@@ -2,7 +2,7 @@ internal import Glibc
 
 /// Small files that hold secrets: read only where nobody else could have had a hand in them,
 /// replaced as a whole.
-enum LocalFile {
+public enum LocalFile {
     /// Makes a folder of mode 0700, and the ones above it.
     static func makeFolder(_ path: String) throws(ClientError) {
         guard mkdir(path, 0o700) != 0 else { return }
@@ -33,12 +33,14 @@ enum LocalFile {
     /// The content of a file; nil when there is none.
     ///
     /// With `onlyOwn` the file must be this user's or root's, and nobody else may read or write it.
-    /// With `ofService` root may also read the file of the service's own user.
+    /// With `ofService` root may also read the file of the service's own user. A pipe is read to
+    /// its end only by one who `waits`.
     static func read(
-        _ path: String, limit: Int, onlyOwn: Bool, ofService: Bool = false
+        _ path: String, limit: Int, onlyOwn: Bool, ofService: Bool = false, waits: Bool = true
     ) throws(ClientError) -> [UInt8]? {
         // Without O_NONBLOCK a pipe left in the file's place would hold the command up.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | (onlyOwn ? O_NONBLOCK : 0))
+        let flags = O_RDONLY | O_CLOEXEC | (onlyOwn || !waits ? O_NONBLOCK : 0)
+        let descriptor = open(path, flags)
         guard descriptor >= 0 else {
             let failure = errno
             if failure == ENOENT || failure == ENOTDIR { return nil }
@@ -100,13 +102,17 @@ enum LocalFile {
         throw .file(path: path, detail: "is longer than \(limit) bytes")
     }
 
-    /// Writes all of `bytes`. Returns 0, or the error's number.
-    static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
+    /// Writes all of `bytes`; blocks. Returns 0, or the error's number.
+    public static func writeAll(_ bytes: UnsafeRawBufferPointer, to descriptor: Int32) -> Int32 {
         var rest = bytes
         while !rest.isEmpty {
             let count = write(descriptor, rest.baseAddress, rest.count)
             if count >= 0 {
                 rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+            } else if errno == EAGAIN {
+                // Whoever shares the descriptor may have made it so that it does not block.
+                var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = poll(&entry, 1, -1)
             } else if errno != EINTR {
                 return errno
             }

@@ -1,19 +1,25 @@
 internal import Glibc
+internal import Synchronization
 
 /// A gateway for the time of a command, where none was named and none runs.
 ///
 /// The commands of a user share it, and what it knows is kept, so that a download that was
 /// interrupted goes on with a later one. Each of them holds a shared lock on a file; the gateway
 /// ends when it gets that lock alone, whatever has become of them.
-public final class PrivateGateway {
+public final class PrivateGateway: Sendable {
     /// Where it listens, and the token that only this user can read.
     public let gateway: RemoteGateway
-    private var users: Int32
+    /// The lock that says that it is needed; -1 once it is not.
+    private let users: Mutex<Int32>
     /// The gateway's process, if this command has started it.
     private let child: pid_t?
+    private let file: DiscoveryFile
 
-    /// How long a start may take, and how long an end is waited for.
-    private static let patience = (start: Duration.seconds(30), end: Duration.milliseconds(500))
+    /// How long a start may take, how long an end is waited for, and how long that of one that was
+    /// killed.
+    private static let patience = (
+        start: Duration.seconds(30), end: Duration.milliseconds(500), death: Duration.seconds(10)
+    )
 
     /// Joins the one that runs, or starts one: `program` with `serve` and its options.
     ///
@@ -30,25 +36,47 @@ public final class PrivateGateway {
             // One command at a time looks whether there is a gateway.
             let starting = try lock(place.starting, LOCK_EX, interrupts)
             defer { close(starting) }
-            if place.isServed {
-                return PrivateGateway(try place.left(), users: users, child: nil)
+            if let file = try running(at: place, interrupts) {
+                return try PrivateGateway(file, users: users, child: nil)
             }
             let start = Start(program: program, place: place, environment: environment)
             let (child, address) = try start.run(interrupts, within: patience.start)
-            let gateway = try place.note(address, child)
-            try quiet(gateway, interrupts)
-            return PrivateGateway(gateway, users: users, child: child)
+            let file = try place.note(address, child)
+            try quiet(RemoteGateway(private: file), interrupts)
+            return try PrivateGateway(file, users: users, child: child)
         } catch {
             close(users)
             throw error
         }
     }
 
-    private init(_ gateway: RemoteGateway, users: Int32, child: pid_t?) {
-        self.gateway = gateway
-        self.users = users
+    /// The gateway that works on the data; nil where none does. One that was killed has the lock
+    /// for as long as its last thread ends.
+    private static func running(
+        at place: Place, _ interrupts: Interrupts
+    ) throws(ClientError) -> DiscoveryFile? {
+        let end = ContinuousClock.now.advanced(by: patience.death)
+        while place.isServed {
+            if let file = try place.left() { return file }
+            guard interrupts.count == 0 else { throw .interrupted }
+            guard ContinuousClock.now < end else {
+                throw .noStart(detail: "\(place.data) is in use by something else")
+            }
+            usleep(20_000)
+        }
+        return nil
+    }
+
+    /// The one that `file` tells of.
+    private init(_ file: DiscoveryFile, users: Int32, child: pid_t?) throws(ClientError) {
+        gateway = try RemoteGateway(private: file)
+        self.file = file
+        self.users = Mutex(users)
         self.child = child
     }
+
+    /// Whether it is there; it may have been killed.
+    var isServed: Bool { file.isServed }
 
     deinit {
         end()
@@ -56,9 +84,12 @@ public final class PrivateGateway {
 
     /// Lets go of it; where this command has started it, waits a moment for its end.
     public func end() {
-        guard users >= 0 else { return }
-        close(users)
-        users = -1
+        let lock = users.withLock { users in
+            defer { users = -1 }
+            return users
+        }
+        guard lock >= 0 else { return }
+        close(lock)
         guard let child else { return }
         let end = ContinuousClock.now.advanced(by: PrivateGateway.patience.end)
         while waitpid(child, nil, WNOHANG) == 0, ContinuousClock.now < end { usleep(5000) }
@@ -95,6 +126,14 @@ public final class PrivateGateway {
     }
 }
 
+extension RemoteGateway {
+    /// The private gateway that `file` tells of.
+    fileprivate init(private file: DiscoveryFile) throws(ClientError) {
+        self.init(
+            address: try GatewayAddress(parsing: file.gateway), token: file.token, isPrivate: true)
+    }
+}
+
 /// The folder of a private gateway.
 private struct Place {
     let root: String
@@ -105,12 +144,14 @@ private struct Place {
     private var address: String { root + "/gateway.json" }
 
     init(_ environment: [String: String]) throws(ClientError) {
-        if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
-            root = state + "/ferry/private"
-        } else if let home = environment["HOME"], home.hasPrefix("/") {
-            root = home + "/.local/state/ferry/private"
+        if let state = StateFolder.path(environment) {
+            root = state + "/private"
         } else {
-            throw .noGateway
+            throw .noStart(
+                detail: """
+                    it would keep its data below your home, and there is none: set HOME or \
+                    XDG_STATE_HOME
+                    """)
         }
     }
 
@@ -122,16 +163,15 @@ private struct Place {
         return flock(descriptor, LOCK_EX | LOCK_NB) != 0
     }
 
-    /// The gateway that another command has noted.
-    func left() throws(ClientError) -> RemoteGateway {
-        guard let file = try DiscoveryFile(atPath: address) else {
-            throw .noStart(detail: "\(data) is in use by something else")
-        }
-        return RemoteGateway(address: try GatewayAddress(parsing: file.gateway), token: file.token)
+    /// The gateway that another command has noted; nil where that has ended: its port may be
+    /// somebody else's by now.
+    func left() throws(ClientError) -> DiscoveryFile? {
+        guard let file = try DiscoveryFile(atPath: address), file.isServed else { return nil }
+        return file
     }
 
     /// Notes a gateway for other commands.
-    func note(_ origin: String, _ process: pid_t) throws(ClientError) -> RemoteGateway {
+    func note(_ origin: String, _ process: pid_t) throws(ClientError) -> DiscoveryFile {
         let path = data + "/token"
         guard let bytes = try LocalFile.read(path, limit: 4096, onlyOwn: true) else {
             throw .noStart(detail: "\(path) is missing")
@@ -140,7 +180,7 @@ private struct Place {
             gateway: origin, token: String(decoding: bytes, as: UTF8.self).trimmed,
             processIdentifier: process)
         try file.write(to: address)
-        return RemoteGateway(address: try GatewayAddress(parsing: origin), token: file.token)
+        return file
     }
 }
 

@@ -4,22 +4,38 @@ public struct RemoteGateway: Equatable, Sendable {
     public let address: GatewayAddress
     /// The bearer token; nil for the few routes that need none.
     public let token: String?
+    /// How it is recognized where it speaks TLS.
+    public let trust: GatewayTrust
+    /// Whether it is there for this user's commands alone, and ends with them.
+    public let isPrivate: Bool
 
     /// A gateway of these parts. The token must be visible ASCII.
-    public init(address: GatewayAddress, token: String?) {
+    public init(
+        address: GatewayAddress, token: String?, trust: GatewayTrust = GatewayTrust(),
+        isPrivate: Bool = false
+    ) {
         self.address = address
+        self.trust = trust
         self.token = token
+        self.isPrivate = isPrivate
     }
+
+    /// What it is called in errors: nobody knows the address of a private one.
+    var name: String { isPrivate ? "the gateway of this command" : address.description }
 
     /// Finds the gateway that a command is for.
     ///
     /// The address is `option` (`--gateway`), else `FERRY_GATEWAY`, else what the gateway of this
     /// user on this machine has left. The token is read from `tokenFile` (`--token-file`), else it
     /// is `FERRY_TOKEN`, else the one left with exactly that address: it is never sent to another.
-    /// - Throws: `noGateway`, `noToken` when `needsToken`, `badArgument`, `file`.
+    /// What was left recognizes an https gateway, too, unless `trust` names authorities.
+    /// - Throws: `noGateway`, `noToken` when `needsToken`, `badArgument`, `file`, `unreadable`.
     public static func find(
-        option: String?, tokenFile: String?, environment: [String: String], needsToken: Bool = true
+        option: String?, tokenFile: String?, trust: GatewayTrust = GatewayTrust(),
+        environment: [String: String], needsToken: Bool = true
     ) throws(ClientError) -> RemoteGateway {
+        var trust = trust
+        try trust.check()
         let named = option ?? environment["FERRY_GATEWAY"].flatMap { $0.isEmpty ? nil : $0 }
         var token = try givenToken(tokenFile, environment)
         let address: GatewayAddress
@@ -27,12 +43,11 @@ public struct RemoteGateway: Equatable, Sendable {
             address = try GatewayAddress(parsing: named)
             // The address is known: a spoilt file that is not needed is no reason to fail.
             let left = (try? DiscoveryFile.all(environment: environment)) ?? []
-            if token == nil,
-                let own = left.first(where: {
-                    (try? GatewayAddress(parsing: $0.gateway)) == address
-                })
-            {
-                token = try checked(own.token)
+            if let own = left.first(where: {
+                (try? GatewayAddress(parsing: $0.gateway)) == address
+            }) {
+                if token == nil { token = try checked(own.token) }
+                trust.publicKey = own.publicKey
             }
         } else {
             guard let left = try DiscoveryFile.read(environment: environment) else {
@@ -40,9 +55,10 @@ public struct RemoteGateway: Equatable, Sendable {
             }
             address = try GatewayAddress(parsing: left.gateway)
             if token == nil { token = try checked(left.token) }
+            trust.publicKey = left.publicKey
         }
         if token == nil && needsToken { throw .noToken(gateway: address.description) }
-        return RemoteGateway(address: address, token: token)
+        return RemoteGateway(address: address, token: token, trust: trust)
     }
 
     private static func givenToken(

@@ -20,6 +20,8 @@ public final class GatewayClient {
     var persistence = Persistence()
     /// Whether a request has ever got through to the gateway: only then is it worth waiting for.
     private(set) var wasReached = false
+    /// Whether a gateway that does not answer has ended for good: then nothing is tried again.
+    var isGatewayGone: () -> Bool = { false }
     private let interrupts: Interrupts
     /// How many interrupts have been heeded already; the next one counts.
     private var heededInterrupts = 0
@@ -105,8 +107,10 @@ public final class GatewayClient {
 
     /// Throws what an ended exchange did wrong.
     func requireWhole(_ exchange: HTTPExchange) throws(ClientError) {
-        if case .broken(let words) = exchange.ending {
-            throw .unreachable(gateway: gateway.address.description, detail: words)
+        switch exchange.ending {
+        case .broken(let words): throw .unreachable(gateway: gateway.name, detail: words)
+        case .untrusted(let why): throw .untrusted(gateway: gateway.name, why)
+        case .whole, nil: break
         }
         try requireAccepted(exchange)
     }

@@ -39,6 +39,8 @@ final class HTTPExchange {
         case whole
         /// It is not; libcurl's words.
         case broken(String)
+        /// It was not asked: the gateway is not known to be the one that was meant.
+        case untrusted(GatewayDistrust)
     }
 
     /// Takes a piece of the body of a 2xx answer; false ends the exchange.
@@ -52,6 +54,8 @@ final class HTTPExchange {
     private let receiver: Receiver
     private let stream: BodyStream?
     private var headers: UnsafeMutablePointer<curl_slist>?
+    /// What libcurl says about a failure.
+    private let errorText = UnsafeMutablePointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
     private static let refusalLimit = 1 << 20
 
     /// - Throws: `badArgument` when libcurl refuses an option: the address or a header is unusable.
@@ -59,11 +63,12 @@ final class HTTPExchange {
         throws(ClientError)
     {
         guard let handle = curl_easy_init() else {
-            throw .unreachable(gateway: gateway.address.description, detail: "out of memory")
+            throw .unreachable(gateway: gateway.name, detail: "out of memory")
         }
         self.handle = handle
         self.receiver = receiver
         stream = request.stream
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         let context = Unmanaged.passUnretained(self).toOpaque()
         var results = [
             ccurl_set_string(handle, CURLOPT_URL, gateway.address.origin + request.path),
@@ -78,10 +83,12 @@ final class HTTPExchange {
             ccurl_set_long(handle, CURLOPT_BUFFERSIZE, 256 * 1024),
             ccurl_set_bytes_callback(handle, CURLOPT_WRITEFUNCTION, receivePiece),
             ccurl_set_pointer(handle, CURLOPT_WRITEDATA, context),
+            ccurl_set_pointer(handle, CURLOPT_ERRORBUFFER, errorText),
         ]
         if case .unixSocket(let path) = gateway.address {
             results.append(ccurl_set_string(handle, CURLOPT_UNIX_SOCKET_PATH, path))
         }
+        if gateway.address.isSecure { results += set(trust: gateway.trust) }
         results.append(ccurl_set_string(handle, CURLOPT_CUSTOMREQUEST, request.method))
         // No body follows the answer's head, whatever its Content-Length says.
         if request.method == "HEAD" { results.append(ccurl_set_long(handle, CURLOPT_NOBODY, 1)) }
@@ -100,6 +107,26 @@ final class HTTPExchange {
     deinit {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headers)
+        errorText.deallocate()
+    }
+
+    /// libcurl verifies by the system's authorities unless it is told something else.
+    private func set(trust: GatewayTrust) -> [CURLcode] {
+        var results = [ccurl_set_long(handle, CURLOPT_SSLVERSION, ccurl_tls_1_2)]
+        if let path = trust.authorities {
+            results.append(ccurl_set_string(handle, CURLOPT_CAINFO, path))
+            results.append(ccurl_set_string(handle, CURLOPT_CAPATH, nil))
+        } else if let key = trust.publicKey {
+            // The key itself is known, so nobody has to vouch for it.
+            results.append(ccurl_set_string(handle, CURLOPT_PINNEDPUBLICKEY, key))
+            results.append(ccurl_set_long(handle, CURLOPT_SSL_VERIFYPEER, 0))
+            results.append(ccurl_set_long(handle, CURLOPT_SSL_VERIFYHOST, 0))
+        }
+        if let certificate = trust.certificate {
+            results.append(ccurl_set_string(handle, CURLOPT_SSLCERT, certificate))
+            results.append(ccurl_set_string(handle, CURLOPT_SSLKEY, trust.key ?? certificate))
+        }
+        return results
     }
 
     private func set(body: [UInt8]) -> [CURLcode] {
@@ -155,7 +182,35 @@ final class HTTPExchange {
     var isAccepted: Bool { (200...299).contains(status) }
 
     func end(_ result: CURLcode) {
-        ending = result == CURLE_OK ? .whole : .broken(String(cString: curl_easy_strerror(result)))
+        guard result != CURLE_OK else { return ending = .whole }
+        if let distrust = distrust(in: result) { return ending = .untrusted(distrust) }
+        ending = .broken(String(cString: curl_easy_strerror(result)))
+    }
+
+    /// What of the gateway's TLS has ended the exchange; nil where it was something else.
+    private func distrust(in result: CURLcode) -> GatewayDistrust? {
+        let words = String(cString: errorText)
+        switch result {
+        case CURLE_PEER_FAILED_VERIFICATION:
+            var verdict = 0
+            _ = ccurl_get_long(handle, CURLINFO_SSL_VERIFYRESULT, &verdict)
+            // X509_V_ERR_… of <openssl/x509_vfy.h>; the chain is verified before the name.
+            return switch verdict {
+            // libcurl begins with 1, and verifies the name before it notes what the chain is.
+            case 0, 1: .otherName
+            case 9: .notYetValid
+            case 10: .expired
+            default: .unknownAuthority
+            }
+        case CURLE_SSL_PINNEDPUBKEYNOTMATCH: return .otherKey
+        case CURLE_SSL_CERTPROBLEM, CURLE_SSL_CACERT_BADFILE:
+            return .badFiles(words.isEmpty ? String(cString: curl_easy_strerror(result)) : words)
+        // With TLS 1.3 the gateway says so after the handshake, from the client's view.
+        case CURLE_SSL_CONNECT_ERROR, CURLE_RECV_ERROR, CURLE_SEND_ERROR:
+            if words.contains("certificate required") { return .wantsCertificate }
+            return result == CURLE_SSL_CONNECT_ERROR ? .handshake(words) : nil
+        default: return nil
+        }
     }
 
     func end(broken words: String) {

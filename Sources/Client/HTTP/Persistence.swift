@@ -34,7 +34,8 @@ extension GatewayClient {
                 return try work()
             } catch {
                 failures += 1
-                guard wasReached, error.isPassing, failures < persistence.tries else { throw error }
+                guard wasReached, error.isPassing, failures < persistence.tries, !isGatewayGone()
+                else { throw error }
             }
             try pause(for: persistence.pause(after: failures))
         }

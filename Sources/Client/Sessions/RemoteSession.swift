@@ -64,11 +64,12 @@ public enum SessionEnding: String, Sendable {
 }
 
 extension GatewayClient {
-    /// The sessions of the tenant, all pages of the list, as the gateway shows them.
+    /// The sessions of the tenant, all pages of the list, as the gateway shows them; those that
+    /// have ended only when they are asked for.
     ///
     /// - Throws: as `json`.
-    public func sessions() throws(ClientError) -> [JSONValue] {
-        try pages("/v1/sessions", "sessions")
+    public func sessions(endedToo: Bool = false) throws(ClientError) -> [JSONValue] {
+        try pages("/v1/sessions", "sessions", endedToo ? "&state=all" : "")
     }
 
     /// One session as the gateway shows it.

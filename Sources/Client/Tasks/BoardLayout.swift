@@ -47,8 +47,16 @@ struct BoardLayout {
     let height: Int
     let style: ProgressBar.Style
 
-    private static let keys = "↑↓ select  p pause  r resume  c cancel  / filter  q quit"
-    private static let plainKeys = "arrows select  p pause  r resume  c cancel  / filter  q quit"
+    /// What keys do, as far as there is room for it; how to leave stays longest.
+    private var keys: String {
+        let arrows = (style.usesUnicode ? "↑↓" : "arrows") + " select  "
+        let texts = [
+            arrows + "p pause  r resume  c cancel  / filter  q quit",
+            "p pause  r resume  c cancel  / filter  q quit", "p pause  r resume  c cancel  q quit",
+            "p r c /  q quit",
+        ]
+        return texts.first { DisplayText.columns(of: $0) <= width } ?? "q quit"
+    }
 
     /// At most `height - 1` lines, none wider than `width`; the selected row is always among them.
     func lines(_ rows: [Row], selected: String?, footer: Footer) -> [String] {
@@ -56,7 +64,7 @@ struct BoardLayout {
         if let message = footer.message {
             below.append(message)
         } else if footer.hasKeys {
-            below.append(style.usesUnicode ? BoardLayout.keys : BoardLayout.plainKeys)
+            below.append(keys)
         }
         let room = max(0, height - 1 - below.count)
         let index = rows.firstIndex { $0.id == selected } ?? 0

@@ -29,17 +29,22 @@ public struct EventLog {
         self.replaysAll = replaysAll
     }
 
-    /// Hands events on until the stream ends, as that of a task does with it.
+    /// Hands events on until the stream ends, as that of a task does with it; `each` is called ten
+    /// times a second.
     ///
-    /// - Throws: `interrupted`, and what the client throws.
-    public func run(_ take: (ServerSentEvent) -> Void) throws(ClientError) {
+    /// - Throws: `interrupted`, and what the client, `each` and `take` throw.
+    public func run(
+        each: () throws(ClientError) -> Void,
+        _ take: (ServerSentEvent) throws(ClientError) -> Void
+    ) throws(ClientError) {
         let events = try EventStream(
             client, path: scope.path, replaysAll: replaysAll, patience: .long)
         defer { events.close() }
         while !events.isEnded {
             try client.turn()
+            try each()
             while let event = try events.next() {
-                take(event)
+                try take(event)
                 guard case .task = scope, EventLine.isTerminal(event) else { continue }
                 return
             }

@@ -102,11 +102,19 @@ extension GatewayClient {
         try RemoteTask(try json("GET", RemoteTask.path(id)))
     }
 
-    /// The tasks of the tenant, all pages of the list, as the gateway shows them.
+    /// The tasks that are sought, page by page, as the gateway shows them.
     ///
-    /// Only outstanding ones, unless `states` names others: `all`, or states with commas between.
     /// - Throws: as `json`.
-    public func tasks(states: String? = nil) throws(ClientError) -> [JSONValue] {
-        try pages("/v1/tasks", "tasks", states.map { "&state=" + PathText.escaped($0) } ?? "")
+    public func tasks(_ search: TaskSearch) throws(ClientError) -> [JSONValue] {
+        try pages(search.path, "tasks", search.query, limit: search.limit)
+    }
+
+    /// The tasks of the tenant in some states: `all`, or states with commas between.
+    ///
+    /// - Throws: as `json`.
+    public func tasks(states: String) throws(ClientError) -> [JSONValue] {
+        var search = TaskSearch()
+        search.states = states
+        return try tasks(search)
     }
 }

@@ -7,7 +7,7 @@ public final class TaskBoard {
     private let client: GatewayClient
     private let screen: Screen
     private let keyboard: KeyReader?
-    private let report: ((ServerSentEvent) -> Void)?
+    private let report: ((ServerSentEvent) throws(ClientError) -> Void)?
     private var tasks: [String: Entry] = [:]
     /// The ids in the order in which the tasks were first seen.
     private var order: [String] = []
@@ -43,7 +43,7 @@ public final class TaskBoard {
     /// whose keys count; nil for none.
     public init(
         client: GatewayClient, screen: Screen, input: Int32? = nil,
-        report: ((ServerSentEvent) -> Void)? = nil
+        report: ((ServerSentEvent) throws(ClientError) -> Void)? = nil
     ) {
         self.client = client
         self.screen = screen
@@ -55,7 +55,8 @@ public final class TaskBoard {
     /// Shows what happens until the user has seen enough: by `q`, or by an interrupt.
     ///
     /// A gateway that goes away is waited for.
-    /// - Throws: `interrupted`, or what the client throws.
+    /// - Throws: `interrupted`; `file` once nobody reads the screen; what the client and the report
+    ///   throw.
     public func run() throws(ClientError) {
         let events = try EventStream(
             client, path: "/v1/events", replaysAll: false, patience: .long)
@@ -66,6 +67,7 @@ public final class TaskBoard {
         while true {
             try client.turn(within: screen.isLive ? .milliseconds(100) : .seconds(1))
             while let event = try events.next() { try take(event) }
+            try screen.requireReader()
             guard report == nil, screen.isLive else { continue }
             guard try heedKeys() else { return }
             // Only once the stream is open: what happens after the list was made comes as an event.
@@ -81,7 +83,7 @@ public final class TaskBoard {
     // MARK: Events
 
     private func take(_ event: ServerSentEvent) throws(ClientError) {
-        if let report { return report(event) }
+        if let report { return try report(event) }
         guard screen.isLive else { return log(event) }
         var subject = TaskProgress()
         // Applied to nothing, the event tells whose it is.

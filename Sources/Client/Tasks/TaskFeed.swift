@@ -33,6 +33,11 @@ final class TaskFeed {
             patience: client.persistence.events)
     }
 
+    /// What the task waits for, in words; or that nothing is heard of it. Nil while it moves.
+    var note: String? {
+        events.isAway ? "waiting for the gateway" : progress.note(at: TaskWait.now)
+    }
+
     /// Takes a turn of the client, of at most `limit`, and the events that have come.
     ///
     /// - Throws: as `EventStream.next`; `interrupted`.
@@ -120,15 +125,20 @@ extension GatewayClient {
     /// Cancels a task unless it has ended, and forgets it, as far as the gateway can be reached.
     func abandon(_ feed: TaskFeed) {
         feed.close()
+        abandon(feed.id, runs: feed.progress.ending == nil)
+    }
+
+    /// The same of a task by its id.
+    func abandon(_ id: String, runs: Bool = true) {
         heedInterrupts()
         let wait = (name: "Prefer", value: "wait=5")
         do throws(ClientError) {
-            if feed.progress.ending == nil {
-                try send("POST", RemoteTask.path(feed.id, "/cancel"), seconds: 5)
+            if runs {
+                try send("POST", RemoteTask.path(id, "/cancel"), seconds: 5)
                 // A running task cannot be deleted.
-                try send("GET", RemoteTask.path(feed.id), headers: [wait], seconds: 10)
+                try send("GET", RemoteTask.path(id), headers: [wait], seconds: 10)
             }
-            try send("DELETE", RemoteTask.path(feed.id), seconds: 5)
+            try send("DELETE", RemoteTask.path(id), seconds: 5)
         } catch {
             // The first error is the one that the user has to see.
         }

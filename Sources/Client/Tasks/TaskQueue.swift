@@ -22,7 +22,9 @@ public struct TaskQueue {
         } catch {
             guard case .refused(let problem) = error, problem.status == 404 else { throw error }
         }
-        let found = try client.tasks(states: "all").compactMap { $0["id"]?.string }
+        var all = TaskSearch()
+        (all.states, all.fields) = ("all", "id")
+        let found = try client.tasks(all).compactMap { $0["id"]?.string }
             .filter { $0.hasPrefix(name) }
         switch found.count {
         case 1: return found[0]

@@ -45,23 +45,36 @@ public struct TaskSettings: Equatable, Sendable {
         }
     }
 
-    /// A rate as a user types it: bytes a second, with `k`, `m` or `g` for 1024, 1024² or 1024³ of
-    /// them.
+    /// A rate as a user types it: bytes a second; `k`, `m` or `g` are 1024, 1024² and 1024³ of
+    /// them, and so are `KiB/s`, `MiB/s` and `GiB/s`, as rates are shown; `kB/s`, `MB/s` and `GB/s`
+    /// go by 1000.
     ///
     /// - Throws: `badArgument` for anything else, and for nothing at all.
     public static func rate(_ text: String) throws(ClientError) -> Int64 {
-        let unit: Int64 =
-            switch text.last {
-            case "k", "K": 1 << 10
-            case "m", "M": 1 << 20
-            case "g", "G": 1 << 30
-            default: 1
-            }
-        let digits = unit == 1 ? text[...] : text.dropLast()
-        // Int64 would take a sign too.
-        guard digits.utf8.allSatisfy(Octets.isDigit), let number = Int64(digits),
-            number > 0, number <= Int64.max / unit
-        else { throw .badArgument("a rate is written 500000, 500k, 2m or 1g, not '\(text)'") }
-        return number * unit
+        var rest = text.lowercased()[...]
+        /// Takes off what the text may end with.
+        func take(_ ending: String) -> Bool {
+            while rest.last == " " { rest.removeLast() }
+            guard rest.hasSuffix(ending) else { return false }
+            rest.removeLast(ending.count)
+            return true
+        }
+        _ = take("/s")
+        let isBytes = take("b")
+        let isBinary = isBytes && take("i")
+        let power = ["k", "m", "g"].firstIndex { take($0) }.map { $0 + 1 } ?? 0
+        while rest.last == " " { rest.removeLast() }
+        var unit: Double = 1
+        for _ in 0..<power { unit *= isBytes && !isBinary ? 1000 : 1024 }
+        // Double would take a sign, an exponent and names, too.
+        guard power > 0 || !isBinary,
+            rest.utf8.allSatisfy({ Octets.isDigit($0) || $0 == UInt8(ascii: ".") }),
+            [rest.utf8.first, rest.utf8.last].allSatisfy({ $0.map(Octets.isDigit) == true }),
+            let number = Double(rest),
+            let rate = Int64(exactly: (number * unit).rounded()), rate > 0
+        else {
+            throw .badArgument("a rate is written 500000, 500k, 2m, 1.5g or 2 MiB/s, not '\(text)'")
+        }
+        return rate
     }
 }

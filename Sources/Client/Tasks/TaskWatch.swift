@@ -2,11 +2,12 @@
 public struct TaskWatch {
     private let client: GatewayClient
     private let display: ProgressDisplay
-    private let report: ((ServerSentEvent) -> Void)?
+    private let report: ((ServerSentEvent) throws(ClientError) -> Void)?
 
     /// A watch that shows progress on `display`, and hands every event to `report` if there is one.
     public init(
-        client: GatewayClient, display: ProgressDisplay, report: ((ServerSentEvent) -> Void)? = nil
+        client: GatewayClient, display: ProgressDisplay,
+        report: ((ServerSentEvent) throws(ClientError) -> Void)? = nil
     ) {
         self.client = client
         self.display = display
@@ -57,7 +58,7 @@ public struct TaskWatch {
                 note: progress.note(at: TaskWait.now))
             try client.turn()
             while let event = try events.next() {
-                if let report { report(event) } else { try tell(of: event) }
+                if let report { try report(event) } else { try tell(of: event) }
                 if progress.apply(event) == .refresh { progress.apply(try client.task(id)) }
                 hasEnded = hasEnded || EventLine.isTerminal(event)
             }

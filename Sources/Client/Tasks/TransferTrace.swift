@@ -17,12 +17,9 @@ public enum TransferTrace {
     {
         ["> \(method) \(url)"]
             + fields.lines.map { line in
-                let isSecret = secrets.contains(line.name.lowercased())
-                return "> \(line.name): \(isSecret ? "…" : line.value)"
+                "> \(line.name): \(CommandText.isSecret(line.name) ? "…" : line.value)"
             }
     }
-
-    private static let secrets: Set = ["authorization", "proxy-authorization", "cookie"]
 
     /// An event of the task.
     public static func lines(_ event: ServerSentEvent) -> [String] {

@@ -73,6 +73,14 @@ public final class ProgressBoard: Sendable {
         screen.clear()
     }
 
+    /// A transfer whose bar was taken away has not ended after all.
+    func takeBack(bytes: Int64) {
+        state.withLock { state in
+            state.endedCount -= 1
+            state.endedBytes -= bytes
+        }
+    }
+
     /// Tells something in a line of its own, which stays.
     public func note(_ sentence: String) {
         guard !isQuiet else { return }

@@ -59,6 +59,14 @@ public final class ProgressDisplay {
         board.note(sentence)
     }
 
+    /// Gives a transfer that goes on after all its bar again, and tells why.
+    func resume(_ sentence: String) {
+        if hasEnded { board.takeBack(bytes: received) }
+        hasEnded = false
+        bar = nil
+        note(sentence)
+    }
+
     /// Takes the bar away; with a sentence, that stays in its place.
     public func finish(_ sentence: String? = nil) {
         if !hasEnded { board.remove(bar ?? board.add(), bytes: received) }

@@ -20,6 +20,8 @@ public final class Screen: Sendable {
         var isAsking = false
         /// What was printed meanwhile.
         var held = ""
+        /// The system's number of the first error of a write; 0 for none.
+        var failure: Int32 = 0
     }
 
     /// The screen behind a descriptor, which must stay open.
@@ -67,7 +69,7 @@ public final class Screen: Sendable {
         contents.withLock { contents in
             guard !contents.isAsking else { return contents.held += line + "\n" }
             let below = contents.live.joined(separator: "\n")
-            write(Screen.clearing(contents.live.count) + line + "\n" + below)
+            write(Screen.clearing(contents.live.count) + line + "\n" + below, &contents)
         }
     }
 
@@ -77,11 +79,19 @@ public final class Screen: Sendable {
         print(isTerminal ? DisplayText.escapedAsJSON(line) : line)
     }
 
+    /// Writes a command's result as it is.
+    ///
+    /// - Throws: `file`.
+    public func write(_ text: String) throws(ClientError) {
+        contents.withLock { write(text, &$0) }
+        try requireWritten()
+    }
+
     /// Writes a question in place of the lines that are redrawn; the cursor stays behind it, and
     /// nothing else is written until `endQuestion`.
     func ask(_ question: String) {
         contents.withLock { contents in
-            write(Screen.clearing(contents.live.count) + question)
+            write(Screen.clearing(contents.live.count) + question, &contents)
             contents.live = []
             contents.isAsking = true
         }
@@ -91,7 +101,7 @@ public final class Screen: Sendable {
     /// ended one.
     func endQuestion(isLineEnded: Bool) {
         contents.withLock { contents in
-            write((isLineEnded ? "" : "\n") + contents.held)
+            write((isLineEnded ? "" : "\n") + contents.held, &contents)
             contents.held = ""
             contents.isAsking = false
         }
@@ -103,7 +113,8 @@ public final class Screen: Sendable {
         guard isLive else { return }
         contents.withLock { contents in
             guard !contents.isAsking else { return }
-            write(Screen.clearing(contents.live.count) + lines.joined(separator: "\n"))
+            write(
+                Screen.clearing(contents.live.count) + lines.joined(separator: "\n"), &contents)
             contents.live = lines
         }
     }
@@ -111,7 +122,7 @@ public final class Screen: Sendable {
     /// Takes the redrawn lines away, and leaves the cursor where they began.
     public func clear() {
         contents.withLock { contents in
-            write(Screen.clearing(contents.live.count))
+            write(Screen.clearing(contents.live.count), &contents)
             contents.live = []
         }
     }
@@ -119,7 +130,7 @@ public final class Screen: Sendable {
     /// Takes the redrawn lines away while something else writes to the same terminal.
     public func step(aside work: () -> Void) {
         contents.withLock { contents in
-            write(Screen.clearing(contents.live.count))
+            write(Screen.clearing(contents.live.count), &contents)
             contents.live = []
             work()
         }
@@ -133,10 +144,31 @@ public final class Screen: Sendable {
         return "\r\(up)\u{1B}[J"
     }
 
-    private func write(_ text: String) {
+    /// Progress that could not be written is no reason to end a transfer; of a result it is one.
+    ///
+    /// - Throws: `file`.
+    public func requireWritten() throws(ClientError) {
+        let failure = contents.withLock(\.failure)
+        guard failure == 0 else { throw .file(path: PartFile.streamName, failure: failure) }
+    }
+
+    /// The same, also before anything is written to a pipe that nobody reads any more.
+    ///
+    /// - Throws: `file`.
+    public func requireReader() throws(ClientError) {
+        try requireWritten()
+        var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+        if poll(&entry, 1, 0) > 0, entry.revents & Int16(POLLERR) != 0 {
+            throw .file(path: PartFile.streamName, failure: EPIPE)
+        }
+    }
+
+    private func write(_ text: String, _ contents: inout Contents) {
         guard !text.isEmpty else { return }
         var text = text
-        // A terminal that has gone, or a full log, is no reason to end a transfer.
-        _ = text.withUTF8 { LocalFile.writeAll(UnsafeRawBufferPointer($0), to: descriptor) }
+        let failure = text.withUTF8 {
+            LocalFile.writeAll(UnsafeRawBufferPointer($0), to: descriptor)
+        }
+        if contents.failure == 0 { contents.failure = failure }
     }
 }

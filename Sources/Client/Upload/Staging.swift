@@ -26,16 +26,18 @@ final class Staging {
 
     /// Brings it all there. Afterwards `offset` is its length.
     ///
-    /// - Returns: the id of the staged file.
+    /// `note` is told the id of the staged file as soon as there is one.
+    /// - Returns: that id.
     /// - Throws: `unreadable`, `interrupted`, `refused`, and `unreachable` when the gateway stays
     ///   away.
-    func run() throws(ClientError) -> String {
+    func run(_ note: (String) -> Void = { _ in }) throws(ClientError) -> String {
         let length = source.length.map { [(name: "Upload-Length", value: String($0))] } ?? []
         let answer = try client.create("/v1/files", headers: length)
         guard let id = answer["id"]?.string else {
             throw .unexpectedAnswer("a staged file without an id")
         }
         self.id = id
+        note(id)
         while !isComplete {
             let piece = try source.piece(at: offset) { () throws(ClientError) in
                 try client.turn(within: .zero)
@@ -102,7 +104,7 @@ final class Staging {
         return try look(at: exchange, of: piece)
     }
 
-    private var gateway: String { client.gateway.address.description }
+    private var gateway: String { client.gateway.name }
 
     private func look(
         at exchange: HTTPExchange, of piece: UploadSource.Piece
@@ -148,7 +150,9 @@ final class Staging {
         var failure = failure
         while true {
             failures += 1
-            guard failures < client.persistence.tries else { throw failure }
+            guard failures < client.persistence.tries, !client.isGatewayGone() else {
+                throw failure
+            }
             show(offset, note: "waiting for the gateway")
             try client.pause(for: client.persistence.pause(after: failures))
             let request = HTTPExchange.Request(

@@ -10,6 +10,8 @@ public final class Upload {
     private let delegate: TransferDelegate
     private let session: TransferSession
     private var part: PartFile?
+    /// What a gateway that ends without an order to do so still knows of it.
+    private var remains: (task: String?, stagedFile: String?)
     /// Whether the host was not found, or refused: then nothing is tried again unasked.
     private var hasNoHost = false
 
@@ -29,6 +31,29 @@ public final class Upload {
         session = delegate.session(for: "ferry put")
     }
 
+    /// Does it with the gateway of `source`; where that is private and is killed meanwhile, with
+    /// another one from the beginning.
+    ///
+    /// - Throws: as `run`.
+    public static func run(
+        _ order: UploadOrder, gateway source: GatewaySource, interrupts: Interrupts,
+        display: ProgressDisplay, prompt: Prompt? = nil
+    ) throws(ClientError) -> UploadReceipt {
+        while true {
+            let client = source.client(interrupts)
+            let upload = Upload(order, client: client, display: display, prompt: prompt)
+            do throws(ClientError) {
+                return try upload.run()
+            } catch {
+                guard error.isOfLostGateway, order.mayBeginAnew,
+                    try source.replace(client.gateway)
+                else { throw error }
+                upload.clear(with: source.client(interrupts))
+                display.resume("the gateway of this command has ended: beginning with another one")
+            }
+        }
+    }
+
     /// Does it, and waits for its end.
     ///
     /// - Throws: `unreadable`, `transferFailed`, `serverAnswered`, `fileExists`, `file`,
@@ -38,7 +63,9 @@ public final class Upload {
             part =
                 output == "-"
                 ? try PartFile(standardOutput: ())
-                : try PartFile(output, replacesFile: order.replacesFile)
+                : try PartFile(
+                    output, replacesFile: order.replacesFile,
+                    whileWaiting: { () throws(ClientError) in try client.turn(within: .zero) })
         }
         defer { part?.discard() }
         let source = try UploadSource(order.file) { () throws(ClientError) in
@@ -51,13 +78,21 @@ public final class Upload {
             if !keepsStagedFile { staging.discard() }
         }
         do throws(ClientError) {
-            let id = try staging.run()
+            let id = try staging.run { [self] in remains.stagedFile = $0 }
             keepsStagedFile = order.keepsStagedFile
             if keepsStagedFile { display.note("the staged file is \(id)") }
             return try send(id, length: staging.offset, of: source)
         } catch {
             display.finish()
             throw error
+        }
+    }
+
+    /// Takes away what another gateway on the same data knows of it.
+    private func clear(with client: GatewayClient) {
+        if let task = remains.task { client.abandon(task) }
+        if let file = remains.stagedFile {
+            _ = try? client.send("DELETE", Staging.path(file), seconds: 5)
         }
     }
 
@@ -71,6 +106,7 @@ public final class Upload {
             let feed = try client.start(
                 order.json(stagedFile: stagedFile, retries: !hasNoHost), in: session,
                 report: order.report)
+            remains.task = feed.id
             tasks += 1
             do throws(ClientError) {
                 try follow(feed, length: length, name: source.shortName)
@@ -98,10 +134,10 @@ public final class Upload {
                 throw feed.progress.withoutHost
             }
             let progress = feed.progress
-            let isSent = progress.sent >= length && progress.note == nil
+            let isSent = progress.sent >= length && feed.note == nil
             display.update(
                 name: "sending \(name)", received: progress.sent, total: length,
-                note: isSent ? "waiting for the answer" : progress.note(at: TaskWait.now))
+                note: isSent ? "waiting for the answer" : feed.note)
         }
         if case .failed(let failure) = feed.progress.ending { throw .transferFailed(failure) }
     }

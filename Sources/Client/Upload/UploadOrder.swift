@@ -29,6 +29,12 @@ public struct UploadOrder: Sendable {
         self.url = url
     }
 
+    /// Whether all can be done once more from the beginning.
+    var mayBeginAnew: Bool {
+        isIdempotent && file != "-" && output != "-" && output.map(PartFile.isStream) != true
+            && !PartFile.isStream(file)
+    }
+
     /// Whether the request may be sent twice (RFC 9110 §9.2.2).
     var isIdempotent: Bool {
         ["PUT", "DELETE", "GET", "HEAD", "OPTIONS", "TRACE"].contains(method)

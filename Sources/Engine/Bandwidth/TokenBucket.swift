@@ -7,27 +7,31 @@ struct TokenBucket: Sendable {
     static let rates: ClosedRange<Int64> = 1...1_000_000_000_000
 
     /// How much time's worth of bytes a bucket holds.
-    enum Depth: Int64 {
+    enum Depth: Int64, Comparable {
         /// After a rest, in microseconds: what may be moved at once.
         case burst = 100_000
         /// While transfers wait: that the loop came late is not their fault.
         case late = 250_000
+        /// Of requests, which come singly: twice a second's worth.
+        case requests = 2_000_000
+
+        static func < (one: Depth, other: Depth) -> Bool { one.rawValue < other.rawValue }
     }
 
     /// Bytes per second.
     private(set) var rate: Int64
-    /// Millionths of a byte: at most 2.5 × 10^17.
+    /// Millionths of a byte: at most 2 × 10^18.
     private var level: Int64
     /// Microseconds of the monotonic clock.
     private var filledAt: Int64
 
     private static let unit: Int64 = 1_000_000
 
-    /// A bucket that holds a burst. A rate outside of `rates` is brought inside.
-    init(rate: Int64, at time: Duration) {
+    /// A full bucket. A rate outside of `rates` is brought inside.
+    init(rate: Int64, at time: Duration, holding depth: Depth = .burst) {
         self.rate = TokenBucket.keepable(rate)
         filledAt = TokenBucket.microseconds(time)
-        level = self.rate * Depth.burst.rawValue
+        level = self.rate * depth.rawValue
     }
 
     /// Whole bytes that may be taken.
@@ -68,12 +72,11 @@ struct TokenBucket: Sendable {
         level += min(count, room) * TokenBucket.unit
     }
 
-    /// From now on another rate. What is there stays, as far as it is no more than a burst of the
-    /// new one.
-    mutating func change(rate new: Int64, at time: Duration) {
-        fill(until: time, holding: .late)
+    /// From now on another rate. What is there stays, as far as a bucket of the new one holds it.
+    mutating func change(rate new: Int64, at time: Duration, holding depth: Depth = .burst) {
+        fill(until: time, holding: max(depth, .late))
         rate = TokenBucket.keepable(new)
-        trim(to: .burst)
+        trim(to: depth)
     }
 
     /// At least two bytes: one to take, and one that is about to come.

@@ -61,6 +61,8 @@ final class ResponseCache {
         let commits: CommitQueue?
         let sealer: any Sealer
         let files: CacheFiles
+        /// Where what is on the disk counts.
+        let account: SessionAccount
         let clock: any Clock
         let makeID: @LoopActor () -> CacheEntryID
     }
@@ -280,6 +282,13 @@ final class ResponseCache {
             forget(other.entry.id)
         }
         guard entry.place != .memory || isSmall else { return false }
+        guard
+            entry.place == .memory
+                || parts.account.tenant.hasRoom(for: entry.size, of: .storedBytes)
+        else {
+            if entry.place == .file { files.unlink(entry.id) }
+            return false
+        }
         let fingerprint = fingerprint(of: entry.response.key)
         if entry.place != .memory { keep(KeptResponse(entry, under: fingerprint, content: bytes)) }
         if let bytes, isSmall {
@@ -335,7 +344,9 @@ final class ResponseCache {
 
     private func noteDisk() {
         let usage = DiskUsage(bytes: disk.usage, count: disk.count)
-        if isOpen, usage != onDisk.newest { onDisk.change { $0 = usage } }
+        guard isOpen, usage != onDisk.newest else { return }
+        parts.account.changeStored(by: usage.bytes - onDisk.newest.bytes)
+        onDisk.change { $0 = usage }
     }
 
     /// What the store has under a key, beside what only memory has.
@@ -362,13 +373,17 @@ final class ResponseCache {
         let task = LoopActor.start { [self] in
             guard let store = parts.commits?.store else { return }
             do throws(StoreError) {
+                var counted: Int64 = 0
                 for row in try await store.cacheIndex(of: owner.session) {
+                    counted += row.size
                     give(
                         up: disk.insert(
                             Row(isFile: row.isFile), as: row.id.rawValue, under: row.fingerprint,
                             size: row.size))
                 }
                 isOpen = true
+                // The start has counted all of it.
+                parts.account.changeStored(by: disk.usage - counted)
                 onDisk = Acknowledged(
                     DiskUsage(bytes: disk.usage, count: disk.count), in: parts.commits)
             } catch {

@@ -48,6 +48,15 @@ enum Change {
     case delivery(DeliveryRecord)
     case webhookCursor(Int64, of: WebhookID)
 
+    case tenant(TenantRecord)
+    /// A tenant of whom the store has nothing else any more.
+    case removedTenant(TenantID)
+    /// A token that the store has never seen.
+    case newToken(TokenRecord)
+    case removedToken(TokenID)
+    /// A token has been used in this minute.
+    case tokenUse(TokenID, at: Timestamp)
+
     /// The gateway's own limit in bytes a second; nil takes it away.
     case gatewayLimit(Int64?)
     /// Whether work begins that may be put off (S-27).

@@ -11,6 +11,8 @@ protocol CommitOwner: AnyObject {
     /// Nothing is written of these, and memory is to forget them: somebody else was first. Called
     /// before `committed`.
     func refused(_ refused: RefusedNumbers)
+    /// The store cannot be written for a while, or can be again: `isStalled` is another.
+    func stallHasChanged()
     /// The wall clock was set; called before the batch that notes it goes to the store.
     func clockJumped()
     /// The store has failed for good: the process must end and recover from the store.
@@ -40,15 +42,16 @@ final class CommitQueue {
     private(set) var generation: Int64 = 1
     /// The newest batch that the store has acknowledged.
     private(set) var committedGeneration: Int64 = 0
-    /// Set while there is no room for a batch, not even in the reserve: nothing can be promised
-    ///
-    private(set) var isStalled = false
+    /// Set while a batch cannot be written: nothing can be promised.
+    private var stall: Stall?
 
     private let room: DiskRoom?
     private var outstanding = Outstanding()
     private var waiters = CommitWaiters()
     /// Who wants to be called before the next batch departs.
     private var companions: [any CommitCompanion] = []
+    /// Where arrays of new tasks wait for a batch with room for them.
+    private(set) lazy var creations = CreationLine(to: self)
     private var clock: ClockNotes
     /// How commits have got on.
     private(set) var figures = CommitFigures()
@@ -128,12 +131,12 @@ final class CommitQueue {
     /// full.
     func durable() async { _ = await receipt(whileStalled: true) }
 
-    /// As `durable`, but for so long at most.
-    func durable(within limit: Duration) async {
-        guard !isSettled else { return }
+    /// As `durable`, or as `caughtUp`, but for so long at most.
+    func durable(within limit: Duration, whileStalled: Bool = true) async {
+        guard !isSettled, whileStalled || !isStalled else { return }
         await withCheckedContinuation { continuation in
             let waiter = CompletionWaiter(continuation, limit: limit)
-            waiters.add(newestBatch, waitsWhileStalled: true) { _ in waiter.end() }
+            waiters.add(newestBatch, waitsWhileStalled: whileStalled) { _ in waiter.end() }
         }
     }
 
@@ -228,9 +231,10 @@ final class CommitQueue {
         owner?.committed()
         waiters.wake(through: committedGeneration, receipt)
         if isStalled {
-            isStalled = false
-            log.write(.notice, "the store has room again")
+            log.write(.notice, isAway ? "the database is back" : "the store has room again")
+            stall = nil
             room?.storeWaits = false
+            owner?.stallHasChanged()
         }
         send()
     }
@@ -246,22 +250,32 @@ final class CommitQueue {
     }
 
     private func refused(_ error: StoreError) {
-        guard error == .full else {
+        switch error {
+        case .full:
+            LoopActor.start { [self] in
+                if await room?.give() == true { commit() } else { begin(.noRoom) }
+            }
+        case .away(let words): begin(.away, words)
+        case .failed, .damaged:
             log.write(.error, "the store has failed", ["error": .words("\(error)")])
             owner?.failed(error)
-            return
-        }
-        LoopActor.start { [self] in
-            if await room?.give() == true { commit() } else { stall() }
         }
     }
 
-    private func stall() {
-        if !isStalled {
-            isStalled = true
-            log.write(.error, "there is no room left to note changes: they are refused")
-            room?.storeWaits = true
+    private func begin(_ reason: Stall, _ words: String = "") {
+        if stall != reason {
+            stall = reason
+            switch reason {
+            case .noRoom:
+                log.write(.error, "there is no room left to note changes: they are refused")
+            case .away:
+                log.write(
+                    .error, "the database is away: changes are refused", ["error": .words(words)])
+            }
+            room?.storeWaits = reason == .noRoom
+            owner?.stallHasChanged()
             waiters.wakeStalled()
+            creations.release()
         }
         retry.arm(after: .seconds(1))
     }
@@ -275,12 +289,45 @@ final class CommitQueue {
     }
 
     /// As the store does it, which takes room before it gives some back.
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
+    func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
         while true {
             do throws(StoreError) {
-                return try await store.purge(limits)
+                return try await store.purge(limits, into: &forgotten)
             } catch {
-                guard error == .full, await room?.give() == true else { throw error }
+                guard error == .full, await giveRoom() else { throw error }
+            }
+        }
+    }
+
+    private func giveRoom() async -> Bool { await room?.give() == true }
+}
+
+extension CommitQueue {
+    /// Why a batch cannot be written, for a while.
+    fileprivate enum Stall {
+        /// There is no room, not even in the reserve.
+        case noRoom
+        /// The database cannot be reached.
+        case away
+    }
+
+    /// Set while a batch cannot be written: nothing can be promised.
+    var isStalled: Bool { stall != nil }
+
+    /// Whether that is so because the database cannot be reached.
+    var isAway: Bool { stall == .away }
+
+    /// As the store does it, which takes room before it gives some back.
+    func forget(
+        _ tenant: TenantID, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        while true {
+            do throws(StoreError) {
+                return try await store.forget(tenant, into: &forgotten)
+            } catch {
+                guard error == .full, await giveRoom() else { throw error }
             }
         }
     }

@@ -12,15 +12,25 @@ final class CommitQueues {
     let inMemory: CommitQueue
     private let memoryStore: MemoryStore
     private let room: DiskRoom
+    /// Told whether new attempts may begin, when that may be another.
+    var onChange: (@LoopActor (Bool) -> Void)?
 
-    /// The queues of a store, and of a memory of so many bytes; the room is that of the store's
-    /// disk.
-    init(store: any Store, memoryLimit: Int, clock: KeptClock, room: DiskRoom) {
+    /// The queues of a store, and of a memory of so many bytes; the room is that of this machine's
+    /// disk, on which the store may be or not.
+    init(
+        store: any Store, memoryLimit: Int, clock: KeptClock, room: DiskRoom,
+        isOnThisDisk: Bool = true
+    ) {
         self.room = room
         memoryStore = MemoryStore(byteLimit: memoryLimit)
-        onDisk = CommitQueue(store: store, clock: clock, room: room)
+        onDisk = CommitQueue(store: store, clock: clock, room: isOnThisDisk ? room : nil)
         inMemory = CommitQueue(store: memoryStore, clock: clock)
+        room.onChange = { [weak self] in self?.noteChange() }
     }
+
+    /// The room, or whether the store can be written, has changed. What ends while it cannot takes
+    /// room of the reserve, or stays in memory: no attempt is added to it.
+    func noteChange() { onChange?(takesWork && !onDisk.isStalled) }
 
     /// Both, the durable one first.
     var each: [CommitQueue] { [onDisk, inMemory] }

@@ -113,6 +113,11 @@ struct GatheredBatch {
         case .replay(let webhook): replay(webhook)
         case .delivery(let delivery): merge(delivery)
         case .webhookCursor(let cursor, let webhook): batch.webhookCursors[webhook] = cursor
+        case .tenant(let tenant): merge(tenant)
+        case .removedTenant(let id): batch.removedTenants.append(id)
+        case .newToken(let token): batch.tokens.append(token)
+        case .removedToken(let id): batch.removedTokens.append(id)
+        case .tokenUse(let id, let instant): batch.tokenUses[id] = instant
         case .gatewayLimit(let limit): batch.gatewayLimit = .some(limit)
         case .backgroundUpdates(let isOn): batch.backgroundUpdates = isOn
         }
@@ -192,6 +197,15 @@ struct GatheredBatch {
         } else {
             webhooks[webhook.id] = batch.webhooks.count
             batch.webhooks.append(webhook)
+        }
+    }
+
+    /// There are few of them.
+    private mutating func merge(_ tenant: TenantRecord) {
+        if let index = batch.tenants.firstIndex(where: { $0.id == tenant.id }) {
+            batch.tenants[index] = tenant
+        } else {
+            batch.tenants.append(tenant)
         }
     }
 

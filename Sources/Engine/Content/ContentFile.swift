@@ -123,6 +123,19 @@ final class ContentFile: Sendable {
         try file.sync()
     }
 
+    /// Cuts a part at its length and brings it to the disk, with the name that it has.
+    func settle(length: Int64) throws {
+        guard case .named(let folder, let owner) = place else { return }
+        let (descriptor, _) = try openForWriting()
+        guard access(folder.partPath(of: owner.id), F_OK) == 0 else {
+            throw FileError("access", code: errno)
+        }
+        guard ftruncate(descriptor, off_t(length)) == 0 else {
+            throw FileError("ftruncate", code: errno)
+        }
+        guard folder.sync(descriptor) == 0 else { throw FileError("fdatasync", code: errno) }
+    }
+
     private func openForWriting() throws -> (descriptor: CInt, isDirect: Bool) {
         try state.withLock { state in
             if state.writing < 0 { try ContentFile.open(place, into: &state) }
@@ -178,18 +191,7 @@ final class ContentFile: Sendable {
     /// - Returns: how many bytes there were; fewer than fit only at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) throws -> Int {
         if let unnamed { return try unnamed.read(into: buffer, at: offset) }
-        let descriptor = try openForReading()
-        var filled = 0
-        while filled < buffer.count {
-            let got = pread(
-                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
-                off_t(offset) + off_t(filled))
-            if got < 0, errno == EINTR { continue }
-            guard got >= 0 else { throw FileError("pread", code: errno) }
-            if got == 0 { break }
-            filled += got
-        }
-        return filled
+        return try ContentFile.read(into: buffer, from: try openForReading(), at: offset)
     }
 
     /// As `read(into:at:)`, but from memory alone, and so on the loop too.
@@ -239,6 +241,23 @@ final class ContentFile: Sendable {
         let direct = Glibc.open(path, flags | directFlag, 0o600)
         isDirect = direct >= 0
         return direct >= 0 || errno != EINVAL ? direct : Glibc.open(path, flags, 0o600)
+    }
+
+    /// As `read(into:at:)`, of any file.
+    static func read(
+        into buffer: UnsafeMutableRawBufferPointer, from descriptor: CInt, at offset: Int64
+    ) throws -> Int {
+        var filled = 0
+        while filled < buffer.count {
+            let got = pread(
+                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
+                off_t(offset) + off_t(filled))
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else { throw FileError("pread", code: errno) }
+            if got == 0 { break }
+            filled += got
+        }
+        return filled
     }
 
     static func write(

@@ -3,8 +3,8 @@ internal import Loop
 public import Semantics
 
 /// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part`
-/// behind it while they grow, and `.kept` for the part of a download that resume data speaks of
-/// (S-34).
+/// behind it while they grow, and `.<tenant>.kept` for the part of a download that resume data
+/// speaks of (S-34): whose it is no row may tell. Before there were tenants it was `.kept` alone.
 ///
 /// Every call but those for paths blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
@@ -30,8 +30,11 @@ public struct ContentFolder: Sendable {
         for part in 0..<32 { try makeFolder(path + "/" + ContentFolder.name(part)) }
     }
 
-    func path(of id: any Identifier) -> String {
-        "\(path)/\(ContentFolder.name(Int(id.rawValue & 31)))/\(id)"
+    func path(of id: any Identifier) -> String { "\(path)/\(ContentFolder.name(of: id))" }
+
+    /// Where a whole content lies below the folder, or below another place that is laid out so.
+    public static func name(of id: any Identifier) -> String {
+        "\(name(Int(id.rawValue & 31)))/\(id)"
     }
 
     /// Where one of the 32 parts lies.
@@ -44,7 +47,19 @@ public struct ContentFolder: Sendable {
 
     func partPath(of id: any Identifier) -> String { path(of: id, .part) }
 
-    func keptPath(of id: any Identifier) -> String { path(of: id, .kept) }
+    /// Where a part lies that resume data speaks of; without a tenant, as it did once.
+    func keptPath(of task: TaskID, in tenant: TenantID?) -> String {
+        path(of: task) + ContentFolder.suffix(.kept, of: tenant)
+    }
+
+    /// Where a file lies that was found here, or its copy in another folder.
+    public func path(of entry: ContentEntry) -> String {
+        path(of: entry.owner.id) + ContentFolder.suffix(entry.kind, of: entry.tenant)
+    }
+
+    private static func suffix(_ kind: ContentKind, of tenant: TenantID?) -> String {
+        (tenant.map { ".\($0.rawValue)" } ?? "") + kind.rawValue
+    }
 
     /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data
     /// speaks of stays.
@@ -56,30 +71,46 @@ public struct ContentFolder: Sendable {
     /// Removes one file; nothing is fine too.
     /// - Throws: `FileError`.
     public func remove(_ id: any Identifier, _ kind: ContentKind) throws {
-        if unlink(path(of: id, kind)) != 0, errno != ENOENT {
-            throw FileError("unlink", code: errno)
-        }
+        try remove(path(of: id, kind))
     }
 
-    /// Keeps the part of a download that has ended for another one that will go on with it. The
-    /// file's time of modification tells since when.
+    /// Removes a file that was found here; nothing is fine too.
+    /// - Throws: `FileError`.
+    public func remove(_ entry: ContentEntry) throws { try remove(path(of: entry)) }
+
+    private func remove(_ path: String) throws {
+        if unlink(path) != 0, errno != ENOENT { throw FileError("unlink", code: errno) }
+    }
+
+    /// Keeps the part of a download that has ended for another one that will go on with it, cut at
+    /// its length. The file's time of modification tells since when.
     /// - Returns: false where there is none.
-    func keep(_ task: TaskID, since instant: KeptTime) throws -> Bool {
+    func keep(
+        _ task: TaskID, in tenant: TenantID, length: Int64, since instant: KeptTime
+    ) throws -> Bool {
+        let (part, kept) = (partPath(of: task), keptPath(of: task, in: tenant))
+        var status = stat()
+        if stat(part, &status) == 0, status.st_size > length, truncate(part, off_t(length)) != 0 {
+            throw FileError("truncate", code: errno)
+        }
         let (seconds, rest) = instant.milliseconds.quotientAndRemainder(dividingBy: 1000)
         let time = timespec(tv_sec: Int(seconds), tv_nsec: Int(rest) * 1_000_000)
-        if utimensat(AT_FDCWD, partPath(of: task), [time, time], 0) != 0, errno != ENOENT {
+        if utimensat(AT_FDCWD, part, [time, time], 0) != 0, errno != ENOENT {
             throw FileError("utimensat", code: errno)
         }
-        if rename(partPath(of: task), keptPath(of: task)) == 0 { return true }
+        if rename(part, kept) == 0 { return true }
         guard errno == ENOENT else { throw FileError("rename", code: errno) }
-        return access(keptPath(of: task), F_OK) == 0
+        return access(kept, F_OK) == 0
     }
 
-    /// Makes the part of one download that of another.
+    /// Makes the part of one download that of another one of its tenant.
     /// - Returns: its length in bytes; nil where there is none, or not any more.
-    func take(_ part: TaskID, as task: TaskID) throws -> Int64? {
+    func take(_ part: TaskID, in tenant: TenantID, as task: TaskID) throws -> Int64? {
         let target = partPath(of: task)
-        for source in [keptPath(of: part), partPath(of: part)] where source != target {
+        let sources = [
+            keptPath(of: part, in: tenant), keptPath(of: part, in: nil), partPath(of: part),
+        ]
+        for source in sources where source != target {
             if rename(source, target) == 0 { break }
             guard errno == ENOENT else { throw FileError("rename", code: errno) }
         }
@@ -116,16 +147,20 @@ public struct ContentFolder: Sendable {
         return true
     }
 
-    /// All files here.
-    func entries() throws -> [ContentEntry] {
+    /// All files here of some kinds.
+    func entries(_ kinds: Set<ContentKind>) throws -> [ContentEntry] {
         var found: [ContentEntry] = []
-        try forEachEntry { found.append($0) }
+        try forEachEntry(kinds) { found.append($0) }
         return found
     }
 
-    /// Goes over all files, in no order; the body may remove or move the one that it is given.
+    /// Goes over all files of some kinds, in no order; the body may remove or move the one that it
+    /// is given.
     /// - Throws: `FileError`, and what the body throws.
-    public func forEachEntry(_ body: (ContentEntry) throws -> Void) throws {
+    public func forEachEntry(
+        _ kinds: Set<ContentKind> = Set(ContentKind.allCases),
+        _ body: (ContentEntry) throws -> Void
+    ) throws {
         for part in 0..<32 {
             let parent = path + "/" + ContentFolder.name(part)
             guard let folder = opendir(parent) else {
@@ -137,7 +172,11 @@ public struct ContentFolder: Sendable {
                 let name = withUnsafeBytes(of: entry.pointee.d_name) {
                     String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
                 }
-                if let entry = ContentFolder.entry(name, in: parent) { try body(entry) }
+                if kinds.contains(ContentFolder.kind(name)),
+                    let entry = ContentFolder.entry(name, in: parent)
+                {
+                    try body(entry)
+                }
             }
         }
     }
@@ -145,8 +184,16 @@ public struct ContentFolder: Sendable {
     /// The length of a file in bytes; nil where there is none.
     /// - Throws: `FileError`.
     public func length(of id: any Identifier, _ kind: ContentKind) throws -> Int64? {
+        try length(path(of: id, kind))
+    }
+
+    /// The length in bytes of a file that was found here; nil where it is gone.
+    /// - Throws: `FileError`.
+    public func length(of entry: ContentEntry) throws -> Int64? { try length(path(of: entry)) }
+
+    private func length(_ path: String) throws -> Int64? {
         var status = stat()
-        if stat(path(of: id, kind), &status) == 0 { return Int64(status.st_size) }
+        if stat(path, &status) == 0 { return Int64(status.st_size) }
         guard errno == ENOENT else { throw FileError("stat", code: errno) }
         return nil
     }
@@ -163,21 +210,29 @@ public struct ContentFolder: Sendable {
         }
     }
 
+    private static func kind(_ name: String) -> ContentKind {
+        name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
+    }
+
     private static func entry(_ name: String, in parent: String) -> ContentEntry? {
-        let kind: ContentKind =
-            name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
-        let stem = String(name.dropLast(kind.rawValue.utf8.count))
-        guard let owner = owner(stem) else { return nil }
+        let kind = kind(name)
+        let stem = name.dropLast(kind.rawValue.utf8.count).split(
+            separator: ".", omittingEmptySubsequences: false)
+        guard let id = stem.first, let owner = ContentOwner(String(id)) else { return nil }
+        var tenant: TenantID?
+        if stem.count > 1 {
+            guard kind == .kept, stem.count == 2, let number = Int64(stem[1]) else { return nil }
+            tenant = TenantID(rawValue: number)
+        }
         var status = stat()
         guard stat(parent + "/" + name, &status) == 0 else { return nil }  // gone meanwhile
         let modified =
             Int64(status.st_mtim.tv_sec) * 1000 + Int64(status.st_mtim.tv_nsec) / 1_000_000
-        return ContentEntry(owner: owner, kind: kind, modified: KeptTime(milliseconds: modified))
-    }
-
-    private static func owner(_ name: String) -> ContentOwner? {
-        TaskID(name).map(ContentOwner.task) ?? FileID(name).map(ContentOwner.file)
-            ?? CacheEntryID(name).map(ContentOwner.entry)
+        // A file with holes takes less than it is long.
+        let length = min(Int64(status.st_size), Int64(status.st_blocks) * 512)
+        return ContentEntry(
+            owner: owner, kind: kind, modified: KeptTime(milliseconds: modified), tenant: tenant,
+            length: length)
     }
 
     private func makeFolder(_ path: String) throws {

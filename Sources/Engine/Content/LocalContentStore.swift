@@ -67,21 +67,26 @@ final class LocalContentStore: ContentStore {
     }
 
     func discard(_ entry: ContentEntry) {
-        files.submit { [folder] in try? folder.remove(entry.owner.id, entry.kind) }
+        files.submit { [folder] in try? folder.remove(entry) }
     }
 
-    func list() async throws -> [ContentEntry] {
-        try await files.run { [folder] in try folder.entries() }
+    func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry] {
+        try await files.run { [folder] in try folder.entries(kinds) }
     }
 
     func keepPart(
-        of task: TaskID, since instant: KeptTime, behind lane: Int?
+        of task: TaskID, in tenant: TenantID, length: Int64, since instant: KeptTime,
+        behind lane: Int?
     ) async throws -> Bool {
-        try await files.run(on: lane) { [folder] in try folder.keep(task, since: instant) }
+        try await files.run(on: lane) { [folder] in
+            try folder.keep(task, in: tenant, length: length, since: instant)
+        }
     }
 
-    func takePart(of source: TaskID, as task: TaskID) async throws -> Int64? {
-        try await files.run { [folder] in try folder.take(source, as: task) }
+    func takePart(
+        of source: TaskID, in tenant: TenantID, as task: TaskID
+    ) async throws -> Int64? {
+        try await files.run { [folder] in try folder.take(source, in: tenant, as: task) }
     }
 
     func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {

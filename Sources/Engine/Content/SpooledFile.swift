@@ -59,8 +59,8 @@ struct SpooledFile {
     /// - Parameters:
     ///   - length: of the content.
     ///   - digest: taken of the whole file, where it was not taken of the blocks as they came.
-    ///   - isGivenUp: whether a file for which there is no descriptor is an error; else it
-    ///     is tried again in a while.
+    ///   - isGivenUp: whether a file for which there is no descriptor, or whose place cannot
+    ///     be reached, is an error; else it is tried again in a while.
     /// - Returns: the digest, if one was asked for.
     /// - Throws: `FileError`.
     func finish(
@@ -77,8 +77,9 @@ struct SpooledFile {
                 }
                 try await put(length)
                 return content.digestValue
-            } catch let error as FileError where error.isOutOfDescriptors && !isGivenUp() {
-                await LoopActor.nextTurn(after: Self.descriptorInterval)
+            } catch let error as FileError where error.isForLater && !isGivenUp() {
+                await LoopActor.nextTurn(
+                    after: error.isAway ? Self.placeInterval : Self.descriptorInterval)
             }
         }
     }
@@ -105,6 +106,8 @@ struct SpooledFile {
 
     /// How long the end of a file waits before it asks for a descriptor again.
     private static let descriptorInterval = Duration.milliseconds(100)
+    /// How long it waits for a place that it has asked for a while already.
+    private static let placeInterval = Duration.seconds(1)
 
     /// Removes it, behind what has been handed to it; one that stays is swept up later.
     func discard() {

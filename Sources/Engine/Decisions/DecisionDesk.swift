@@ -51,7 +51,7 @@ final class PendingDecision {
     /// Since when the clock stands, while it does.
     private var standsSince: Duration?
 
-    /// Stands, until it is told to run.
+    /// Runs from now on: the deadline is the one that the record says.
     init(
         _ record: DecisionRecord, limit: Duration, clock: any Clock,
         onExpiry: @escaping @LoopActor () -> Void
@@ -59,8 +59,9 @@ final class PendingDecision {
         self.record = record
         self.clock = clock
         countdown = Countdown(remaining: limit)
-        standsSince = clock.uptime
+        countdown.run(true, at: clock.uptime)
         timer = LoopTimer(action: onExpiry)
+        timer.arm(after: limit)
     }
 
     /// The clock runs from now on, or stands.

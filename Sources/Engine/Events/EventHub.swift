@@ -1,4 +1,3 @@
-internal import DequeModule
 public import Loop
 public import Semantics
 
@@ -12,34 +11,25 @@ public protocol EventListener: AnyObject {
 /// Numbers events, sees them into the queue, and shows them to listeners when they are durable
 /// (S-8).
 ///
-/// Events wait in one line for the whole gateway, so that a stream of the tenant never shows a
-/// later number before an earlier one. Without listeners an event costs its queue entry and
-/// nothing else.
+/// Events wait in one line for each tenant, so that what a tenant waits for delays nobody else.
+/// Without listeners an event costs its queue entry and nothing else.
 @LoopActor
 public final class EventHub {
-    private struct Pending {
-        let event: Event
-        /// When the session's store was given the event; nil for one that none is.
-        var recorded: CommitMark?
-        /// When the store on disk was given what must be durable there, too.
-        var reserved: CommitMark?
-    }
-
     /// How many tenant sequences are reserved at a time for events that no store keeps.
     private static let reservation: Int64 = 10_000
+    /// How many events of a tenant are shown before others have their turn.
+    private static let turn = 64
 
     /// Called behind new numbered events, with the sessions and tenants whose they are.
     var onShown: (@LoopActor (Set<SessionID>, Set<TenantID>) -> Void)?
     private let clock: any Clock
     private let durable: CommitQueue
-    private var pending = Deque<Pending>()
+    private let accounts: TenantAccounts
+    /// The lines that something waits in.
+    private var waiting: [EventLine] = []
     /// By what they listen to: every event asks for all three.
     private var sessionListeners: [SessionID: any EventListener] = [:]
     private var taskListeners: [TaskID: any EventListener] = [:]
-    private var tenantListeners: [TenantID: any EventListener] = [:]
-    /// The newest tenant sequence that was given, and the mark that the store has or will have.
-    private var tenants: [TenantID: (last: Int64, reserved: Int64)]
-    private var shownOfTenant: [TenantID: Int64] = [:]
     private var shownOfSession: [SessionID: Int64] = [:]
 
     /// A hub that goes on from the sequences that the store has.
@@ -47,12 +37,11 @@ public final class EventHub {
     /// - Parameters:
     ///   - clock: gives events their time.
     ///   - durable: the queue of what is kept on disk.
-    ///   - tenantSequences: the newest sequence of each tenant that ever had an event.
-    init(clock: any Clock, durable: CommitQueue, tenantSequences: [TenantID: Int64]) {
+    ///   - accounts: have the line of each tenant.
+    init(clock: any Clock, durable: CommitQueue, accounts: TenantAccounts) {
         self.clock = clock
         self.durable = durable
-        self.tenants = tenantSequences.mapValues { ($0, $0) }
-        self.shownOfTenant = tenantSequences
+        self.accounts = accounts
     }
 
     // MARK: Listening
@@ -63,7 +52,7 @@ public final class EventHub {
         switch stream {
         case .session(let session): sessionListeners[session] = listener
         case .task(let task, _): taskListeners[task] = listener
-        case .tenant(let tenant): tenantListeners[tenant] = listener
+        case .tenant(let tenant): accounts[tenant].events.listener = listener
         }
     }
 
@@ -71,12 +60,12 @@ public final class EventHub {
     public func newestPosition(of stream: EventStreamKey) -> Int64 {
         switch stream {
         case .session(let session), .task(_, let session): shownOfSession[session] ?? 0
-        case .tenant(let tenant): shownOfTenant[tenant] ?? 0
+        case .tenant(let tenant): accounts[tenant].events.shown
         }
     }
 
     func isHeard(_ task: TaskID, in session: SessionID, of tenant: TenantID) -> Bool {
-        sessionListeners[session] != nil || tenantListeners[tenant] != nil
+        sessionListeners[session] != nil || accounts[tenant].events.listener != nil
             || taskListeners[task] != nil
     }
 
@@ -88,62 +77,78 @@ public final class EventHub {
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
     ) {
         let record = session.advanceSequence()
-        var counter = tenants[record.tenant] ?? (0, 0)
-        counter.last += 1
+        let line = session.account.tenant.events
         let event = Event(
             tenant: record.tenant, session: record.id, sequence: record.lastSequence,
-            tenantSequence: counter.last, task: task, at: instant ?? clock.now,
+            tenantSequence: line.advance(), task: task, at: instant ?? clock.now,
             body: body.withoutCookieValues)
         let commits = session.commits
         commits.record(.event(event.withoutBytes))
-        var new = Pending(event: event, recorded: commits.now)
+        var new = EventLine.Pending(event: event, recorded: commits.now)
         if record.isPersistent {
-            counter.reserved = max(counter.reserved, counter.last)
-            durable.record(.reservedSequence(counter.reserved, of: record.tenant))
-        } else if counter.last > counter.reserved {
-            counter.reserved = counter.last + EventHub.reservation
-            durable.record(.reservedSequence(counter.reserved, of: record.tenant))
+            line.reserved = max(line.reserved, line.last)
+            durable.record(.reservedSequence(line.reserved, of: record.tenant))
+        } else if line.last > line.reserved {
+            line.reserved = line.last + EventHub.reservation
+            durable.record(.reservedSequence(line.reserved, of: record.tenant))
             new.reserved = durable.now
         }
-        tenants[record.tenant] = counter
-        pending.append(new)
+        append(new, to: line)
     }
 
     /// Shows progress to whoever listens now, behind what is still on its way (S-59).
-    func show(_ progress: EventBody, of task: TaskID, in session: SessionRecord) {
+    func show(_ progress: EventBody, of task: TaskID, in session: LiveSession) {
+        let line = session.account.tenant.events
         let event = Event(
-            tenant: session.tenant, session: session.id, task: task, at: clock.now, body: progress)
-        if pending.isEmpty {
-            deliver(event)
+            tenant: line.tenant, session: session.record.id, task: task, at: clock.now,
+            body: progress)
+        if line.isEmpty {
+            deliver(event, line)
         } else {
-            pending.append(Pending(event: event))
+            append(EventLine.Pending(event: event), to: line)
         }
     }
 
-    /// Shows what has become durable. Called after each commit.
+    private func append(_ new: EventLine.Pending, to line: EventLine) {
+        line.append(new)
+        guard !line.isWatched else { return }
+        line.isWatched = true
+        waiting.append(line)
+    }
+
+    /// Shows what has become durable, of the tenants in turn. Called after each commit.
     func release() {
         var (sessions, tenants) = (Set<SessionID>(), Set<TenantID>())
-        while let next = pending.first, isReady(next) {
-            pending.removeFirst()
-            let event = next.event
-            if !event.body.isProgress {
-                shownOfSession[event.session] = event.sequence
-                shownOfTenant[event.tenant] = event.tenantSequence
-                sessions.insert(event.session)
-                tenants.insert(event.tenant)
+        var lines = waiting
+        while !lines.isEmpty {
+            lines = lines.filter { line in
+                for _ in 0..<EventHub.turn {
+                    guard let event = line.popReady() else { return false }
+                    if !event.body.isProgress {
+                        shownOfSession[event.session] = event.sequence
+                        sessions.insert(event.session)
+                        tenants.insert(line.tenant)
+                    }
+                    deliver(event, line)
+                }
+                return true
             }
-            deliver(event)
         }
+        dropEmptyLines()
         if !sessions.isEmpty { onShown?(sessions, tenants) }
     }
 
-    private func isReady(_ next: Pending) -> Bool {
-        next.recorded?.isDurable ?? true && next.reserved?.isDurable ?? true
+    private func dropEmptyLines() {
+        waiting.removeAll { line in
+            if line.isEmpty { line.isWatched = false }
+            return line.isEmpty
+        }
     }
 
     /// Forgets what waits to be shown of these: the store does not have it.
     func discard(_ refused: RefusedNumbers) {
-        pending.removeAll { refused.contains($0.event) }
+        for line in waiting { line.discard(refused) }
+        dropEmptyLines()
         for number in refused.numbers { forget(SessionID(rawValue: number)) }
     }
 
@@ -158,10 +163,10 @@ public final class EventHub {
         sessionListeners[session] = nil
     }
 
-    private func deliver(_ event: Event) {
+    private func deliver(_ event: Event, _ line: EventLine) {
         sessionListeners[event.session]?.hear(event)
         if let task = event.task { taskListeners[task]?.hear(event) }
-        tenantListeners[event.tenant]?.hear(event)
+        line.listener?.hear(event)
     }
 }
 

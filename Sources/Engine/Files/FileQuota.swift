@@ -1,15 +1,12 @@
+internal import Loop
 internal import Semantics
 
-/// What staged files take of their tenants' shares of the disk: bytes that are there, or have been
-/// announced.
+/// What staged files take of the disk: bytes that are there, or have been announced. Held against
+/// what the gateway gives to any tenant's files, and against the tenant's own quotas.
+@LoopActor
 struct FileQuota {
-    private struct Total {
-        var bytes: Int64 = 0
-        var count = 0
-    }
-
     private struct Share {
-        let tenant: TenantID
+        let account: TenantAccount
         var bytes: Int64
     }
 
@@ -17,56 +14,69 @@ struct FileQuota {
     let byteLimit: Int64
     /// Files of a tenant.
     let countLimit: Int
-    private var totals: [TenantID: Total] = [:]
+    private var counts: [TenantID: Int] = [:]
     private var shares: [FileID: Share] = [:]
 
     /// The shares of files that are there, whether they are within the limits or not.
-    init(_ files: [StagedFile], byteLimit: Int64, countLimit: Int) {
+    init(_ files: [StagedFile], byteLimit: Int64, countLimit: Int, accounts: TenantAccounts) {
         self.byteLimit = byteLimit
         self.countLimit = countLimit
-        for file in files { add(file) }
+        for file in files { add(file, accounts[file.tenant]) }
     }
 
     /// Makes room for a new file.
-    /// - Returns: false where there is none.
-    mutating func admit(_ file: StagedFile) -> Bool {
-        let total = totals[file.tenant] ?? Total()
-        guard total.count < countLimit, file.claim <= byteLimit - total.bytes else { return false }
-        add(file)
-        return true
+    ///
+    /// - Throws: `quotaExceeded`, `overQuota` where there is none.
+    mutating func admit(_ file: StagedFile, _ account: TenantAccount) throws(GatewayError) {
+        guard counts[file.tenant] ?? 0 < countLimit else { throw .quotaExceeded }
+        try requireRoom(for: file.claim, account)
+        add(file, account)
     }
 
     /// Makes room for a file to have `bytes` bytes; what it has room for already stays.
-    /// - Returns: false where there is none.
-    mutating func raise(_ id: FileID, to bytes: Int64) -> Bool {
-        guard let share = shares[id] else { return false }
-        let more = bytes - share.bytes
-        guard more > 0 else { return true }
-        guard more <= byteLimit - (totals[share.tenant]?.bytes ?? 0) else { return false }
-        totals[share.tenant]?.bytes += more
-        shares[id]?.bytes = bytes
-        return true
+    ///
+    /// - Throws: `quotaExceeded`, `overQuota` where there is none.
+    mutating func raise(_ id: FileID, to bytes: Int64) throws(GatewayError) {
+        guard let share = shares[id] else { throw .noSuchFile }
+        guard bytes > share.bytes else { return }
+        try requireRoom(for: bytes - share.bytes, share.account)
+        change(id, to: bytes)
     }
 
     /// Gives back what a file does not need of its room.
-    mutating func fit(_ file: StagedFile) {
-        guard let share = shares[file.id] else { return }
-        totals[share.tenant]?.bytes += file.claim - share.bytes
-        shares[file.id]?.bytes = file.claim
-    }
+    mutating func fit(_ file: StagedFile) { change(file.id, to: file.claim) }
 
     /// A file is no more.
     mutating func release(_ id: FileID) {
-        guard let share = shares.removeValue(forKey: id) else { return }
-        totals[share.tenant]?.bytes -= share.bytes
-        totals[share.tenant]?.count -= 1
-        if totals[share.tenant]?.count == 0 { totals[share.tenant] = nil }
+        change(id, to: 0)
+        guard let share = shares.removeValue(forKey: id), let count = counts[share.account.tenant]
+        else { return }
+        counts[share.account.tenant] = count == 1 ? nil : count - 1
     }
 
-    private mutating func add(_ file: StagedFile) {
-        shares[file.id] = Share(tenant: file.tenant, bytes: file.claim)
-        totals[file.tenant, default: Total()].bytes += file.claim
-        totals[file.tenant, default: Total()].count += 1
+    private func requireRoom(for more: Int64, _ account: TenantAccount) throws(GatewayError) {
+        guard more <= byteLimit - account.used(.stagedBytes) else { throw .quotaExceeded }
+        try account.requireRoom(for: more, of: .stagedBytes)
+        try account.requireRoom(for: more, of: .storedBytes)
+    }
+
+    private mutating func add(_ file: StagedFile, _ account: TenantAccount) {
+        shares[file.id] = Share(account: account, bytes: 0)
+        counts[file.tenant, default: 0] += 1
+        change(file.id, to: file.claim)
+    }
+
+    private mutating func change(_ id: FileID, to bytes: Int64) {
+        guard let share = shares[id] else { return }
+        let more = bytes - share.bytes
+        if more > 0 {
+            share.account.take(more, of: .stagedBytes)
+            share.account.take(more, of: .storedBytes)
+        } else {
+            share.account.giveBack(-more, of: .stagedBytes)
+            share.account.giveBack(-more, of: .storedBytes)
+        }
+        shares[id]?.bytes = bytes
     }
 }
 

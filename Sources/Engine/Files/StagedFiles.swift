@@ -12,6 +12,7 @@ final class StagedFiles {
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
     private var quota: FileQuota
+    private let accounts: TenantAccounts
 
     private let commits: CommitQueue
     private let clock: KeptClock
@@ -22,13 +23,15 @@ final class StagedFiles {
 
     init(
         _ contents: StoreContents, commits: CommitQueue, clock: KeptClock, room: DiskRoom,
-        parts: GatewayParts, limits: GatewayLimits
+        parts: GatewayParts, limits: GatewayLimits, accounts: TenantAccounts
     ) {
+        self.accounts = accounts
         files = Dictionary(
             uniqueKeysWithValues: contents.files.map { ($0.id, Acknowledged($0, in: commits)) })
         damaged = contents.damagedFiles
         quota = FileQuota(
-            contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
+            contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles,
+            accounts: accounts)
         self.commits = commits
         self.clock = clock
         self.room = room
@@ -67,6 +70,12 @@ final class StagedFiles {
         return Array(files.sorted { $0.id < $1.id }.prefix(limit))
     }
 
+    /// All files of a tenant, also those that the store has not heard of, or cannot read.
+    func all(of tenant: TenantID) -> [FileID] {
+        files.values.map(\.newest).filter { $0.tenant == tenant }.map(\.id)
+            + damaged.filter { $0.value == tenant }.map(\.key)
+    }
+
     // MARK: Room
 
     /// - Throws: `fileTooLarge` for a length that no file may have.
@@ -78,9 +87,9 @@ final class StagedFiles {
 
     /// Makes room for a file to have `bytes` bytes.
     ///
-    /// - Throws: `quotaExceeded` where there is none.
+    /// - Throws: `quotaExceeded`, `overQuota` where there is none.
     func raise(_ id: FileID, to bytes: Int64) throws(GatewayError) {
-        guard quota.raise(id, to: bytes) else { throw .quotaExceeded }
+        try quota.raise(id, to: bytes)
     }
 
     /// Gives back what a file does not need of its room: nothing is appended to it now.
@@ -92,9 +101,9 @@ final class StagedFiles {
 
     /// Takes a new file in, which is on its way to the store from now on.
     ///
-    /// - Throws: `quotaExceeded`.
+    /// - Throws: `quotaExceeded`, `overQuota`.
     func insert(_ file: StagedFile) throws(GatewayError) {
-        guard quota.admit(file) else { throw .quotaExceeded }
+        try quota.admit(file, accounts[file.tenant])
         files[file.id] = Acknowledged(new: file, in: commits)
         commits.record(.file(file))
     }

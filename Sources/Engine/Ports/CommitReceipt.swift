@@ -44,6 +44,8 @@ public struct CreationKey: Hashable, Sendable {
 /// A number names one thing, whatever that is.
 struct RefusedNumbers {
     private(set) var numbers: Set<Int64> = []
+    /// Tasks that the store has, in a form that somebody else has given to them.
+    private var stored: Set<Int64> = []
     private let conflicts: Set<CommitConflict>
 
     /// To a key belongs what the request has created; to a decision its task, with the one that
@@ -55,6 +57,7 @@ struct RefusedNumbers {
         }
         for decision in batch.decisions where refuses(decision) {
             numbers.insert(decision.task.rawValue)
+            stored.insert(decision.task.rawValue)
         }
         formSuccessors(in: batch)
     }
@@ -76,6 +79,9 @@ struct RefusedNumbers {
     func refuses(_ decision: DecisionRecord) -> Bool {
         conflicts.contains(.decision(decision.id))
     }
+
+    /// Whether the store has the task nevertheless, as it was before.
+    func isInStore(_ task: TaskID) -> Bool { stored.contains(task.rawValue) }
 
     func contains(_ task: TaskID) -> Bool { numbers.contains(task.rawValue) }
 

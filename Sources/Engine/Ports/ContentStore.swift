@@ -17,8 +17,8 @@ public protocol ContentStore: Sendable {
     /// Puts a whole content into its place, in which it can be opened; there for good when it
     /// returns.
     ///
-    /// - Throws: `FileError`; one for want of a descriptor has done nothing, and the call may be
-    ///   made again.
+    /// - Throws: `FileError`; one that is `isForLater`, as for want of a descriptor, has put
+    ///   nothing, and the call may be made again.
     func put(_ part: FinishedPart) async throws
     /// A whole content, to be read; nil where there is none.
     ///
@@ -43,34 +43,44 @@ public protocol ContentStore: Sendable {
         _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
     /// As `discard`, for one that `list` has told of, be it a part that was kept.
     func discard(_ entry: ContentEntry)
-    /// All that is here, in no order: for housekeeping.
+    /// All that is here of some kinds, in no order: for housekeeping.
     ///
     /// - Throws: `FileError`.
-    func list() async throws -> [ContentEntry]
+    func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry]
     /// Keeps the part of a download that has ended for another one that will go on with it (S-34).
     ///
     /// - Parameters:
     ///   - task: whose part it is.
+    ///   - tenant: whose task that is, as `list` will tell.
+    ///   - length: how much of it is kept, from its first byte on.
     ///   - instant: since when it is kept, as `list` will tell.
     ///   - lane: whose writes come first; nil for none.
     /// - Returns: false where there is none.
     /// - Throws: `FileError`.
-    func keepPart(of task: TaskID, since instant: KeptTime, behind lane: Int?) async throws -> Bool
-    /// Makes the part of one download that of another, on this machine, so that a spool can go on
-    /// with it.
+    func keepPart(
+        of task: TaskID, in tenant: TenantID, length: Int64, since instant: KeptTime,
+        behind lane: Int?
+    ) async throws -> Bool
+    /// Makes the part of one download that of another one of its tenant, on this machine, so that a
+    /// spool can go on with it.
     ///
     /// - Returns: its length in bytes; nil where there is none, or not any more.
     /// - Throws: `FileError`.
-    func takePart(of source: TaskID, as task: TaskID) async throws -> Int64?
+    func takePart(of source: TaskID, in tenant: TenantID, as task: TaskID) async throws -> Int64?
     /// Holds the records of staged files against what is here, and removes what is less than its
     /// record says. A whole file whose record is that of a part is made a part again.
     ///
     /// - Returns: the records of those that were removed.
     /// - Throws: `FileError`.
     func removeDamaged(among files: [StagedFile]) async throws -> [StagedFile]
+    /// The gateway stops: what waits for a place that cannot be reached waits no longer.
+    func stopWaiting()
 }
 
 extension ContentStore {
+    /// Nothing waits on this machine.
+    public func stopWaiting() {}
+
     /// Removes what there is of a content some time; what stays is swept up.
     func discard(_ owner: ContentOwner, behind lane: Int? = nil) {
         discard(owner, behind: lane, then: nil)
@@ -128,6 +138,12 @@ public struct FinishedPart: Sendable {
     public func read(at offset: Int64, count: Int) throws -> [UInt8] {
         try file.read(at: offset, count: count)
     }
+
+    /// Makes the file as long as the content is, and returns when the disk has it for good, so that
+    /// nothing is lost while a place elsewhere cannot be reached. Blocks.
+    ///
+    /// - Throws: `FileError`, also where the file was removed.
+    func settle() throws { try file.settle(length: length) }
 }
 
 /// Whose content it is.
@@ -138,6 +154,16 @@ public enum ContentOwner: Hashable, Sendable {
     case file(FileID)
     /// The content of a stored response.
     case entry(CacheEntryID)
+
+    /// The owner of a name; nil where it is none's.
+    public init?(_ name: String) {
+        guard
+            let owner = TaskID(name).map(ContentOwner.task)
+                ?? FileID(name).map(ContentOwner.file)
+                ?? CacheEntryID(name).map(ContentOwner.entry)
+        else { return nil }
+        self = owner
+    }
 
     /// Its name.
     public var id: any Identifier {
@@ -167,11 +193,20 @@ public struct ContentEntry: Sendable {
     public let kind: ContentKind
     /// When it was last changed: of one that is `kept`, since when it is.
     public let modified: KeptTime
+    /// Of one that is `kept`, the tenant that it was kept for, where that is known.
+    public let tenant: TenantID?
+    /// How many bytes it takes; holes take none.
+    public let length: Int64
 
     /// What a store tells of.
-    public init(owner: ContentOwner, kind: ContentKind, modified: KeptTime) {
+    public init(
+        owner: ContentOwner, kind: ContentKind, modified: KeptTime, tenant: TenantID?,
+        length: Int64
+    ) {
         self.owner = owner
         self.kind = kind
         self.modified = modified
+        self.tenant = tenant
+        self.length = length
     }
 }

@@ -4,7 +4,8 @@ public import Semantics
 public protocol Digests: Sendable {
     /// A digest over no bytes yet.
     func start(_ algorithm: DigestAlgorithm) -> any RunningDigest
-    /// What the Digest scheme hashes with (RFC 7616 §3.3): 16 bytes of MD5, 32 of SHA-256.
+    /// The digest of bytes that are all there, for one: what the Digest scheme hashes (RFC 7616
+    /// §3.3). 16 bytes of MD5, 32 of SHA-256.
     func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8]
     /// HMAC-SHA256 of the bytes (RFC 2104): 32 bytes.
     func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8]

@@ -88,7 +88,8 @@ public enum SaveFault: Error, Sendable, Equatable {
                 message: "The disk of the folder \(destination.folder) has no room for the file.")
         case .file(let error):
             .url(
-                .cannotWriteToFile, message: "The content cannot be saved.",
+                .cannotWriteToFile,
+                message: "The content cannot be saved at \(place): \(error.words).",
                 underlying: TransferError.Underlying(
                     layer: .system, code: Int(error.code), message: error.words))
         }

@@ -29,6 +29,12 @@ public protocol Store: Sendable {
     ) async throws(StoreError) -> [SessionID: [TaskState: Int]]
     /// How many tasks there are, of all tenants.
     func census() async throws(StoreError) -> TaskCensus
+    /// How many bytes the tasks (`TaskRecord.storedLength`) and the caches of each tenant have, at
+    /// the moment at which `begun` is called: once, and also where this throws. What is committed
+    /// afterwards does not count.
+    func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64]
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
     /// What a request with this key has created; nil for a key that is new, or forgotten.
@@ -60,8 +66,15 @@ public protocol Store: Sendable {
     /// What has become of a webhook's events, the newest first.
     func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord]
     /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and
-    /// so that a crash between two of them leaves nothing that the next call would not remove.
-    func purge(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten
+    /// so that a crash between two of them leaves nothing that the next call would not remove. What
+    /// has been forgotten is added, also where this throws: nobody is told of it again.
+    func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError)
+    /// Forgets the sessions of a tenant and its tasks, events, keys, webhooks and staged files,
+    /// also those that cannot be read: in steps, as `purge`. Its record stays, and no batch has
+    /// anything of it from now on.
+    func forget(_ tenant: TenantID, into forgotten: inout Forgotten) async throws(StoreError)
     /// Lets go of memory that only makes the next call quicker: nothing has been changed for a
     /// while.
     func releaseMemory() async
@@ -78,6 +91,9 @@ extension Store {
 public enum StoreError: Error, Equatable, Sendable {
     /// No room on the disk: the same batch may succeed later.
     case full
+    /// The database cannot be reached. Nothing of a batch was done, or it is not known: the store
+    /// tells when the same batch comes again, which it must before any other.
+    case away(String)
     /// The disk or the database failed; nothing may be retried.
     case failed(String)
     /// A row cannot be read: damage, or another key.
@@ -144,6 +160,16 @@ public struct StoreBatch: Sendable {
     public var webhookCursors: [WebhookID: Int64] = [:]
     /// What has become of events, new or changed, of webhooks that the store has.
     public var deliveries: [DeliveryRecord] = []
+    /// Tenants, new or changed.
+    public var tenants: [TenantRecord] = []
+    /// Tenants to forget, of whom the store has nothing else any more.
+    public var removedTenants: [TenantID] = []
+    /// Tokens that the store has never seen.
+    public var tokens: [TokenRecord] = []
+    /// Tokens to forget.
+    public var removedTokens: [TokenID] = []
+    /// When tokens were used last, of those that the store still has.
+    public var tokenUses: [TokenID: Timestamp] = [:]
     /// When the batch was given to the store: from here on its events are kept.
     public var keptAt = KeptTime(milliseconds: 0)
     /// What the clock that stamps all this goes on from at the next start; nil leaves what the
@@ -166,6 +192,8 @@ public struct StoreBatch: Sendable {
             + credentials.count + emptiedCaches.count + removedCacheEntries.count
             + cacheEntries.count + cacheUses.count + webhooks.count + removedWebhooks.count
             + replayedWebhooks.count + webhookCursors.count + deliveries.count + events.count
+            + tenants.count + removedTenants.count + tokens.count + removedTokens.count
+            + tokenUses.count
     }
 
     /// Whether there is nothing to commit.
@@ -178,7 +206,8 @@ public struct StoreBatch: Sendable {
             && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
             && backgroundUpdates == nil && clockMark == nil && webhooks.isEmpty
             && removedWebhooks.isEmpty && replayedWebhooks.isEmpty && webhookCursors.isEmpty
-            && deliveries.isEmpty
+            && deliveries.isEmpty && tenants.isEmpty && removedTenants.isEmpty && tokens.isEmpty
+            && removedTokens.isEmpty && tokenUses.isEmpty
     }
 }
 
@@ -261,6 +290,13 @@ public struct StoreContents: Sendable {
     public var credentials: [SessionID: [Int64: StoredCredential]] = [:]
     /// Every webhook, in the order of creation.
     public var webhooks: [WebhookRecord] = []
+    /// Every tenant that was ever changed or made, in the order of creation.
+    public var tenants: [TenantRecord] = []
+    /// Tenants whose records cannot be read, in the order of creation. What belongs to them stays
+    /// as it is.
+    public var damagedTenants: [DamagedTenant] = []
+    /// Every token, in the order of creation.
+    public var tokens: [TokenRecord] = []
     /// The gateway's own limit in bytes a second; nil for none.
     public var gatewayLimit: Int64?
     /// Whether work begins that may be put off (S-27).
@@ -271,6 +307,8 @@ public struct StoreContents: Sendable {
     public var damagedFiles: [FileID: TenantID] = [:]
     /// What kept time goes on from; nil where the store has never been told.
     public var clockMark: ClockMark?
+    /// How many tasks each tenant has that have not completed; absent tenants have none.
+    public var outstandingTasks: [TenantID: Int] = [:]
 
     /// What a new store holds: nothing.
     public init() {}
@@ -451,9 +489,36 @@ public struct Forgotten: Sendable {
     public var files: [TaskID] = []
     /// Sessions, with all that belonged to them.
     public var sessions: [SessionID] = []
+    /// What there was of results that the gateway has kept itself.
+    public var results: [Result] = []
 
     /// Nothing yet.
     public init() {}
+
+    /// Adds what else has been forgotten.
+    public mutating func add(_ more: Forgotten) {
+        files += more.files
+        sessions += more.sessions
+        results += more.results
+    }
+
+    /// The result of a task.
+    public struct Result: Equatable, Sendable {
+        /// Whose it was.
+        public let task: TaskID
+        /// Whose that was.
+        public let session: SessionID
+        /// At least 1.
+        public let byteCount: Int64
+
+        /// A result from its parts; nil for one without bytes, which costs nothing.
+        public init?(of task: TaskID, in session: SessionID, byteCount: Int64) {
+            guard byteCount > 0 else { return nil }
+            self.task = task
+            self.session = session
+            self.byteCount = byteCount
+        }
+    }
 }
 
 /// How long results and events are kept (R-8, S-60), in the time that a jump of the wall clock does
@@ -475,10 +540,28 @@ public struct RetentionLimits: Sendable {
     public var creationsBefore: KeptTime
     /// Events behind these positions are kept: a webhook has not done with them.
     public var heldEvents: [EventStreamKey: Int64] = [:]
+    /// Of tenants whose tasks are not kept as long as others', those of every type of session that
+    /// are forgotten.
+    public var ends: [TenantID: End] = [:]
     /// Deliveries that were over before this instant are forgotten.
     public var deliveriesBefore: KeptTime
     /// Beyond this many deliveries of one webhook the oldest that are over are forgotten.
     public var deliveriesPerWebhook = 10_000
+
+    /// Up to where a tenant's tasks are forgotten.
+    public struct End: Sendable {
+        /// Those completed before this instant.
+        public let completedBefore: KeptTime
+        /// Of them those that were created before this one would have been, which is when it was
+        /// completed at the latest.
+        public let createdBefore: TaskID
+
+        /// An end from its parts.
+        public init(completedBefore: KeptTime, createdBefore: TaskID) {
+            self.completedBefore = completedBefore
+            self.createdBefore = createdBefore
+        }
+    }
 
     /// Limits from their parts.
     public init(
@@ -512,8 +595,17 @@ public struct RetentionLimits: Sendable {
             || heldEvents[.tenant(tenant)].map { tenantSequence > $0 } ?? false
     }
 
-    /// Which of a session's tasks are forgotten: those completed before this instant.
+    /// Which of a session's tasks are forgotten, whosever it is: those completed before this
+    /// instant.
     public func tasksCompletedBefore(inBackground isBackground: Bool) -> KeptTime {
         isBackground ? backgroundTasksCompletedBefore : tasksCompletedBefore
+    }
+
+    /// Which of a tenant's tasks are forgotten: those completed before this instant.
+    public func tasksCompletedBefore(
+        of tenant: TenantID, inBackground isBackground: Bool
+    ) -> KeptTime {
+        let usual = tasksCompletedBefore(inBackground: isBackground)
+        return ends[tenant].map { max($0.completedBefore, usual) } ?? usual
     }
 }

@@ -37,16 +37,19 @@ public struct IdentityRejection: Error, Equatable, Sendable {
 }
 
 /// What all attempts of a session have in common.
-public struct PoolSettings: Equatable, Sendable {
+public struct PoolSettings: Sendable {
     /// S-22: the oldest version that a server may speak.
     public var tlsMinimum: TLSVersion
     /// S-22: the newest version that is offered.
     public var tlsMaximum: TLSVersion
+    /// Where the tenant's transfers may go; nil for wherever the gateway's may.
+    public var egress: TenantEgress?
 
     /// Settings from their parts.
-    public init(tlsMinimum: TLSVersion, tlsMaximum: TLSVersion) {
+    public init(tlsMinimum: TLSVersion, tlsMaximum: TLSVersion, egress: TenantEgress? = nil) {
         self.tlsMinimum = tlsMinimum
         self.tlsMaximum = tlsMaximum
+        self.egress = egress
     }
 }
 

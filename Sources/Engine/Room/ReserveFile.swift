@@ -104,8 +104,7 @@ public final class ReserveFile: Reserve {
     private static func partSize(on descriptor: CInt) throws -> Int64 {
         var system = statvfs()
         guard fstatvfs(descriptor, &system) == 0 else { throw FileError("fstatvfs", code: errno) }
-        let (bytes, _) = Int64(clamping: system.f_blocks)
-            .multipliedReportingOverflow(by: Int64(clamping: system.f_frsize))
+        let bytes = system.bytes(of: system.f_blocks)
         let whole = bytes > 0 ? min(byteLimit, bytes / 16) : byteLimit
         return max(1, whole / partCount / 4096) * 4096
     }

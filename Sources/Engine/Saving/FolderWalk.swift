@@ -24,16 +24,34 @@ final class OpenFolder: Sendable {
     static func parent(
         below root: String, of path: String, makes: Bool
     ) throws(SaveFault) -> OpenFolder? {
+        let (folder, isParent) = try deepest(below: root, of: path, makes: makes)
+        return isParent ? folder : nil
+    }
+
+    /// Opens the last folder that there is on the way to a file.
+    ///
+    /// - Returns: the folder, and whether it is the one that the file is to be in.
+    /// - Throws: `SaveFault`.
+    static func deepest(
+        below root: String, of path: String, makes: Bool = false
+    ) throws(SaveFault) -> (folder: OpenFolder, isParent: Bool) {
         let opened = Glibc.open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard opened >= 0 else {
             throw errno == ENOENT || errno == ENOTDIR ? .noFolder : fault("open")
         }
         var folder = OpenFolder(opened)
-        for name in path.split(separator: "/").dropLast() {
-            guard let next = try folder.folder(String(name), makes: makes) else { return nil }
+        for name in SaveDestination.names(of: path).dropLast() {
+            guard let next = try folder.folder(name, makes: makes) else { return (folder, false) }
             folder = next
         }
-        return folder
+        return (folder, true)
+    }
+
+    /// Looks whether names can be made here.
+    func requireWriting() throws(SaveFault) {
+        guard faccessat(descriptor, ".", W_OK | X_OK, AT_EACCESS) == 0 else {
+            throw OpenFolder.fault("faccessat")
+        }
     }
 
     private func folder(_ name: String, makes: Bool) throws(SaveFault) -> OpenFolder? {

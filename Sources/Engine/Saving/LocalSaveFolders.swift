@@ -27,12 +27,17 @@ final class LocalSaveFolders: SaveFolders {
         try await run(destination) { root throws(SaveFault) in
             var room = statvfs()
             guard statvfs(root, &room) == 0 else { throw .noFolder }
-            let free = Int64(clamping: UInt64(room.f_bavail) * UInt64(room.f_frsize))
+            let free = room.bytes(of: room.f_bavail)
             // What lies on the same disk already takes no further room.
             guard free >= (length ?? 1) || self.isOnDisk(of: root) else { throw .noRoom }
-            let parent = try OpenFolder.parent(below: root, of: destination.path, makes: false)
-            guard let status = try parent?.status(destination.name) else { return }
-            if destination.ifExists == .fail || status.isFolder { throw .exists }
+            let (folder, isParent) = try OpenFolder.deepest(below: root, of: destination.path)
+            try folder.requireWriting()
+            guard isParent, let status = try folder.status(destination.name) else { return }
+            switch destination.ifExists {
+            case .fail: throw .exists
+            case .rename: break
+            case .replace: if status.isFolder { throw .exists }
+            }
         }
     }
 
@@ -269,7 +274,8 @@ private final class SavedContent: OpenContent {
     func read(at offset: Int64, count: Int) async throws -> [UInt8] {
         try await files.run { [self] in
             try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-                filled = try read(into: UnsafeMutableRawBufferPointer(buffer), at: offset)
+                filled = try ContentFile.read(
+                    into: UnsafeMutableRawBufferPointer(buffer), from: descriptor, at: offset)
             }
         }
     }
@@ -282,8 +288,9 @@ private final class SavedContent: OpenContent {
             on: lane,
             { [self] in
                 try block.refill { buffer in
-                    try read(
-                        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]), at: offset)
+                    try ContentFile.read(
+                        into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count]),
+                        from: descriptor, at: offset)
                 }
                 guard block.count == count else { throw FileError("pread", code: 0) }
             }, then: completion)
@@ -291,22 +298,6 @@ private final class SavedContent: OpenContent {
 
     func readFromMemory(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Int? {
         PageCache.read(descriptor, into: buffer, at: offset)
-    }
-
-    private nonisolated func read(
-        into buffer: UnsafeMutableRawBufferPointer, at offset: Int64
-    ) throws -> Int {
-        var filled = 0
-        while filled < buffer.count {
-            let got = pread(
-                descriptor, buffer.baseAddress.map { $0 + filled }, buffer.count - filled,
-                off_t(offset) + off_t(filled))
-            if got < 0, errno == EINTR { continue }
-            guard got >= 0 else { throw FileError("pread", code: errno) }
-            if got == 0 { break }
-            filled += got
-        }
-        return filled
     }
 }
 
@@ -326,7 +317,7 @@ extension SaveDestination {
     fileprivate var name: String { SaveDestination.name(of: path) }
 
     fileprivate static func name(of path: String) -> String {
-        String(path[(path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex)...])
+        names(of: path).last ?? path
     }
 
     fileprivate func temporaryName(of task: TaskID) -> String {

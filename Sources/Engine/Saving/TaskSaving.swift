@@ -29,11 +29,31 @@ final class TaskSaving {
         guard mustCheck else { return }
         do throws(SaveFault) {
             guard let folders else { throw .noFolder }
-            let expected = task.record.options.countOfBytesClientExpectsToReceive
+            let expected = max(
+                task.record.options.countOfBytesClientExpectsToReceive,
+                task.record.countOfBytesExpectedToReceive)
             try await folders.check(destination, length: expected < 0 ? nil : expected)
             mustCheck = false
         } catch {
             throw error.error(for: destination)
+        }
+    }
+
+    /// A response has said how long the content is: the task fails at once where there is no room
+    /// for it, and not when all of it has been fetched.
+    func requireRoom(for length: Int64) {
+        guard length > 0, let folders else { return }
+        LoopActor.start { [self] in
+            do throws(SaveFault) {
+                try await folders.check(destination, length: length)
+            } catch .noRoom {
+                guard let control, !control.machine.isOver,
+                    task.record.countOfBytesExpectedToReceive == length
+                else { return }
+                control.fail(SaveFault.noRoom.error(for: destination))
+            } catch {
+                // What else stands in its way may be gone when the content is here.
+            }
         }
     }
 

@@ -142,6 +142,16 @@ public final class CreationLedger {
         }
     }
 
+    /// Writes down what a request is about that creates it element by element, each under a key of
+    /// its own; durable when it returns.
+    ///
+    /// - Throws: as `CommitQueue.acknowledged`.
+    public func keep(
+        _ numbers: [Int64], under ticket: CreationTicket
+    ) async throws(GatewayError) {
+        try await queues.onDisk.acknowledged(numbers, under: ticket)
+    }
+
     /// What an earlier request with the same key has done; nil where there was none.
     private func earlier<Created>(
         _ request: CreationRequest, _ tenant: TenantID

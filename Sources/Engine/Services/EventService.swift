@@ -13,7 +13,7 @@ public enum EventStart: Equatable, Sendable {
 /// Replay of events.
 @LoopActor
 public final class EventService {
-    private let hub: EventHub
+    let hub: EventHub
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
     private let queues: CommitQueues
@@ -61,7 +61,8 @@ public final class EventService {
 
     /// Returns when what has been published by now has been shown, unless the disk is full.
     ///
-    /// Events wait in one line, so those of an ephemeral session may stand behind durable ones.
+    /// A tenant's events wait in one line, so those of an ephemeral session may stand behind
+    /// durable ones.
     public func allShown() async {
         await queues.caughtUp()
     }

@@ -125,7 +125,8 @@ public final class FileService {
     /// - Returns: the file, durable with all bytes of the request.
     /// - Throws: the cause is what the feed has thrown, or `noSuchFile`, `uploadCompleted`,
     ///   `wrongOffset`, `inconsistentLength`, `digestMismatch` (the file is gone, if it was all
-    ///   there), `fileTooLarge`, `quotaExceeded`, `diskFull`, `uploadSuperseded`.
+    ///   there), `fileTooLarge`, `quotaExceeded`, `overQuota`, `diskFull`,
+    ///   `uploadSuperseded`.
     public func append(
         _ order: FileAppend, to id: FileID, of tenant: TenantID, from feed: ByteFeed
     ) async throws(UploadInterruption) -> StagedFile {
@@ -174,6 +175,15 @@ public final class FileService {
     }
 
     // MARK: Upkeep
+
+    /// Removes all files of a tenant that is being deleted; those for which the store has no room
+    /// go when there is some.
+    func forgetAll(of tenant: TenantID) async {
+        for id in staged.all(of: tenant) {
+            await endUpload(of: id)
+            await staged.forget(id)
+        }
+    }
 
     /// Ends all uploads with what has come; the gateway is about to stop.
     func endUploads() async {

@@ -11,13 +11,14 @@ final class FolderSweep {
     private let durable: CommitQueue
     private let clock: KeptClock
     private let parts: GatewayParts
+    private let accounts: TenantAccounts
     private let partRetention: Duration
     /// When the content folder was last looked through; nil before the first time.
     private var sweptAt: Duration?
 
     init(
         sessions: SessionDirectory, tasks: TaskDirectory, staged: StagedFiles, durable: CommitQueue,
-        clock: KeptClock, parts: GatewayParts, partRetention: Duration
+        clock: KeptClock, parts: GatewayParts, accounts: TenantAccounts, partRetention: Duration
     ) {
         self.sessions = sessions
         self.tasks = tasks
@@ -25,6 +26,7 @@ final class FolderSweep {
         self.durable = durable
         self.clock = clock
         self.parts = parts
+        self.accounts = accounts
         self.partRetention = partRetention
     }
 
@@ -33,11 +35,13 @@ final class FolderSweep {
         let uptime = parts.clock.uptime
         guard sweptAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
         let now = clock.now
-        for (number, entry) in try await parts.contents.list().enumerated() {
+        let found = try await parts.contents.list(Set(ContentKind.allCases))
+        for (number, entry) in found.enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
             switch entry.owner {
-            case .task where entry.kind == .kept:
+            case .task(let task) where entry.kind == .kept:
                 guard now.since(entry.modified) > partRetention else { continue }
+                if let tenant = entry.tenant { accounts.dropPart(of: task, in: tenant) }
             case .task(let task):
                 guard sweptAt == nil, !tasks.holds(task), durable.pendingTask(task) == nil
                 else { continue }

@@ -28,8 +28,8 @@ public final class Gateway {
     public let creations: CreationLedger
     /// Where events are posted to.
     public let webhooks: WebhookService
-    /// Where events are heard.
-    public let hub: EventHub
+    /// Whose sessions, tasks and files are apart from each other.
+    public let tenants: TenantService
     /// Called when the store has failed for good: the process must end, and recover from the store
     ///
     public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
@@ -42,13 +42,18 @@ public final class Gateway {
     public init(
         _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
     ) {
+        let strays = contents.strayTenants
+        let contents = contents.withoutWork(of: strays.union(contents.restingTenants))
         let room = DiskRoom(reserve: parts.reserve)
         let clock = KeptClock(parts.clock, since: contents.clockMark)
         let queues = CommitQueues(
-            store: parts.store, memoryLimit: limits.ephemeralBytes, clock: clock, room: room)
-        let hub = EventHub(
-            clock: parts.clock, durable: queues.onDisk,
-            tenantSequences: contents.tenantSequences)
+            store: parts.store, memoryLimit: limits.ephemeralBytes, clock: clock, room: room,
+            isOnThisDisk: !parts.storeIsElsewhere)
+        let bandwidth = Bandwidth(clock: parts.clock)
+        bandwidth.limit = contents.gatewayLimit
+        let accounts = TenantAccounts(contents, within: bandwidth, clock: parts.clock)
+        let hub = EventHub(clock: parts.clock, durable: queues.onDisk, accounts: accounts)
+        let tenantDirectory = TenantDirectory(contents, commits: queues.onDisk)
         let identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
         let spools = Spools(
             in: parts.folder, files: parts.files, room: room, clock: parts.clock,
@@ -60,37 +65,34 @@ public final class Gateway {
             transport: parts.transport, hub: hub, identifiers: identifiers,
             ticketHosts: parts.ticketHosts, connectivity: parts.connectivity,
             routeWaits: limits.routeWaits, suspensionGrace: limits.suspensionGrace)
-        let bandwidth = Bandwidth(clock: parts.clock)
-        bandwidth.limit = contents.gatewayLimit
         let quiet = QuietTime(
             hours: limits.quietHours, limit: limits.discretionaryAttempts, clock: parts.clock,
             isHeld: !contents.backgroundUpdates)
         bandwidth.line.onPressure = { quiet.othersAreHeldBack = $0 }
         let budget = AttemptBudget(
-            limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet)
-        // What ends while the disk is full takes room of the reserve, or stays in memory: nothing
-        // is added to it.
-        room.onChange = { [budget, unowned room] in budget.isClosed = room.isShort }
+            limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet,
+            accounts: accounts)
+        queues.onChange = { [budget] in budget.isClosed = !$0 }
 
         let known = SessionDirectory(damaged: contents.damagedSessions)
         let directory = TaskDirectory(sessions: known, queues: queues, services: services)
         let staged = StagedFiles(
             contents, commits: queues.onDisk, clock: clock, room: room, parts: parts,
-            limits: limits)
+            limits: limits, accounts: accounts)
         let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
         let webhookServices = WebhookServices(
             commits: queues.onDisk, hub: hub, sessions: known, tasks: directory,
-            keptClock: clock, parts: parts, tally: tally, answerTime: limits.webhookAnswerTime)
+            tenants: tenantDirectory, keptClock: clock, parts: parts, tally: tally,
+            answerTime: limits.webhookAnswerTime)
         let registered = WebhookDirectory(
-            contents.webhooks, services: webhookServices, sessions: known)
+            contents.webhooks, services: webhookServices, sessions: known, accounts: accounts)
         self.queues = queues
-        self.hub = hub
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
-            ending: ending, parts: parts, bandwidth: bandwidth, budget: budget,
-            webhooks: registered)
+            ending: ending, parts: parts, accounts: accounts, budget: budget,
+            webhooks: registered, tenants: tenantDirectory)
         webhooks = WebhookService(
             registered, sessions: known, queues: queues, identifiers: identifiers,
             services: webhookServices)
@@ -103,11 +105,25 @@ public final class Gateway {
         files = FileService(
             staged, tasks: directory, queues: queues, identifiers: identifiers,
             clock: clock, spools: spools, limits: limits)
+        let tokens = TokenService(
+            contents.tokens, tenants: tenantDirectory, queues: queues, identifiers: identifiers,
+            clock: parts.clock)
+        tenants = TenantService(
+            tenantDirectory, tokens: tokens,
+            removal: TenantRemoval(
+                sessions: known, tasks: directory, files: files, webhooks: registered,
+                closer: ending, queues: queues, hub: hub, contents: parts.contents),
+            queues: queues, identifiers: identifiers, clock: clock, wall: parts.clock,
+            strays: strays)
         decisions = DecisionService(
             sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)
         settings = SettingService(
-            bandwidth: bandwidth, quiet: quiet, tasks: directory, durable: queues.onDisk)
+            bandwidth: bandwidth, quiet: quiet, tasks: directory, durable: queues.onDisk,
+            quotas: QuotaService(accounts, budget: budget))
+        tenants.onQuotas = { [quotas = settings.quotas] tenant, limits in
+            if let limits { quotas.set(limits, of: tenant) } else { quotas.forget(tenant) }
+        }
         memory = MemoryService(sessions: known, transport: parts.transport, clock: parts.clock)
         events = EventService(hub: hub, sessions: known, tasks: directory, queues: queues)
         creations = CreationLedger(queues: queues, digests: parts.digests, clock: clock)
@@ -115,8 +131,10 @@ public final class Gateway {
             sessions: known, tasks: directory, files: files, queues: queues, hub: hub,
             sweep: FolderSweep(
                 sessions: known, tasks: directory, staged: staged, durable: queues.onDisk,
-                clock: clock, parts: parts, partRetention: limits.partRetention),
-            webhooks: registered, room: room, clock: clock, parts: parts, limits: limits)
+                clock: clock, parts: parts, accounts: accounts,
+                partRetention: limits.partRetention),
+            webhooks: registered, tenants: tenants, room: room, clock: clock, parts: parts,
+            limits: limits)
         directory.connect(to: tasks)
         services.connect(to: self.contents)
         sessions.recall(contents)
@@ -130,6 +148,8 @@ public final class Gateway {
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
+        await quotas.count(
+            what: queues.onDisk.store, and: tasks.directory.services.contents)
         await queues.prepare()
         await recovery.run()
         await files.staged.recover()
@@ -137,6 +157,7 @@ public final class Gateway {
         await queues.onDisk.caughtUp()
         sessions.checkEnds()
         webhooks.directory.start()
+        tenants.start()
         housekeeper.start()
     }
 
@@ -157,11 +178,14 @@ public final class Gateway {
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
         for task in settling { await task.value }
         for runner in live { runner.abandon() }
+        tasks.directory.services.contents.stopWaiting()
         await files.endUploads()
         sessions.tidy()
         sessions.closeConnections()
         queues.onDisk.noteClock()
-        await queues.onDisk.caughtUp()
+        // A database that does not answer does not hold the stop up: it has what was
+        // acknowledged.
+        await queues.onDisk.durable(within: .seconds(10), whileStalled: false)
         return interrupted
     }
 
@@ -186,11 +210,42 @@ public final class Gateway {
 
     // MARK: The whole gateway
 
+    /// Who hears of transfers that the policy has not let through; nil for nobody.
+    public var onDenied: (@LoopActor (DeniedDestination) -> Void)? {
+        get { tasks.directory.services.tally.onDenied }
+        set { tasks.directory.services.tally.onDenied = newValue }
+    }
+
+    /// Who may call for tenants.
+    public var tokens: TokenService { tenants.tokens }
+
+    /// Where events are heard.
+    public var hub: EventHub { events.hub }
+
+    /// Tenants' quotas, and what is used of them.
+    public var quotas: QuotaService { settings.quotas }
+
     /// Whether new work is taken: not while the disk is full.
     public var takesWork: Bool { queues.takesWork }
 
     /// Whether not even notes about what goes on find room.
     public var isStoreStalled: Bool { queues.onDisk.isStalled }
+
+    /// Whether that is so because the database cannot be reached.
+    public var isStoreAway: Bool { queues.onDisk.isAway }
+
+    /// Asks the store, which may be found to be away where nothing had to be noted: a look-up, or
+    /// some seconds.
+    public func findsStoreAway() async -> Bool {
+        guard !isStoreAway else { return true }
+        do throws(StoreError) {
+            _ = try await queues.onDisk.store.knows(TaskID(rawValue: 0))
+            return false
+        } catch {
+            guard case .away = error else { return false }
+            return true
+        }
+    }
 }
 
 extension Gateway: CommitOwner {
@@ -204,6 +259,8 @@ extension Gateway: CommitOwner {
         hub.discard(refused)
         sessions.checkEnds()
     }
+
+    func stallHasChanged() { queues.noteChange() }
 
     func clockJumped() {
         tasks.directory.noteClockJump()

@@ -42,8 +42,11 @@ public enum GatewayError: Error, Equatable, Sendable {
     case digestMismatch(expected: ContentDigest)
     /// No staged file may have more bytes than `limit`.
     case fileTooLarge(limit: Int64)
-    /// The tenant's staged files have all the room that they may, or are as many as they may.
+    /// The tenant's staged files have all the room that the gateway gives to any tenant's, or are
+    /// as many.
     case quotaExceeded
+    /// More would be beyond a quota of the tenant, which is `limit`.
+    case overQuota(TenantQuotas.Quota, limit: Int64)
     /// Resume data that is damaged, or another tenant's (S-36).
     case badResumeData
     /// No body is wanted at the moment, or one of another generation (S-39): `generation` was asked
@@ -57,8 +60,20 @@ public enum GatewayError: Error, Equatable, Sendable {
     case noSuchWebhook
     /// The webhook has not tried that event, or it is not known any more.
     case noSuchDelivery
-    /// A tenant has at most `limit` webhooks.
-    case tooManyWebhooks(limit: Int)
+    /// There is no tenant of this name, or none any more.
+    case noSuchTenant
+    /// Another tenant has this name.
+    case tenantExists
+    /// The tenant is being deleted.
+    case tenantIsEnding
+    /// The operator's own tenant is not deleted.
+    case tenantStays
+    /// There are at most `limit` tenants.
+    case tooManyTenants(limit: Int)
+    /// There is no token of this id, or none any more.
+    case noSuchToken
+    /// There are at most `limit` tokens.
+    case tooManyTokens(limit: Int)
     /// An ephemeral session's events are not kept, so they cannot be delivered for certain.
     case sessionNotKept
     /// Somebody was faster (S-74).
@@ -73,6 +88,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case cookieRefused(CookieRejection)
     /// The session was told to have no storage of this kind (S-25).
     case noStorage
+    /// Whoever has asked for it is let in no more, and was told so.
+    case callerIsGone
     /// The key of an earlier request that asked for something else.
     case keyReused
     /// No new work is taken until there is room again.

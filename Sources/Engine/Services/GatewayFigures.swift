@@ -48,6 +48,8 @@ public struct GatewayFigures: Sendable {
     public internal(set) var isDiskFull = false
     /// Whether not even notes about what goes on find room.
     public internal(set) var isStoreStalled = false
+    /// Whether that is so because the database cannot be reached.
+    public internal(set) var isStoreAway = false
 }
 
 /// What sessions are told apart by.
@@ -99,6 +101,7 @@ extension Gateway {
         figures.commits = queues.onDisk.figures
         figures.isDiskFull = !takesWork
         figures.isStoreStalled = queues.onDisk.isStalled
+        figures.isStoreAway = queues.onDisk.isAway
         return figures
     }
 }

@@ -8,8 +8,8 @@ public struct GatewayParts {
     let sealer: any Sealer
     let files: FileThreads
     let folder: ContentFolder
-    /// Keeps contents that are whole; those of `folder` lie there.
-    let contents: any ContentStore
+    /// Keeps contents that are whole: in `folder`, where nothing else is said.
+    private(set) var contents: any ContentStore
     let clock: any Clock
     let publicSuffixes: any PublicSuffixes
     /// Tells of changes of this machine's network; nil where nothing does (S-26).
@@ -18,6 +18,9 @@ public struct GatewayParts {
     private(set) var saveFolders: (any SaveFolders)?
     /// Room on the store's disk that is kept for the store; nil keeps none.
     public var reserve: (any Reserve)?
+    /// Whether the store takes its room somewhere else than on this machine's disk: the reserve is
+    /// none of it.
+    public var storeIsElsewhere = false
     /// The hosts that are shown the tickets of the process's Kerberos cache without asking (S-63).
     public var ticketHosts: Set<String> = []
 
@@ -36,6 +39,13 @@ public struct GatewayParts {
         self.folder = folder
         contents = LocalContentStore(in: folder, files: files)
         self.clock = clock
+    }
+
+    /// Keeps contents that are whole elsewhere; parts stay in the folder.
+    ///
+    /// - Parameter place: where.
+    public mutating func keepContents(in place: any WholeContents) {
+        contents = SplitContentStore(place, partsIn: folder, files: files)
     }
 
     /// Lets downloads be saved in folders of this machine.

@@ -12,6 +12,7 @@ final class Housekeeper {
     private let hub: EventHub
     private let sweep: FolderSweep
     private let webhooks: WebhookDirectory
+    private let tenants: TenantService
     private let room: DiskRoom
     let clock: KeptClock
     private let parts: GatewayParts
@@ -23,8 +24,9 @@ final class Housekeeper {
 
     init(
         sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, queues: CommitQueues,
-        hub: EventHub, sweep: FolderSweep, webhooks: WebhookDirectory, room: DiskRoom,
-        clock: KeptClock, parts: GatewayParts, limits: GatewayLimits
+        hub: EventHub, sweep: FolderSweep, webhooks: WebhookDirectory,
+        tenants: TenantService, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
+        limits: GatewayLimits
     ) {
         self.sessions = sessions
         self.tasks = tasks
@@ -33,6 +35,7 @@ final class Housekeeper {
         self.hub = hub
         self.sweep = sweep
         self.webhooks = webhooks
+        self.tenants = tenants
         self.room = room
         self.clock = clock
         self.parts = parts
@@ -67,16 +70,21 @@ final class Housekeeper {
         }
         queues.onDisk.noteClock()
         await webhooks.makeRound()
+        tenants.makeRound()
         do {
             var limits = limits.retention(at: clock.now)
+            limits.ends = tenants.ends(at: clock.now)
             for commits in queues.each {
                 // Events of ephemeral sessions are not posted.
                 limits.heldEvents = commits === queues.onDisk ? webhooks.heldEvents : [:]
-                await leave(try await commits.purge(limits))
+                tasks.notesDeleted = true
+                defer { tasks.notesDeleted = false }
+                try await purge(commits, limits)
             }
             tasks.dropRecords { task in
                 guard let session = sessions[task.session]?.record else { return true }
-                let oldest = limits.tasksCompletedBefore(inBackground: session.isBackground)
+                let oldest = limits.tasksCompletedBefore(
+                    of: task.tenant, inBackground: session.isBackground)
                 return task.keptSince.map { $0 < oldest } ?? false
             }
             await files.purge()
@@ -85,6 +93,19 @@ final class Housekeeper {
             log.write(.warning, "housekeeping was not finished", ["error": .words("\(error)")])
         }
         await giveMemoryBack()
+    }
+
+    /// What a store has forgotten is left also where it did not come to its end: it tells of it
+    /// once only.
+    private func purge(_ commits: CommitQueue, _ limits: RetentionLimits) async throws(StoreError) {
+        var forgotten = Forgotten()
+        do throws(StoreError) {
+            try await commits.purge(limits, into: &forgotten)
+        } catch {
+            await leave(forgotten)
+            throw error
+        }
+        await leave(forgotten)
     }
 
     /// After a peak; and where nothing has changed since the last round, also what is kept to be
@@ -106,6 +127,10 @@ final class Housekeeper {
     /// are gone.
     private func leave(_ forgotten: Forgotten) async {
         tasks.noteForgotten()
+        // What a client has deleted at the same time is counted there.
+        for result in forgotten.results where !tasks.countsDeletion(of: result.task) {
+            sessions[result.session]?.account.changeStored(by: -result.byteCount)
+        }
         await Slices.of(forgotten.sessions) { slice in
             sessions.remove(slice)
             for session in slice { hub.forget(session) }
@@ -130,13 +155,13 @@ final class Housekeeper {
 extension GatewayLimits {
     /// What has outlived its time at an instant.
     fileprivate func retention(at now: KeptTime) -> RetentionLimits {
-        let oldestTask = now.advanced(by: .zero - taskRetention)
+        let oldestEvent = now.advanced(by: .zero - eventRetention)
         return RetentionLimits(
-            tasksCompletedBefore: oldestTask,
+            tasksCompletedBefore: now.advanced(by: .zero - taskRetention),
             backgroundTasksCompletedBefore: now.advanced(by: .zero - backgroundTaskRetention),
-            eventsBefore: now.advanced(by: .zero - eventRetention),
+            eventsBefore: oldestEvent,
             backgroundEventsBefore: now.advanced(by: .zero - backgroundEventRetention),
-            eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestTask,
+            eventsPerSession: eventsPerSession, sessionsInvalidBefore: oldestEvent,
             creationsBefore: now.advanced(by: .zero - creationRetention),
             deliveriesBefore: now.advanced(by: .zero - DeliverySchedule.backlog.age))
     }

@@ -134,6 +134,8 @@ public struct TaskList: Sendable {
 
 /// Which sessions to list.
 public struct SessionQuery: Sendable {
+    /// Only sessions in these states; without it those that have not ended.
+    public var states: Set<SessionState> = [.active, .invalidating]
     /// What description or identifier has in it.
     public var text: SearchText?
     /// What the session's metadata has among others.
@@ -153,7 +155,9 @@ public struct SessionQuery: Sendable {
 
     /// Whether a session is searched for.
     public func fits(_ session: SessionRecord) -> Bool {
-        guard metadata.allSatisfy({ session.metadata[$0.key] == $0.value }) else { return false }
+        guard states.contains(session.state), Metadata.isIn(session.metadata, metadata) else {
+            return false
+        }
         guard let text else { return true }
         return [session.description, session.identifier].contains { $0.map(text.isIn) ?? false }
     }

@@ -11,9 +11,10 @@ public final class SessionService {
     private let identifiers: IdentifierSource
     let ending: SessionCloser
     private let parts: GatewayParts
-    private let bandwidth: Bandwidth
+    private let accounts: TenantAccounts
     private let budget: AttemptBudget
     private let webhooks: WebhookDirectory
+    private let tenants: TenantDirectory
 
     /// - Parameters:
     ///   - directory: where the sessions are kept.
@@ -23,13 +24,15 @@ public final class SessionService {
     ///   - identifiers: names them.
     ///   - ending: brings them to their end.
     ///   - parts: what they are made of.
-    ///   - bandwidth: the limit that theirs are within.
+    ///   - accounts: where they count.
     ///   - budget: the attempts that they have together.
     ///   - webhooks: those that are bound to them.
+    ///   - tenants: whose they are.
     init(
         _ directory: SessionDirectory, tasks: TaskDirectory, queues: CommitQueues, hub: EventHub,
         identifiers: IdentifierSource, ending: SessionCloser, parts: GatewayParts,
-        bandwidth: Bandwidth, budget: AttemptBudget, webhooks: WebhookDirectory
+        accounts: TenantAccounts, budget: AttemptBudget, webhooks: WebhookDirectory,
+        tenants: TenantDirectory
     ) {
         self.directory = directory
         self.tasks = tasks
@@ -38,9 +41,10 @@ public final class SessionService {
         self.identifiers = identifiers
         self.ending = ending
         self.parts = parts
-        self.bandwidth = bandwidth
+        self.accounts = accounts
         self.budget = budget
         self.webhooks = webhooks
+        self.tenants = tenants
     }
 
     /// Attempts that go on, and tasks that wait for one, of all sessions.
@@ -51,14 +55,16 @@ public final class SessionService {
     /// Creates a session; the ticket keeps the key of the request that asks for it.
     ///
     /// - Throws: `identifierInUse`, `sessionNotKept` where an ephemeral one is to have webhooks,
-    ///   `tooManyWebhooks`, `diskFull`, `memoryFull`.
+    ///   `overQuota`, `diskFull`, `memoryFull`.
     public func create(
         _ spec: SessionSpec, of tenant: TenantID, as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> SessionView {
         try queues.refuseWhenFull(isPersistent: spec.type != .ephemeral)
+        try tenants.requireLiving(tenant)
         if let identifier = spec.identifier, let id = directory.named(identifier, of: tenant) {
             throw .identifierInUse(id)
         }
+        if spec.type != .shared { try accounts[tenant].requireRoom(of: .sessions) }
         if !spec.webhooks.isEmpty {
             guard spec.type != .ephemeral else { throw .sessionNotKept }
             try webhooks.requireRoom(for: spec.webhooks.count, of: tenant)
@@ -80,6 +86,7 @@ public final class SessionService {
             return id
         }
         try queues.refuseWhenFull(isPersistent: true)
+        try tenants.requireLiving(tenant)
         let spec = SessionSpec(
             type: .shared, description: nil, configuration: SessionConfiguration(), delegate: nil)
         let (session, _) = makeSession(spec, tenant)
@@ -310,11 +317,12 @@ public final class SessionService {
         -> LiveSession
     {
         let commits = queues.commits(of: record)
+        let account = SessionAccount(of: record, in: accounts[record.tenant])
         let session = LiveSession(
             record, isNew: contents == nil, commits: commits, transport: parts.transport,
-            budget: budget,
-            bandwidth: Bandwidth(within: bandwidth), clock: parts.clock, digests: parts.digests,
-            memory: memory(of: record, recalling: contents, in: commits))
+            egress: tenants.egress(of: record.tenant), budget: budget, account: account,
+            clock: parts.clock, digests: parts.digests,
+            memory: memory(of: record, recalling: contents, in: commits, account))
         session.credentials?.onChange = { [hub, weak session] in
             if let session { hub.publish(.didChangeCredentialStorage, of: nil, in: session) }
         }
@@ -324,7 +332,8 @@ public final class SessionService {
 
     /// What a session remembers when it is taken in; an invalid one remembers nothing.
     private func memory(
-        of record: SessionRecord, recalling contents: StoreContents?, in commits: CommitQueue
+        of record: SessionRecord, recalling contents: StoreContents?, in commits: CommitQueue,
+        _ account: SessionAccount
     ) -> SessionMemory {
         var memory = SessionMemory()
         guard record.state != .invalid else { return memory }
@@ -343,7 +352,7 @@ public final class SessionService {
                 record, isNew: contents == nil,
                 ResponseCache.Parts(
                     commits: record.isPersistent ? commits : nil, sealer: parts.sealer,
-                    files: CacheFiles(in: parts.contents), clock: parts.clock,
+                    files: CacheFiles(in: parts.contents), account: account, clock: parts.clock,
                     makeID: { [identifiers] in identifiers.next() }))
         }
         return memory

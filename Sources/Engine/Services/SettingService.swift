@@ -1,7 +1,7 @@
 public import Loop
 internal import Semantics
 
-/// What the operator sets of the whole gateway; it stays over restarts.
+/// What the operator sets of the whole gateway, which stays over restarts, and of tenants.
 @LoopActor
 public final class SettingService {
     /// The limit of the whole gateway; those of sessions and tasks are within it.
@@ -9,8 +9,13 @@ public final class SettingService {
     let quiet: QuietTime
     private let tasks: TaskDirectory
     private let durable: CommitQueue
+    let quotas: QuotaService
 
-    init(bandwidth: Bandwidth, quiet: QuietTime, tasks: TaskDirectory, durable: CommitQueue) {
+    init(
+        bandwidth: Bandwidth, quiet: QuietTime, tasks: TaskDirectory, durable: CommitQueue,
+        quotas: QuotaService
+    ) {
+        self.quotas = quotas
         self.bandwidth = bandwidth
         self.quiet = quiet
         self.tasks = tasks

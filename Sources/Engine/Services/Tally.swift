@@ -5,6 +5,8 @@ internal import Semantics
 /// What is counted of a gateway's work since its start, by those who do it.
 @LoopActor
 final class Tally {
+    /// Who hears of transfers that the policy has not let through: it may want more than a number.
+    var onDenied: (@LoopActor (DeniedDestination) -> Void)?
     /// Tasks that were created.
     var created = LabelledCounter<TaskType>()
     /// Tasks that have ended, by the name of their error; nil for success.

@@ -24,6 +24,7 @@ final class TaskDirectory {
     private var records = RecentCache<TaskID, TaskRecord>(limit: 2048) { 1 + $0.bulk / 4096 }
     /// Tasks whose removal is on its way to the store: nothing is done with them.
     private var deleting: Set<TaskID> = []
+    private var deletedMeanwhile: Set<TaskID> = []
     /// Tasks that were deleted lately: a look-up in the store that began before may still find
     /// them.
     private var deleted = RecentCache<TaskID, Bool>(limit: 2048)
@@ -198,6 +199,7 @@ final class TaskDirectory {
     func enter(
         _ record: TaskRecord, in session: LiveSession, inPlaceOf predecessor: TaskID? = nil
     ) {
+        session.account.tenant.take(of: .outstandingTasks)
         session.commits.record(.newTask(record, inPlaceOf: predecessor))
         services.tally.created.add(record.type)
         services.hub.publish(.didCreate, of: record.id, in: session)
@@ -227,6 +229,7 @@ final class TaskDirectory {
             runner.isAtRest || runner.record.state == .completed
         else { return }
         let (id, session) = (runner.record.id, runner.record.session)
+        runner.task.claim(runner.record.storedLength)
         runners[id] = nil
         ofSession[session]?[id] = nil
         if ofSession[session]?.isEmpty == true { ofSession[session] = nil }
@@ -244,8 +247,19 @@ final class TaskDirectory {
     /// A task has ended.
     func noteEnd(of runner: TaskRunner) {
         services.tally.ended.add(runner.record.error?.name)
+        runner.session.account.tenant.giveBack(of: .outstandingTasks)
+        runner.task.claim(runner.record.storedLength)
         runner.task.tellEnd()
+        if runner.record.error?.kind == .ferry(.destinationDenied) { noteDenial(of: runner.record) }
         settle(runner)
+    }
+
+    private func noteDenial(of task: TaskRecord) {
+        let url = task.currentRequest.url
+        services.tally.onDenied?(
+            DeniedDestination(
+                tenant: task.tenant, origin: [task.session.description, task.id.description],
+                host: url.host, port: url.port))
     }
 
     /// Remembers a task that rests, as it is now.
@@ -277,11 +291,27 @@ final class TaskDirectory {
     func discard(_ refused: RefusedNumbers) {
         for number in refused.numbers {
             let id = TaskID(rawValue: number)
+            if let record = known(id) { uncount(record, isInStore: refused.isInStore(id)) }
             if let runner = runners[id] { drop(runner) }
             records[id] = nil
             starting.remove(id)
         }
         forgetting += 1
+    }
+
+    /// Takes back what was counted of a task that memory forgets: it is not there, or as it was
+    /// before it was decided about.
+    private func uncount(_ record: TaskRecord, isInStore: Bool) {
+        guard let account = sessions[record.session]?.account else { return }
+        let wasOutstanding = record.state != .completed
+        if wasOutstanding, !isInStore { account.tenant.giveBack(of: .outstandingTasks) }
+        if !wasOutstanding, isInStore { account.tenant.take(of: .outstandingTasks) }
+        let kept = wasOutstanding && isInStore ? record.storedLength : 0
+        if let runner = runners[record.id] {
+            runner.task.claim(kept)
+        } else {
+            account.changeStored(by: kept - record.storedLength)
+        }
     }
 
     private func drop(_ runner: TaskRunner) {
@@ -298,9 +328,21 @@ final class TaskDirectory {
     /// Whether the store is about to forget it.
     func isDeleting(_ id: TaskID) -> Bool { deleting.contains(id) }
 
+    /// While housekeeping forgets tasks: it may come across those that clients delete.
+    var notesDeleted = false {
+        didSet { deletedMeanwhile = [] }
+    }
+
+    /// Whether a client deletes a task, or has deleted it since `notesDeleted` was set: who does
+    /// that counts what is gone.
+    func countsDeletion(of id: TaskID) -> Bool {
+        deleting.contains(id) || deletedMeanwhile.contains(id)
+    }
+
     /// The store has forgotten a task that a client has deleted.
     func noteDeleted(_ id: TaskID) {
         deleting.remove(id)
+        if notesDeleted { deletedMeanwhile.insert(id) }
         deleted[id] = true
         forgetting += 1
         records[id] = nil

@@ -30,13 +30,27 @@ public final class TaskService {
     // MARK: Creating
 
     /// Creates tasks, all or none; durable when it returns. The ticket keeps the key of the request
-    /// that asks for them.
+    /// that asks for them. They may have to wait for their turn: whether they are still to
+    /// be made is asked then.
+    ///
+    /// - Throws: `noSuchSession`, `sessionInvalidated`, `overQuota` where not all of them fit, or
+    ///   nothing more may be stored; `callerIsGone`, `diskFull`, `memoryFull`.
     public func create(
-        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID, as ticket: CreationTicket? = nil
+        _ specs: [TaskSpec], in id: SessionID, of tenant: TenantID,
+        as ticket: CreationTicket? = nil, if isWanted: @LoopActor () -> Bool = { true }
     ) async throws(GatewayError) -> [TaskView] {
         let session = try sessions.live(id, tenant)
+        await session.commits.creations.turn(for: specs.count, of: tenant)
+        guard isWanted() else { throw .callerIsGone }
         guard session.record.state == .active else { throw .sessionInvalidated }
         try queues.refuseWhenFull(isPersistent: session.record.isPersistent)
+        let account = session.account.tenant
+        try account.requireRoom(for: Int64(specs.count), of: .outstandingTasks)
+        // What goes on from a part that counts already may be how its tenant makes room.
+        let areCounted = specs.allSatisfy { spec in
+            spec.checkpoint.map { session.keepsPart(of: $0.part) } ?? false
+        }
+        if !areCounted { try account.requireRoom(of: .storedBytes) }
         let created = specs.map { create($0, in: session) }
         try await session.commits.acknowledged(created.map(\.id.rawValue), under: ticket)
         var views: [TaskView] = []
@@ -72,12 +86,17 @@ public final class TaskService {
     /// - Parameters:
     ///   - id: the completed task, which stays as it is.
     ///   - tenant: whose it is.
-    ///   - ticket: keeps the key of the request that asks for it.
+    ///   - requestID: what the request is called that asks for it.
+    ///   - traceContext: the trace that this request belongs to; nil for none.
+    ///   - ticket: keeps the key of the request.
+    ///   - isWanted: asked when it is about to be made.
     /// - Returns: the new task, durable.
     /// - Throws: `taskIsRunning`, `noSuchTask`; `notRetryable` where the session takes no tasks any
-    ///   more, or what was sent is gone; `diskFull`, `memoryFull`.
+    ///   more, or what was sent is gone; `overQuota`, `callerIsGone`, `diskFull`, `memoryFull`.
     public func retry(
-        _ id: TaskID, of tenant: TenantID, as ticket: CreationTicket? = nil
+        _ id: TaskID, of tenant: TenantID, requestID: String = "",
+        traceContext: TraceContext? = nil, as ticket: CreationTicket? = nil,
+        if isWanted: @LoopActor () -> Bool = { true }
     ) async throws(GatewayError) -> TaskView {
         let old = try await directory.read(id, tenant).record
         guard old.state == .completed else { throw .taskIsRunning }
@@ -91,7 +110,10 @@ public final class TaskService {
         // Nobody waits at the creation for the content of this one.
         spec.options.hasCompletionHandler = false
         spec.retryOf = old.id
-        return try await create([spec], in: old.session, of: tenant, as: ticket)[0]
+        spec.requestID = requestID
+        spec.traceContext = traceContext
+        return try await create(
+            [spec], in: old.session, of: tenant, as: ticket, if: isWanted)[0]
     }
 
     /// A streamed body is asked for anew, and bytes are kept with their task; all else must still
@@ -344,6 +366,9 @@ public final class TaskService {
         directory.beginDeleting(id)
         let forget = { @LoopActor [self] in
             directory.noteDeleted(id)
+            if let content = task?.content {
+                session?.account.changeStored(by: -content.storedLength)
+            }
             session?.unnamedFiles[id] = nil
             // After the row, so that no row is without its file; a damaged one may have had one.
             if task?.content?.place != .store { services.discardPart(of: id) }

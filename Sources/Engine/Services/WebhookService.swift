@@ -76,13 +76,14 @@ public final class WebhookService {
     /// Makes a webhook, which gets the events from now on; the ticket keeps the key of the request
     /// that asks for it.
     ///
-    /// - Throws: `noSuchSession`, `sessionInvalidated`, `sessionNotKept`, `tooManyWebhooks`,
+    /// - Throws: `noSuchSession`, `sessionInvalidated`, `sessionNotKept`, `overQuota`,
     ///   `diskFull`.
     public func create(
         _ spec: WebhookSpec, of tenant: TenantID, session: SessionID?,
         as ticket: CreationTicket? = nil
     ) async throws(GatewayError) -> WebhookView {
         try queues.refuseWhenFull(isPersistent: true)
+        try services.tenants.requireLiving(tenant)
         if let session {
             guard try sessions.active(session, tenant).record.isPersistent else {
                 throw .sessionNotKept
@@ -183,7 +184,7 @@ public final class WebhookService {
     ) async throws(GatewayError) -> WebhookTestResult {
         let record = try directory.live(id, tenant).record
         await services.slots.take(tenant)
-        let pool = services.makePool()
+        let pool = services.makePool(for: tenant)
         defer {
             pool.close()
             services.slots.giveBack()
@@ -195,6 +196,7 @@ public final class WebhookService {
                 clock: services.clock
             ) { continuation.resume(returning: $0) }
         }
+        if outcome.wasDenied { services.noteDenial(of: record) }
         return WebhookTestResult(attempt: outcome.attempt, excerpt: outcome.excerpt)
     }
 

@@ -8,11 +8,13 @@ final class LiveSession {
     private var state: Acknowledged<SessionRecord>
     let commits: CommitQueue
     let queue: SlotQueue
+    /// What it takes of its tenant's quotas.
+    let account: SessionAccount
     /// Contents of an ephemeral session that are too large for memory: parts of a file without a
     /// name.
     var unnamedFiles: [TaskID: ContentFile] = [:]
     /// The parts of an ephemeral session's downloads that ended early, for resume data (S-34).
-    private var keptParts: [(task: TaskID, file: ContentFile)] = []
+    private var keptParts: [(task: TaskID, file: ContentFile, length: Int64)] = []
     /// Each takes room on the disk.
     private static let keptPartLimit = 64
     /// The limit that all its tasks share.
@@ -26,27 +28,30 @@ final class LiveSession {
     var finishedThrough = 0
     /// Those who ask whether a server is to be trusted.
     let trust = TrustLine()
-    private let transport: any Transport
+    /// What connections are made by, and where they may lead.
+    private let network: (transport: any Transport, egress: TenantEgress)
     private var connections: (any ConnectionPool)?
 
     /// A session as the store has it, or one that is new to it, and is recorded in the same turn of
     /// the loop.
     init(
         _ record: SessionRecord, isNew: Bool, commits: CommitQueue, transport: any Transport,
-        budget: AttemptBudget,
-        bandwidth: Bandwidth, clock: any Clock, digests: any Digests, memory: SessionMemory
+        egress: TenantEgress, budget: AttemptBudget, account: SessionAccount, clock: any Clock,
+        digests: any Digests, memory: SessionMemory
     ) {
+        self.account = account
         self.clock = clock
         nonces = DigestNonces(digests)
         self.memory = memory
         self.commits = commits
         state =
             isNew ? Acknowledged(new: record, in: commits) : Acknowledged(record, in: commits)
-        self.transport = transport
-        self.bandwidth = bandwidth
+        network = (transport, egress)
+        bandwidth = Bandwidth(within: account.tenant.bandwidth)
         bandwidth.limit = record.maximumBytesPerSecond
         self.queue = SlotQueue(
-            limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget)
+            limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget,
+            account: account.tenant)
     }
 
     var store: any Store { commits.store }
@@ -75,10 +80,11 @@ final class LiveSession {
     /// Made at the first attempt, so that a session at rest costs no descriptor.
     var pool: any ConnectionPool {
         if let connections { return connections }
-        let pool = transport.makePool(
+        let pool = network.transport.makePool(
             PoolSettings(
                 tlsMinimum: record.configuration.tlsMinimumSupportedProtocolVersion,
-                tlsMaximum: record.configuration.tlsMaximumSupportedProtocolVersion))
+                tlsMaximum: record.configuration.tlsMaximumSupportedProtocolVersion,
+                egress: network.egress))
         connections = pool
         return pool
     }
@@ -162,21 +168,33 @@ final class LiveSession {
         return identity
     }
 
-    /// Keeps the part of a download, in place of the oldest one if there are many.
-    func keep(_ file: ContentFile, of task: TaskID) {
-        if keptParts.count == LiveSession.keptPartLimit { keptParts.removeFirst() }
-        keptParts.append((task, file))
+    /// Keeps the part of a download, so many bytes, in place of the oldest one if there are many.
+    func keep(_ file: ContentFile, of task: TaskID, _ length: Int64) {
+        if keptParts.count == LiveSession.keptPartLimit {
+            account.changeStored(by: -keptParts.removeFirst().length)
+        }
+        keptParts.append((task, file, length))
+        account.changeStored(by: length)
     }
 
     /// Hands the part of a download on; nil where it is gone.
     func takePart(of task: TaskID) -> ContentFile? {
         guard let index = keptParts.firstIndex(where: { $0.task == task }) else { return nil }
-        return keptParts.remove(at: index).file
+        let part = keptParts.remove(at: index)
+        account.changeStored(by: -part.length)
+        return part.file
+    }
+
+    /// Whether a part is kept that a download of this session could go on from.
+    func keepsPart(of task: TaskID) -> Bool {
+        record.isPersistent
+            ? account.tenant.keepsPart(of: task) : keptParts.contains { $0.task == task }
     }
 
     /// Nobody can ask for its results any more: whoever still holds the session holds none of them.
     func dropContents() {
         unnamedFiles = [:]
+        for part in keptParts { account.changeStored(by: -part.length) }
         keptParts = []
     }
 

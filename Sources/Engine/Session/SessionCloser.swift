@@ -82,6 +82,7 @@ final class SessionCloser {
                 record.state = .invalid
                 record.invalidatedAt = clock.now
             }
+            session.account.end()
             hub.publish(.didBecomeInvalid(nil), of: nil, in: session)
             session.closeConnections()
             if !session.record.isPersistent { forget(session, after: grace) }
@@ -109,6 +110,7 @@ final class SessionCloser {
         expiries[session.record.id] = nil
         sessions.remove(session.record.id)
         session.dropContents()
+        session.account.forgetStored()
         hub.forget(session.record.id)
         session.commits.record(.removedSession(session.record.id))
         tasks.dropRecords { $0.session == session.record.id }

@@ -94,7 +94,11 @@ final class SessionDirectory {
 
     /// Forgets new sessions that the store has refused.
     func discard(_ refused: RefusedNumbers) {
-        for number in refused.numbers { remove(SessionID(rawValue: number)) }
+        for number in refused.numbers {
+            let id = SessionID(rawValue: number)
+            byID[id]?.account.end()
+            remove(id)
+        }
     }
 
     func remove(_ id: SessionID) {
@@ -120,6 +124,7 @@ final class SessionDirectory {
     }
 
     private func forgetName(of record: SessionRecord) {
+        if sharedOnes[record.tenant] == record.id { sharedOnes[record.tenant] = nil }
         guard let identifier = record.identifier else { return }
         let name = Name(tenant: record.tenant, identifier: identifier)
         if named[name] == record.id { named[name] = nil }

@@ -105,6 +105,8 @@ final class SlotQueue {
 
     private let limitPerHost: Int
     private let budget: AttemptBudget
+    /// Whose attempts they are.
+    fileprivate let account: TenantAccount
     private var lines: [HostName: Line] = [:]
     /// Everything that waits.
     private var standings: [ObjectIdentifier: Standing] = [:]
@@ -116,9 +118,10 @@ final class SlotQueue {
     /// Hosts that wait until the gateway is quiet.
     private var putOff = StalledHosts()
 
-    init(limitPerHost: Int, budget: AttemptBudget) {
+    init(limitPerHost: Int, budget: AttemptBudget, account: TenantAccount) {
         self.limitPerHost = limitPerHost
         self.budget = budget
+        self.account = account
     }
 
     /// Puts a task into its host's line.
@@ -274,9 +277,10 @@ final class SlotQueue {
 /// may need one for its file. A session's first takes more, for what its connections need of their
 /// own.
 ///
-/// Sessions that wait have their turns. One that has many leaves some to others, who would wait as
-/// long as its slowest last: it takes no more than eight times what is left beside another
-/// session's first.
+/// Sessions that wait have their turns, and so have the tenants whose they are. One that has many
+/// leaves some to others, who would wait as long as its slowest last: it takes no more than eight
+/// times what is left beside another session's first. The same holds for a tenant where there are
+/// several.
 @LoopActor
 final class AttemptBudget {
     private static let shareOfRest = 8
@@ -285,7 +289,8 @@ final class AttemptBudget {
     let quiet: QuietTime
     private var left: Int
     private let firstCost: Int
-    private var waiting = Deque<SlotQueue>()
+    private var waiting = FairLine<SlotQueue>(share: 1)
+    let accounts: TenantAccounts
     private var isWaking = false
     /// Attempts that go on.
     private(set) var runningCount = 0
@@ -300,7 +305,9 @@ final class AttemptBudget {
     ///   - limit: of attempts, if no session's first took more than the others.
     ///   - firstCost: how many attempts a session's first stands for.
     ///   - quiet: when attempts may begin that may be put off.
-    init(limit: Int, firstCost: Int = 1, quiet: QuietTime) {
+    ///   - accounts: of the tenants that share it.
+    init(limit: Int, firstCost: Int = 1, quiet: QuietTime, accounts: TenantAccounts) {
+        self.accounts = accounts
         left = limit
         self.quiet = quiet
         self.firstCost = firstCost
@@ -310,6 +317,7 @@ final class AttemptBudget {
         guard mayTake(queue) else { return false }
         left -= cost(for: queue)
         runningCount += 1
+        queue.account.take(of: .runningAttempts)
         return true
     }
 
@@ -317,14 +325,25 @@ final class AttemptBudget {
     private func cost(for queue: SlotQueue) -> Int { queue.takenCount == 0 ? firstCost : 1 }
 
     private func mayTake(_ queue: SlotQueue) -> Bool {
-        guard left >= cost(for: queue), !isClosed else { return false }
-        return queue.takenCount == 0
-            || queue.takenCount < AttemptBudget.shareOfRest * (left - firstCost)
+        guard left >= cost(for: queue), !isClosed, mayTake(queue.account) else { return false }
+        return queue.takenCount == 0 || isModest(queue.takenCount)
+    }
+
+    private func mayTake(_ account: TenantAccount) -> Bool {
+        guard account.hasRoom(of: .runningAttempts) else { return false }
+        let taken = Int(account.used(.runningAttempts))
+        return taken == 0 || !accounts.areSeveral || isModest(taken)
+    }
+
+    /// Whether one that has so many leaves enough to others when it gets one more.
+    private func isModest(_ taken: Int) -> Bool {
+        taken < AttemptBudget.shareOfRest * (left - firstCost)
     }
 
     func giveBack(of queue: SlotQueue) {
         left += cost(for: queue)
         runningCount -= 1
+        queue.account.giveBack(of: .runningAttempts)
         wakeWaiters()
     }
 
@@ -334,20 +353,19 @@ final class AttemptBudget {
         guard !isWaking else { return }
         isWaking = true
         defer { isWaking = false }
-        var refusals = 0
-        while left > 0, !isClosed, refusals < waiting.count, let queue = waiting.popFirst() {
-            if mayTake(queue) {
-                refusals = 0
-                queue.takeTurn()
-            } else {
-                refusals += 1
-                waiting.append(queue)
-            }
-        }
+        while left > 0, !isClosed, let queue = nextInLine() { queue.takeTurn() }
+    }
+
+    private func nextInLine() -> SlotQueue? {
+        waiting.popFirst(
+            cost: cost(for:), of: { mayTake(accounts[$0]) }, where: { mayTake($0) })
     }
 
     /// A session waits for its turn; once at a time.
     func wait(_ queue: SlotQueue) {
-        waiting.append(queue)
+        waiting.append(queue, of: queue.account.tenant)
     }
+
+    /// A tenant may have more at a time than before.
+    func quotasHaveChanged() { wakeWaiters() }
 }

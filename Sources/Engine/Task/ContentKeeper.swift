@@ -265,6 +265,8 @@ extension ContentKeeper: ResumableDownloadOwner {
         task.save()
     }
 
+    func downloadHasPart(of count: Int64) { task.claim(count) }
+
     /// Not `fail`: keeping the part would sync again, and be told that all is well. Of a task
     /// that is left to the next start, the record tells of what was there before.
     func downloadIsLost(_ error: any Error, in spool: ContentSpool) {

@@ -37,7 +37,7 @@ final class Dialogue {
         .seconds(session.record.delegate?.decisionTimeout ?? DelegateOptions().decisionTimeout)
     }
 
-    /// Asks. The clock of the question stands until `runClock`.
+    /// Asks. The clock of the question runs, until `runClock` says otherwise.
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
         let now = services.clock.now
         let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))

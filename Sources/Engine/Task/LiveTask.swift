@@ -25,6 +25,8 @@ final class LiveTask: Ticking {
     private var receivedAtFailure: Int64 = 0
     /// How often the policy has had the task tried again, in this process.
     var policyRetryCount = 0
+    /// Bytes that count as stored by the tenant: those of the content that are here.
+    private var claimed: Int64
     /// Redirects that were followed before the source that is asked now.
     var redirectsBefore = 0
     /// What events have told of the task's appearance; nil until the commit that creates the task:
@@ -38,6 +40,8 @@ final class LiveTask: Ticking {
         _ record: TaskRecord, isNew: Bool, in session: LiveSession, services: TaskServices
     ) {
         self.record = record
+        // What is kept of it was counted when it came to rest, or at the start.
+        claimed = record.storedLength
         told = isNew ? nil : TaskAppearance(recalled: record, at: services.clock.now)
         self.session = session
         self.services = services
@@ -136,7 +140,9 @@ final class LiveTask: Ticking {
 
     /// Bytes of a body have been sent: so many by now.
     func hasSent(_ total: Int64) {
-        services.tally.sentBytes.add(Int(max(0, total - record.countOfBytesSent)))
+        let count = Int(max(0, total - record.countOfBytesSent))
+        services.tally.sentBytes.add(count)
+        session.account.tenant.noteMoved(count)
         record.countOfBytesSent = total
         services.tickers.progress.note(self)
     }
@@ -153,6 +159,8 @@ final class LiveTask: Ticking {
     func hasReceived(_ count: Int) {
         record.countOfBytesReceived += Int64(count)
         services.tally.receivedBytes.add(count)
+        session.account.tenant.noteMoved(count)
+        if keepsContent { claim(claimed + Int64(count)) }
         if !isInline, isHeard { services.tickers.progress.note(self) }
     }
 
@@ -160,6 +168,31 @@ final class LiveTask: Ticking {
     func beginReceiving(at count: Int64) {
         record.countOfBytesReceived = count
         shown.received = count
+        if keepsContent { claim(count) }
+    }
+
+    // MARK: What is stored
+
+    /// Whether what comes is kept, and not handed on (S-41).
+    private var keepsContent: Bool { record.options.delivery != .stream }
+
+    /// So many bytes of the content are stored now.
+    func claim(_ count: Int64) {
+        session.account.changeStored(by: count - claimed)
+        claimed = count
+    }
+
+    /// Whether the tenant may store so much more; if not, `goOn` is called for the one that waits
+    /// when that may have changed.
+    func hasRoom(
+        for count: Int, waiter: AnyObject, _ goOn: @escaping @LoopActor () -> Void
+    ) -> Bool {
+        let account = session.account.tenant
+        guard keepsContent, !account.hasRoom(for: Int64(count), of: .storedBytes) else {
+            return true
+        }
+        account.waitForRoom(waiter, goOn)
+        return false
     }
 
     /// Shows the newest figures (S-59).
@@ -172,7 +205,7 @@ final class LiveTask: Ticking {
                 .didSendBodyData(
                     bytesSent: sent - shown.sent, totalBytesSent: sent,
                     totalBytesExpectedToSend: record.countOfBytesExpectedToSend),
-                of: record.id, in: session.record)
+                of: record.id, in: session)
             shown.sent = sent
         }
         guard record.countOfBytesReceived > shown.received, !isInline else { return }
@@ -185,7 +218,7 @@ final class LiveTask: Ticking {
                     totalBytesExpectedToWrite: record.countOfBytesExpectedToReceive)
                 : .didReceiveData(
                     offset: shown.received, length: Int(new), inline: false, bytes: nil),
-            of: record.id, in: session.record)
+            of: record.id, in: session)
         shown.received = received
     }
 

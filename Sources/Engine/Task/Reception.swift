@@ -88,6 +88,7 @@ final class Reception {
         }
         if task.record.type != .download { parts.begin(response) }
         content.open(method: task.record.currentRequest.method)
+        saving?.requireRoom(for: response.expectedContentLength)
         waiters.contentBegins()
         splitUp()
     }
@@ -161,6 +162,10 @@ final class Reception {
         if let segments = download.segments { return segments.primaryDidReceive(bytes) }
         if task.isInline, mustWaitForCommit() { return .init(verdict: .pause, pause: .commit) }
         guard content.hasRoom() else { return .init(verdict: .pause, pause: .sink) }
+        let goOn = { @LoopActor [weak self] in self?.owner?.goOn(.sink) ?? () }
+        guard task.hasRoom(for: bytes.count, waiter: self, goOn) else {
+            return .init(verdict: .pause, pause: .sink)
+        }
         // Limits are the network's.
         let isFree = !task.isLimited || caching.isServing
         let allowed = isFree ? bytes.count : meter.take(bytes.count)

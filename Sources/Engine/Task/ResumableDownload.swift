@@ -21,6 +21,8 @@ protocol ResumableDownloadOwner: AnyObject {
     func downloadIsSafe(at point: ResumePoint)
     /// A sync, or what comes behind it, has failed.
     func downloadIsLost(_ error: any Error, in spool: ContentSpool)
+    /// So many bytes of a part are the task's own, from now on or still.
+    func downloadHasPart(of count: Int64)
 }
 
 /// How a download outlives its exchange, its suspension, its task and the process: by asking for
@@ -165,8 +167,10 @@ final class ResumableDownload: Ticking {
 
     private func adopt(_ checkpoint: DownloadCheckpoint) async throws -> FoundPart {
         let point = checkpoint.point
-        guard let file = try await takePart(checkpoint),
-            let needed = point.received.last?.upperBound, file.length >= needed
+        let taken = try await takePart(checkpoint)
+        // In the same turn as it becomes this task's: so it is never counted twice, nor not at all.
+        session.account.tenant.dropPart(of: checkpoint.part)
+        guard let file = taken, let needed = point.received.last?.upperBound, file.length >= needed
         else {
             services.log.write(
                 .warning, "the part of a download is gone: it begins anew",
@@ -177,6 +181,7 @@ final class ResumableDownload: Ticking {
             content.discardOwnPart()
             return .asBefore
         }
+        owner.downloadHasPart(of: point.receivedCount)
         let spool = services.spools.goOn(
             with: file.content, length: point.prefixLength, digest: content.makeDigest())
         content.attach(spool)
@@ -192,7 +197,9 @@ final class ResumableDownload: Ticking {
         guard session.record.isPersistent else {
             return session.takePart(of: checkpoint.part).map { ($0, .max) }
         }
-        guard let length = try await services.contents.takePart(of: checkpoint.part, as: task)
+        guard
+            let length = try await services.contents.takePart(
+                of: checkpoint.part, in: session.record.tenant, as: task)
         else { return nil }
         return (services.spools.part(of: .task(task), digest: content.makeDigest()), length)
     }
@@ -414,9 +421,10 @@ extension ResumableDownload {
                 return nil
             }
             if session.record.isPersistent {
-                guard try await keepOwnPart(on: spool.lane) else { return nil }
+                guard try await keepOwnPart(point, on: spool.lane) else { return nil }
             } else {
-                session.keep(spool.file, of: task)
+                session.keep(spool.file, of: task, point.receivedCount)
+                owner.downloadHasPart(of: 0)
             }
             content.detach()
             return DownloadCheckpoint(point: point, part: task)
@@ -430,14 +438,19 @@ extension ResumableDownload {
     private func keepCheckpoint() async throws -> DownloadCheckpoint? {
         guard let checkpoint = owner?.checkpoint else { return nil }
         if checkpoint.part == task, session.record.isPersistent {
-            guard try await keepOwnPart(on: nil) else { return nil }
+            guard try await keepOwnPart(checkpoint.point, on: nil) else { return nil }
         }
         return checkpoint
     }
 
-    private func keepOwnPart(on lane: Int?) async throws -> Bool {
-        try await services.contents.keepPart(
-            of: task, since: services.keptClock.now, behind: lane)
+    private func keepOwnPart(_ point: ResumePoint, on lane: Int?) async throws -> Bool {
+        let isKept = try await services.contents.keepPart(
+            of: task, in: session.record.tenant, length: point.received.last?.upperBound ?? 0,
+            since: services.keptClock.now, behind: lane)
+        guard isKept else { return false }
+        session.account.tenant.keepPart(of: task, point.receivedCount)
+        owner?.downloadHasPart(of: 0)
+        return true
     }
 }
 

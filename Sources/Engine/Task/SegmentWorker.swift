@@ -21,7 +21,9 @@ final class SegmentWorker {
     var part: SegmentPart?
     /// The plan's segment that is about to become `part`.
     private(set) var reserved: Int?
-    private unowned let transfer: SegmentedTransfer
+    /// Nil where an engine is let go of as it stands.
+    private weak var transfer: SegmentedTransfer?
+    private let common: SegmentedTransfer.Common
     /// Whether the slot is the task's, which gives it back.
     private let keepsSlot: Bool
     private var exchange: Exchange
@@ -39,11 +41,12 @@ final class SegmentWorker {
 
     init(in transfer: SegmentedTransfer, keepsSlot: Bool) {
         self.transfer = transfer
+        common = transfer.common
         self.keepsSlot = keepsSlot
-        self.exchange = Exchange(to: transfer.common.record.currentRequest.url.origin)
+        self.exchange = Exchange(to: common.record.currentRequest.url.origin)
     }
 
-    private var queue: SlotQueue { transfer.common.session.queue }
+    private var queue: SlotQueue { common.session.queue }
 
     /// Whether it waits for the disk or a limit; true without an exchange.
     var isWaiting: Bool {
@@ -77,7 +80,7 @@ final class SegmentWorker {
         if part == nil {
             begin()
         } else {
-            movedAt = transfer.common.clock.uptime
+            movedAt = common.clock.uptime
             exchange.unpause(.client)?.resume()
         }
     }
@@ -108,7 +111,7 @@ final class SegmentWorker {
         guard part != nil, !isWaiting, movedAt < instant, let metrics = exchange.stop() else {
             return
         }
-        transfer.worker(
+        transfer?.worker(
             self,
             didEnd: End(
                 cause: hasBrought ? .fetched : .failed(.timedOut(.request)), metrics: metrics))
@@ -117,12 +120,13 @@ final class SegmentWorker {
     // MARK: Fetching
 
     private func fetchNext() {
+        guard let transfer else { return }
         guard !isHeld, let segment = transfer.next() else {
             if !isHeld { transfer.workerIsIdle(self) }
             return
         }
         let spool = transfer.spool
-        let meter = Meter(transfer.common.bandwidth)
+        let meter = Meter(common.bandwidth)
         let end = transfer.plan.end(of: segment.id)
         guard !segment.start.isMultiple(of: Int64(FileBlock.alignment)) else {
             open(
@@ -149,7 +153,7 @@ final class SegmentWorker {
     }
 
     private func open(_ part: SegmentPart) {
-        let (common, plan) = (transfer.common, transfer.plan)
+        guard let plan = transfer?.plan else { return }
         let start = plan.position(of: part.id)
         let range = RangeRequest(of: common.entity, from: start, to: part.askedEnd)
         self.part = part
@@ -168,19 +172,19 @@ final class SegmentWorker {
     }
 
     private func goOn(after reason: Exchange.PauseReasons) {
-        movedAt = transfer.common.clock.uptime
+        movedAt = common.clock.uptime
         let attempt = exchange.unpause(reason)
-        transfer.workerDidChangePace()
+        transfer?.workerDidChangePace()
         attempt?.resume()
     }
 }
 
 extension SegmentWorker: SlotHolder {
-    var destination: WebURL.Origin { transfer.common.record.currentRequest.url.origin }
-    var priority: Double { transfer.common.record.options.priority }
-    var age: TaskID { transfer.common.record.id }
+    var destination: WebURL.Origin { common.record.currentRequest.url.origin }
+    var priority: Double { common.record.options.priority }
+    var age: TaskID { common.record.id }
 
-    var isDiscretionary: Bool { transfer.common.record.isDiscretionary }
+    var isDiscretionary: Bool { common.record.isDiscretionary }
     /// Its task runs, and only wants more.
     var breaksQuiet: Bool { false }
 
@@ -193,14 +197,14 @@ extension SegmentWorker: SlotHolder {
 
 extension SegmentWorker: AttemptObserver {
     func attemptDidMove() {
-        movedAt = transfer.common.clock.uptime
-        transfer.workerDidMove()
+        movedAt = common.clock.uptime
+        transfer?.workerDidMove()
     }
 
-    func attemptDidReceiveInformational(_ head: ResponseHead) { transfer.workerDidMove() }
+    func attemptDidReceiveInformational(_ head: ResponseHead) { transfer?.workerDidMove() }
 
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
-        transfer.common.session.receiveCookies(of: head, to: transfer.common.record)
+        common.session.receiveCookies(of: head, to: common.record)
         exchange.hasAnswer = true
         guard let range else { return .stop }
         guard !isStale(head) else {
@@ -232,7 +236,6 @@ extension SegmentWorker: AttemptObserver {
 
     /// Whether a proof came too late for its nonce; a server that says so for ever is not believed.
     private func isStale(_ head: ResponseHead) -> Bool {
-        let common = transfer.common
         guard staleCount < AuthenticationRound.staleLimit,
             common.session.renewsNonce(head, for: common.record)
         else { return false }
@@ -241,8 +244,8 @@ extension SegmentWorker: AttemptObserver {
     }
 
     func attemptDidReceive(_ bytes: UnsafeRawBufferPointer) -> FlowVerdict {
-        guard let part else { return .stop }
-        movedAt = transfer.common.clock.uptime
+        guard let part, let transfer else { return .stop }
+        movedAt = common.clock.uptime
         hasBrought = true
         let taken = transfer.take(bytes, for: part)
         if let pause = taken.pause {
@@ -253,14 +256,14 @@ extension SegmentWorker: AttemptObserver {
         return taken.verdict
     }
 
-    func attemptGoesOn(after request: TransactionMetrics) { transfer.workerGoesOn(after: request) }
+    func attemptGoesOn(after request: TransactionMetrics) { transfer?.workerGoesOn(after: request) }
 
     func attemptDidSend(total: Int64) {}
 
     func attemptDidEnd(_ end: AttemptEnd) {
         let end = exchange.ended(end)
         if let response = end.tunnelResponse, isStale(response) { cause = .fetched }
-        transfer.worker(
+        transfer?.worker(
             self,
             didEnd: End(
                 cause: cause ?? end.error.map { .failed($0) } ?? .fetched, metrics: end.metrics))

@@ -8,6 +8,8 @@ protocol SegmentOwner: AnyObject {
     func segmentsDidMove()
     /// So many bytes have come, and are on their way to the disk.
     func segmentsDidReceive(_ count: Int)
+    /// Whether so many bytes may be stored; if not, the writer is told when that may have changed.
+    func segmentMayStore(_ count: Int, in writer: BlockWriter) -> Bool
     /// One more exchange is over.
     func segmentDidEnd(_ metrics: TransactionMetrics)
     /// A connection has begun or ceased to wait for the disk or a limit.
@@ -192,6 +194,9 @@ final class SegmentedTransfer {
         guard left > 0 else { return Taken(verdict: .stop, pause: nil) }
         guard part.writer.hasRoom() else { return Taken(verdict: .pause, pause: .sink) }
         let count = Int(min(Int64(bytes.count), left))
+        guard owner?.segmentMayStore(count, in: part.writer) ?? true else {
+            return Taken(verdict: .pause, pause: .sink)
+        }
         let allowed = common.bandwidth.isLimited ? part.meter.take(count) : count
         if allowed > 0 {
             part.writer.fill(UnsafeRawBufferPointer(rebasing: bytes[..<allowed]))

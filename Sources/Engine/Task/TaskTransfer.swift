@@ -450,6 +450,10 @@ extension TaskTransfer: ReceptionOwner {
 
     func segmentsDidReceive(_ count: Int) { task.hasReceived(count) }
 
+    func segmentMayStore(_ count: Int, in writer: BlockWriter) -> Bool {
+        task.hasRoom(for: count, waiter: writer) { [weak writer] in writer?.onRoom?() }
+    }
+
     func segmentDidEnd(_ metrics: TransactionMetrics) { task.record.metrics.add(metrics) }
 
     func segmentsDidChangePace() { updateIdleTimer() }

@@ -4,18 +4,23 @@ internal import Semantics
 /// The webhooks of all tenants, each at its work.
 @LoopActor
 final class WebhookDirectory {
-    /// How many webhooks a tenant may have.
-    static let limit = 1000
+    /// How many webhooks a tenant may have at most, whatever its quota.
+    private static let limit: Int64 = 1000
 
     private var runners: [WebhookID: WebhookRunner] = [:]
     private var byStream: [EventStreamKey: Set<WebhookID>] = [:]
     private var isStarted = false
     private let services: WebhookServices
     private let sessions: SessionDirectory
+    private let accounts: TenantAccounts
     /// Tells a tenant that one of its webhooks was disabled.
     var onDisabled: (@LoopActor (WebhookRecord, WebhookDisabledReason) -> Void)?
 
-    init(_ records: [WebhookRecord], services: WebhookServices, sessions: SessionDirectory) {
+    init(
+        _ records: [WebhookRecord], services: WebhookServices, sessions: SessionDirectory,
+        accounts: TenantAccounts
+    ) {
+        self.accounts = accounts
         self.services = services
         self.sessions = sessions
         for record in records {
@@ -49,10 +54,12 @@ final class WebhookDirectory {
 
     // MARK: Coming and going
 
-    /// Refuses more webhooks than a tenant may have.
+    /// - Throws: `overQuota` where so many would be more than the tenant may have.
     func requireRoom(for count: Int, of tenant: TenantID) throws(GatewayError) {
-        guard all(of: tenant).count + count <= WebhookDirectory.limit else {
-            throw .tooManyWebhooks(limit: WebhookDirectory.limit)
+        let account = accounts[tenant]
+        try account.requireRoom(for: Int64(count), of: .webhooks)
+        guard Int64(count) <= WebhookDirectory.limit - account.used(.webhooks) else {
+            throw .overQuota(.webhooks, limit: WebhookDirectory.limit)
         }
     }
 
@@ -75,12 +82,14 @@ final class WebhookDirectory {
 
     private func insert(_ runner: WebhookRunner) {
         runners[runner.record.id] = runner
+        accounts[runner.record.tenant].take(of: .webhooks)
         byStream[runner.record.stream, default: []].insert(runner.record.id)
     }
 
     /// Forgets a webhook that has ended.
     func drop(_ id: WebhookID) {
         guard let runner = runners.removeValue(forKey: id) else { return }
+        accounts[runner.record.tenant].giveBack(of: .webhooks)
         let stream = runner.record.stream
         byStream[stream]?.remove(id)
         if byStream[stream]?.isEmpty ?? false { byStream[stream] = nil }

@@ -340,7 +340,7 @@ final class WebhookRunner {
     }
 
     private func post(_ event: Event, _ turn: DeliveryLines.Turn, _ trace: TraceContext?) {
-        let pool = pool ?? services.makePool()
+        let pool = pool ?? services.makePool(for: record.tenant)
         self.pool = pool
         let request = services.request(
             for: event, at: turn.position, of: record, trace: trace)
@@ -352,6 +352,7 @@ final class WebhookRunner {
     private func ended(
         _ event: Event, _ turn: DeliveryLines.Turn, _ outcome: WebhookTry.Outcome
     ) {
+        if outcome.wasDenied { services.noteDenial(of: record) }
         var delivery =
             reader.outcomes[turn.position]
             ?? DeliveryRecord(

@@ -19,14 +19,17 @@ final class WebhookServices {
     let tally: Tally
     private let sessions: SessionDirectory
     private let tasks: TaskDirectory
+    let tenants: TenantDirectory
     private let log = Log("engine.webhooks")
     private let transport: any Transport
     private let digests: any Digests
 
     init(
         commits: CommitQueue, hub: EventHub, sessions: SessionDirectory, tasks: TaskDirectory,
-        keptClock: KeptClock, parts: GatewayParts, tally: Tally, answerTime: Duration
+        tenants: TenantDirectory, keptClock: KeptClock, parts: GatewayParts, tally: Tally,
+        answerTime: Duration
     ) {
+        self.tenants = tenants
         self.tally = tally
         self.answerTime = answerTime
         self.commits = commits
@@ -42,12 +45,21 @@ final class WebhookServices {
     var store: any Store { commits.store }
 
     /// A receiver's connections, with TLS as sessions have it where nothing else is said.
-    func makePool() -> any ConnectionPool {
+    func makePool(for tenant: TenantID) -> any ConnectionPool {
         let usual = SessionConfiguration()
         return transport.makePool(
             PoolSettings(
                 tlsMinimum: usual.tlsMinimumSupportedProtocolVersion,
-                tlsMaximum: usual.tlsMaximumSupportedProtocolVersion))
+                tlsMaximum: usual.tlsMaximumSupportedProtocolVersion,
+                egress: tenants.egress(of: tenant)))
+    }
+
+    /// Tells who has to know that a webhook's request was not let through.
+    func noteDenial(of webhook: WebhookRecord) {
+        tally.onDenied?(
+            DeniedDestination(
+                tenant: webhook.tenant, origin: [webhook.id.description], host: webhook.url.host,
+                port: webhook.url.port))
     }
 
     /// What the trace is that an event's task belongs to, where that is known without the store.

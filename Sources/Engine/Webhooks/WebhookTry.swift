@@ -11,6 +11,8 @@ final class WebhookTry: AttemptObserver {
         let retryAfter: Duration?
         /// The first bytes of the answer.
         let excerpt: [UInt8]
+        /// Whether the policy has not let it through.
+        let wasDenied: Bool
     }
 
     /// How much of an answer is looked at, in bytes.
@@ -53,16 +55,16 @@ final class WebhookTry: AttemptObserver {
     func cancel() {
         onEnd = nil
         _ = attempt?.cancel()
-        finish(error: nil)
+        finish(nil)
     }
 
     private func timeOut() {
         _ = attempt?.cancel()
-        finish(error: "There was no whole answer in time.")
+        finish("There was no whole answer in time.")
     }
 
     /// An answer counts with its head: what fails behind it was the body, which nobody needs.
-    private func finish(error: String?) {
+    private func finish(_ error: String?, wasDenied: Bool = false) {
         timer.cancel()
         attempt = nil
         guard let onEnd else { return }
@@ -76,7 +78,7 @@ final class WebhookTry: AttemptObserver {
                 attempt: DeliveryAttempt(
                     at: startedAt, status: head?.status, duration: duration,
                     error: head == nil ? error : nil),
-                retryAfter: retryAfter, excerpt: excerpt))
+                retryAfter: retryAfter, excerpt: excerpt, wasDenied: wasDenied))
     }
 
     // MARK: AttemptObserver
@@ -101,6 +103,8 @@ final class WebhookTry: AttemptObserver {
     func attemptDidSend(total: Int64) {}
 
     func attemptDidEnd(_ end: AttemptEnd) {
-        finish(error: end.error.map { "\($0.name): \($0.message)" })
+        finish(
+            end.error.map { "\($0.name): \($0.message)" },
+            wasDenied: end.error?.kind == .ferry(.destinationDenied))
     }
 }

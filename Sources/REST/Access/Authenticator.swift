@@ -10,76 +10,127 @@ final class Authenticator {
     /// Remembers, for a connection, the token that it sent last: comparing is cheaper than hashing.
     private final class Remembered {
         let header: [UInt8]
-        let principal: Principal
+        let caller: KnownCaller
         /// Tokens may have been changed since.
-        private(set) weak var authenticator: Authenticator?
+        let generation: Int64
 
-        init(header: [UInt8], principal: Principal, by authenticator: Authenticator) {
-            self.authenticator = authenticator
+        init(header: [UInt8], caller: KnownCaller, generation: Int64) {
+            self.generation = generation
             self.header = header
-            self.principal = principal
+            self.caller = caller
         }
     }
 
     private static let log = Log("rest.access")
-    private let tokens: TokenTable
+    /// The tokens of files. Others than before end what was begun with these.
+    var files: TokenTable {
+        didSet {
+            guard !files.isSame(as: oldValue) else { return }
+            fileGeneration += 1
+            endAll { $0.token == nil }
+        }
+    }
     let browsers: BrowserSessions
-    private var failures: FailureCounter
+    private let tokens: TokenService
+    private let failures: FailureCounter
+    private var fileGeneration: Int64 = 0
+    /// Ends the requests that are under way for callers who are let in no more.
+    private let endRequests: @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
 
-    init(tokens: TokenTable, browsers: BrowserSessions, clock: any Clock) {
+    init(
+        files: TokenTable, tokens: TokenService, browsers: BrowserSessions, failureLimit: Int,
+        audit: AuditNotes?, clock: any Clock,
+        endRequests: @escaping @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
+    ) {
+        self.files = files
         self.tokens = tokens
         self.browsers = browsers
-        self.failures = FailureCounter(clock: clock)
+        self.endRequests = endRequests
+        failures = FailureCounter(limit: failureLimit, audit: audit, clock: clock)
+        browsers.onEnd = { ended in
+            endRequests { $0.browserSession.map(ended.contains) ?? false }
+        }
+        tokens.onVoid = { [weak self] void in
+            self?.endAll { $0.token.map(void.contains) ?? false }
+        }
     }
+
+    /// Ends what was begun with some tokens: browser sessions, and every request that is under way.
+    private func endAll(where isVoid: (Principal) -> Bool) {
+        browsers.endAll(where: isVoid)
+        endRequests { isVoid($0.principal) }
+    }
+
+    /// Grows with every change of who is let in.
+    private var generation: Int64 { fileGeneration + tokens.generation }
 
     /// Who sends the request.
     /// - Throws: 401 without a valid token or cookie; 429 after many wrong tokens from one address;
     ///   403 for a cookie that comes from another origin's page.
-    func principal(of request: Request) throws(Problem) -> Principal {
+    func caller(of request: Request) throws(Problem) -> KnownCaller {
         if let remembered = request.connection.attachment as? Remembered,
-            remembered.authenticator === self,
+            remembered.generation == generation,
             request.withHeaderBytes(
-                "authorization", { Authenticator.isSame($0, remembered.header) })
+                "authorization", { Authenticator.isSame($0, remembered.header) }),
+            remembered.caller.principal.token.map(tokens.use) ?? true
         {
-            return remembered.principal
+            return remembered.caller
         }
         guard let header = request.header("authorization") else {
-            if let principal = try browsers.principal(of: request) { return principal }
+            if let caller = try browsers.caller(of: request),
+                caller.principal.token.map(tokens.use) ?? true
+            {
+                return caller
+            }
             throw Authenticator.unauthenticated(
                 """
                 Send "Authorization: Bearer" and a token; the gateway's own is in the file "token" of \
                 its data directory.
                 """)
         }
-        return try principal(ofHeader: header, request)
+        return try caller(ofHeader: header, request)
     }
 
-    private func principal(
+    private func caller(
         ofHeader header: String, _ request: Request
-    ) throws(Problem) -> Principal {
+    ) throws(Problem) -> KnownCaller {
         let parts = header.split(separator: " ", maxSplits: 1)
         let token = parts.count == 2 ? parts[1].drop { $0 == " " } : ""
-        if parts.first?.lowercased() == "bearer",
-            let principal = tokens.principal(of: Array(token.utf8))
-        {
+        if parts.first?.lowercased() == "bearer", let principal = principal(ofToken: token) {
+            let caller = KnownCaller(principal)
             request.connection.attachment = Remembered(
-                header: Array(header.utf8), principal: principal, by: self)
-            return principal
+                header: Array(header.utf8), caller: caller, generation: generation)
+            return caller
         }
+        request.connection.attachment = nil
         Authenticator.log.write(
             .info, "a token was refused", ["peer": .name(request.peer.address)])
         if let wait = failures.note(request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }
-        throw Authenticator.unauthenticated(
-            """
-            The gateway does not know this token; its own is in the file "token" of its data \
-            directory.
-            """, error: "invalid_token")
+        throw Authenticator.invalidToken
+    }
+
+    /// What is told whoever sends a token that lets nobody in, or in no more.
+    nonisolated static let invalidToken = Authenticator.unauthenticated(
+        """
+        The gateway does not know this token, or it has expired or was revoked; the gateway's own is \
+        in the file "token" of its data directory.
+        """, error: "invalid_token")
+
+    /// What is looked up is a digest of what came, so that the time it takes tells nothing about a
+    /// token.
+    private func principal(ofToken text: Substring) -> Principal? {
+        let digest = files.digest(Array(text.utf8))
+        if let principal = files.principal(ofDigest: digest) { return principal }
+        guard let token = tokens.use(digest) else { return nil }
+        return Principal(tenant: token.tenant, scopes: token.scopes, token: token.id)
     }
 
     /// RFC 6750 §3.
-    private static func unauthenticated(_ detail: String, error: String? = nil) -> Problem {
+    private nonisolated static func unauthenticated(
+        _ detail: String, error: String? = nil
+    ) -> Problem {
         let challenge = "Bearer realm=\"ferry\"" + (error.map { ", error=\"\($0)\"" } ?? "")
         return ProblemCode.unauthenticated.problem(detail, headers: ["WWW-Authenticate": challenge])
     }
@@ -90,36 +141,5 @@ final class Authenticator {
         var difference: UInt8 = 0
         for index in other.indices { difference |= bytes[index] ^ other[index] }
         return difference == 0
-    }
-}
-
-/// Counts wrong tokens by address, over a minute. A right token is always let in: where many
-/// clients share an address, one of them cannot lock the others out, and 256 random bits cannot be
-/// guessed.
-private struct FailureCounter {
-    private static let limit = 300
-    private static let addressLimit = 10_000
-    private static let window = Duration.seconds(60)
-
-    private let clock: any Clock
-    private var began: Duration
-    private var counts: [String: Int] = [:]
-
-    init(clock: any Clock) {
-        self.clock = clock
-        self.began = clock.uptime
-    }
-
-    /// Counts one more.
-    /// - Returns: how many seconds the address must wait, if it has failed too often.
-    mutating func note(_ address: String) -> Int? {
-        let now = clock.uptime
-        if now - began >= FailureCounter.window || counts.count >= FailureCounter.addressLimit {
-            counts = [:]
-            began = now
-        }
-        counts[address, default: 0] += 1
-        guard counts[address, default: 0] > FailureCounter.limit else { return nil }
-        return Int((FailureCounter.window - (now - began)).components.seconds) + 1
     }
 }

@@ -12,53 +12,57 @@ internal import Semantics
 @LoopActor
 final class BrowserSessions {
     private struct Session {
-        let principal: Principal
+        let caller: KnownCaller
         let end: Duration
-        /// What its pages follow at the moment.
-        var streams: [EventStreamHandle] = []
     }
 
     private static let lifetime = Duration.seconds(3600)
-    private static let limit = 10_000
-    /// How late a stream may end after its session.
-    private static let expiryInterval = Duration.seconds(5)
 
+    /// Hears the keys of sessions that have ended, but for those whose token ends everything.
+    var onEnd: (@LoopActor (Set<[UInt8]>) -> Void)?
     private let clock: any Clock
-    private let isBehindTLSProxy: Bool
+    private let areForHTTPS: Bool
+    private let comeInClear: Bool
+    private let limit: Int
     private var sessions: [[UInt8]: Session] = [:]
+    /// The keys of each tenant's sessions, which end in the order in which they have begun.
+    private var lines: [TenantID: [[UInt8]]] = [:]
     private let digest: ([UInt8]) -> [UInt8]
     private lazy var expiry = LoopTimer { [weak self] in self?.expire() }
 
     /// - Parameters:
     ///   - clock: its uptime ends sessions.
-    ///   - isBehindTLSProxy: whether browsers come by https, but for those on this machine.
+    ///   - areForHTTPS: whether browsers come by https, but for those on this machine.
+    ///   - comeInClear: whether requests over TCP come in clear, at least from a proxy.
+    ///   - limit: how many there may be, of all tenants together. Beyond it the oldest one ends of
+    ///     the tenant that has most: nobody's many sessions end another's few.
     ///   - digest: makes the key that a cookie is kept under, so that its text is kept nowhere.
     init(
-        clock: any Clock, isBehindTLSProxy: Bool, digest: @escaping ([UInt8]) -> [UInt8]
+        clock: any Clock, areForHTTPS: Bool, comeInClear: Bool, limit: Int,
+        digest: @escaping ([UInt8]) -> [UInt8]
     ) {
         self.clock = clock
-        self.isBehindTLSProxy = isBehindTLSProxy
+        self.areForHTTPS = areForHTTPS
+        self.comeInClear = comeInClear
+        self.limit = limit
         self.digest = digest
     }
 
     /// A cookie for the principal: the value of Set-Cookie.
     /// - Throws: 403 for a page that was loaded by http where https is a must.
     func start(for principal: Principal, by request: Request) throws(Problem) -> String {
-        var isSecure = isBehindTLSProxy
+        var isSecure = areForHTTPS
         if let origin = PageOrigin(of: request) {
-            try requireAllowedScheme(of: origin)
+            try requireAllowedScheme(of: origin, request)
             isSecure = origin.isSecure
         }
-        expire()
-        if sessions.count >= BrowserSessions.limit,
-            let oldest = sessions.min(by: { $0.value.end < $1.value.end })
-        {
-            sessions[oldest.key] = nil
-            for stream in oldest.value.streams { stream.end() }
-        }
+        if sessions.count >= limit { endOldest() }
         let token = AccessToken.make().text
-        sessions[digest(Array(token.utf8))] = Session(
-            principal: principal, end: clock.uptime + BrowserSessions.lifetime)
+        let key = digest(Array(token.utf8))
+        sessions[key] = Session(
+            caller: KnownCaller(principal, in: key), end: clock.uptime + BrowserSessions.lifetime)
+        lines[principal.tenant, default: []].append(key)
+        if !expiry.isArmed { expiry.arm(after: BrowserSessions.lifetime) }
         let lifetime = Int(BrowserSessions.lifetime.components.seconds)
         return cookie(token, isSecure: isSecure, for: request, maximumAge: lifetime)
     }
@@ -66,47 +70,61 @@ final class BrowserSessions {
     /// Ends the sessions that the request's cookies stand for.
     /// - Returns: the values of Set-Cookie that make the browser forget them.
     func end(of request: Request) -> [String] {
-        for value in values(in: request) {
-            let session = sessions.removeValue(forKey: digest(Array(value.utf8)))
-            for stream in session?.streams ?? [] { stream.end() }
-        }
+        end(Set(values(in: request).map { digest(Array($0.utf8)) }))
         return [true, false].map { cookie("", isSecure: $0, for: request, maximumAge: 0) }
     }
 
-    /// Whose cookie came; nil without a valid one.
+    /// Ends the sessions that were begun with some tokens. What they have under way ends with what
+    /// these have.
+    func endAll(where isVoid: (Principal) -> Bool) {
+        remove(Set(sessions.filter { isVoid($0.value.caller.principal) }.keys))
+    }
+
+    /// Who has sent the request, by a cookie; nil without a valid one.
     /// - Throws: 403 for a change that does not come from a page of this very origin.
-    func principal(of request: Request) throws(Problem) -> Principal? {
-        guard let (_, session) = session(of: request) else { return nil }
+    func caller(of request: Request) throws(Problem) -> KnownCaller? {
+        guard let session = session(of: request) else { return nil }
         if !["GET", "HEAD", "OPTIONS"].contains(request.method) { try requireSameOrigin(request) }
-        return session.principal
+        return session.caller
     }
 
-    /// A handle for a stream that is followed by cookie: it ends with the session. Nil where none
-    /// is needed.
-    func handle(for request: Request) -> EventStreamHandle? {
-        guard request.header("authorization") == nil, let (key, _) = session(of: request) else {
-            return nil
+    private func end(_ keys: Set<[UInt8]>) {
+        let known = keys.filter { sessions[$0] != nil }
+        guard !known.isEmpty else { return }
+        remove(known)
+        onEnd?(known)
+    }
+
+    private func remove(_ keys: Set<[UInt8]>) {
+        var tenants: Set<TenantID> = []
+        for key in keys {
+            guard let session = sessions.removeValue(forKey: key) else { continue }
+            tenants.insert(session.caller.principal.tenant)
         }
-        let handle = EventStreamHandle()
-        sessions[key]?.streams.append(handle)
-        if !expiry.isArmed { expiry.arm(after: BrowserSessions.expiryInterval) }
-        return handle
+        for tenant in tenants {
+            if keys.count == 1, let index = lines[tenant]?.firstIndex(where: keys.contains) {
+                lines[tenant]?.remove(at: index)
+            } else {
+                lines[tenant]?.removeAll(where: keys.contains)
+            }
+            if lines[tenant]?.isEmpty == true { lines[tenant] = nil }
+        }
     }
 
-    /// Ends the streams of sessions that are over, and forgets those that have ended by themselves.
+    private func endOldest() {
+        let longest = lines.max { $0.value.count < $1.value.count }
+        if let oldest = longest?.value.first { end([oldest]) }
+    }
+
+    /// Ends those whose time is over; looks again when the next one's is.
     private func expire() {
         let now = clock.uptime
-        for (key, session) in sessions {
-            if session.end <= now {
-                sessions[key] = nil
-                for stream in session.streams { stream.end() }
-            } else {
-                sessions[key]?.streams.removeAll { !$0.isOpen }
-            }
+        let ending = lines.values.flatMap { line in
+            line.prefix { sessions[$0].map { $0.end <= now } ?? true }
         }
-        if sessions.values.contains(where: { !$0.streams.isEmpty }) {
-            expiry.arm(after: BrowserSessions.expiryInterval)
-        }
+        end(Set(ending))
+        let next = lines.values.compactMap { $0.first.flatMap { sessions[$0]?.end } }.min()
+        if let next { expiry.arm(after: max(next - now, .milliseconds(1))) }
     }
 
     // MARK: Origins
@@ -126,24 +144,32 @@ final class BrowserSessions {
                 "The page is at \(text), but the request came for \(request.host ?? "no host")."
                     + " A proxy in front of the gateway must hand on the Host field as it came.")
         }
-        try requireAllowedScheme(of: origin)
+        try requireAllowedScheme(of: origin, request)
     }
 
     /// Behind a TLS proxy a page may be loaded by http on this machine only: nobody listens there.
-    private func requireAllowedScheme(of origin: PageOrigin) throws(Problem) {
-        guard isBehindTLSProxy, !origin.isSecure, !HostRule.isLoopback(origin.host) else { return }
+    /// Where the gateway itself speaks TLS, that is by a unix socket.
+    private func requireAllowedScheme(
+        of origin: PageOrigin, _ request: Request
+    ) throws(Problem) {
+        guard areForHTTPS, !origin.isSecure, !mayBeInClear(request, origin.host) else { return }
         throw ProblemCode.originMismatch.problem(
-            "The gateway was started with --behind-tls-proxy, so this page must be opened by"
-                + " https, or by http on the gateway's own machine only.")
+            "This gateway is used by https, so its page must be opened by https, or by http on the"
+                + " gateway's own machine only.")
+    }
+
+    private func mayBeInClear(_ request: Request, _ host: String) -> Bool {
+        HostRule.isLoopback(host) && (comeInClear || request.isOverUnixSocket)
     }
 
     // MARK: Cookies
 
     /// The session that the request's cookie stands for, and its key.
-    private func session(of request: Request) -> (key: [UInt8], session: Session)? {
+    private func session(of request: Request) -> Session? {
         for value in values(in: request) {
-            let key = digest(Array(value.utf8))
-            if let session = sessions[key], session.end > clock.uptime { return (key, session) }
+            if let session = sessions[digest(Array(value.utf8))], session.end > clock.uptime {
+                return session
+            }
         }
         return nil
     }
@@ -151,7 +177,7 @@ final class BrowserSessions {
     private func values(in request: Request) -> [String] {
         var names = [name(isSecure: true, for: request)]
         // Anybody on the way could have set a cookie that is not for https alone.
-        if !isBehindTLSProxy || request.host.map(HostRule.isLoopback) ?? false {
+        if !areForHTTPS || request.host.map({ mayBeInClear(request, $0) }) ?? false {
             names.append(name(isSecure: false, for: request))
         }
         var values: [String] = []

@@ -1,11 +1,7 @@
 public import Engine
+internal import HTTP
+internal import Loop
 public import Semantics
-
-/// What a token may do: one scope for each group of routes, `metrics` to read how the gateway gets
-/// on, `admin` for the gateway as a whole.
-public enum Scope: String, CaseIterable, Sendable {
-    case sessions, tasks, events, decisions, webhooks, metrics, admin
-}
 
 /// Who calls: a tenant, and what its token may do.
 public struct Principal: Hashable, Sendable {
@@ -13,11 +9,14 @@ public struct Principal: Hashable, Sendable {
     public let tenant: TenantID
     /// A call outside of them gets 403.
     public let scopes: Set<Scope>
+    /// The token that was made by a call; nil for one of a file.
+    public let token: TokenID?
 
     /// A caller from its parts.
-    public init(tenant: TenantID, scopes: Set<Scope>) {
+    public init(tenant: TenantID, scopes: Set<Scope>, token: TokenID? = nil) {
         self.tenant = tenant
         self.scopes = scopes
+        self.token = token
     }
 
     /// Who only watches the gateway.
@@ -27,7 +26,23 @@ public struct Principal: Hashable, Sendable {
     public static let `operator` = Principal(tenant: .operatorTenant, scopes: Set(Scope.allCases))
 }
 
-/// The tokens that are known, by their SHA-256: the texts themselves are kept nowhere.
+/// Who has been let in: by which token, and by which browser session, where it was a cookie that
+/// came.
+@LoopActor
+final class KnownCaller: Caller {
+    let principal: Principal
+    /// The key of the browser session.
+    let browserSession: [UInt8]?
+
+    init(_ principal: Principal, in browserSession: [UInt8]? = nil) {
+        self.principal = principal
+        self.browserSession = browserSession
+    }
+
+    var tenantNumber: Int64 { principal.tenant.rawValue }
+}
+
+/// The tokens of files, by their SHA-256: the texts themselves are kept nowhere here.
 public struct TokenTable: Sendable {
     private let digests: any Digests
     private var principals: [[UInt8]: Principal] = [:]
@@ -40,20 +55,13 @@ public struct TokenTable: Sendable {
         principals[digest(Array(token.text.utf8))] = principal
     }
 
-    /// Who the token belongs to.
-    ///
-    /// What is looked up is a digest of what came, so that the time it takes tells nothing about a
-    /// token.
-    func principal(of token: [UInt8]) -> Principal? {
-        principals[digest(token)]
-    }
+    /// Who the token with this digest belongs to.
+    func principal(ofDigest digest: [UInt8]) -> Principal? { principals[digest] }
 
     /// Whether both let the same tokens in, for the same.
     func isSame(as other: TokenTable) -> Bool { principals == other.principals }
 
     func digest(_ bytes: [UInt8]) -> [UInt8] {
-        var digest = digests.start(.sha256)
-        bytes.withUnsafeBytes { digest.update($0) }
-        return digest.value()
+        digests.hash(bytes, by: .sha256)
     }
 }

@@ -20,10 +20,7 @@ struct TaskSelection {
     init(_ call: Call) throws(Problem) {
         for (name, value) in call.request.query {
             switch name {
-            case "state":
-                states =
-                    value == "all"
-                    ? Set(TaskState.allCases) : try call.choices(value, named: name)
+            case "state": states = try call.states()
             case "type": types = try call.choices(value, named: name)
             case "q": filter.text = try call.searchText()
             case "host":
@@ -137,6 +134,14 @@ extension Call {
             choices.insert(choice)
         }
         return choices
+    }
+
+    /// The states that `state` names, `all` for every one; nil without it.
+    func states<State: RawRepresentable<String> & CaseIterable & Hashable>()
+        throws(Problem) -> Set<State>?
+    {
+        guard let text = request.queryValue("state") else { return nil }
+        return text == "all" ? Set(State.allCases) : try choices(text, named: "state")
     }
 
     /// What is searched for; nil where nothing is.

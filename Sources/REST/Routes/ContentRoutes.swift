@@ -24,7 +24,9 @@ extension Service {
         }
         var spec = spec
         spec.options.hasCompletionHandler = true
-        let id = try await gateway.tasks.create([spec], in: session, of: call.tenant)[0].record.id
+        let created = try await gateway.tasks.create(
+            [spec], in: session, of: call.tenant, if: { call.isWanted })
+        let id = created[0].record.id
         // The task's own time-outs bound the wait; a client that leaves ends it, and not the task.
         let view = try await gateway.tasks.wait(
             for: id, of: call.tenant, within: .seconds(31_536_000))

@@ -23,11 +23,7 @@ extension Service {
         var query = DecisionQuery(
             tenant: call.tenant, after: try call.cursor(DecisionID.self),
             limit: try call.number("limit", in: 1...500, default: 100))
-        if let text = call.request.queryValue("state") {
-            query.states =
-                text == "all"
-                ? Set(DecisionState.allCases) : try call.choices(text, named: "state")
-        }
+        query.states = try call.states() ?? query.states
         let (decisions, next) = try await gateway.decisions.list(query)
         return await .lists(
             JSONList("decisions", decisions) { [gateway] record, json in

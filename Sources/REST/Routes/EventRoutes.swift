@@ -39,6 +39,7 @@ extension Service {
     private func follow(
         _ stream: EventStreamKey, isOver: Bool, _ call: Call
     ) async throws -> Response {
+        let permit = try gateway.quotas.openStream(of: call.tenant)
         // The last event of a stream that is over is shown to all, or about to be.
         if isOver { await gateway.events.allShown() }
         var opening: [UInt8] = []
@@ -65,8 +66,8 @@ extension Service {
             body: .events(
                 EventSubscription(
                     log: log, after: min(after, log.lastPosition),
-                    history: streams.history(of: stream, of: call.tenant), opening: opening,
-                    handle: authenticator.browsers.handle(for: call.request))))
+                    history: streams.history(of: stream, of: call.tenant, permit),
+                    opening: opening)))
     }
 
     private func start(of stream: EventStreamKey, _ call: Call) async throws -> EventStart {

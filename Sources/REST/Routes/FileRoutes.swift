@@ -90,12 +90,16 @@ extension Service {
             })
     }
 
-    /// GET reads a complete file; HEAD tells how far an upload is, and ends an earlier request that
-    /// still appends.
+    /// GET reads a complete file; HEAD tells how far an upload is. For one who may go on with it,
+    /// that ends an earlier request that still appends; a token that only reads ends nothing.
     func readFile(_ call: Call) async throws -> Response {
         let id = try call.file()
         guard call.request.method != "HEAD" else {
-            let file = try await gateway.files.read(id, of: call.tenant)
+            let mayAppend = call.principal.scopes.contains(.tasks)
+            let file =
+                mayAppend
+                ? try await gateway.files.read(id, of: call.tenant)
+                : try gateway.files.record(id, of: call.tenant)
             var headers = uploadState(of: file)
             if let length = file.isComplete ? file.length : file.announcedLength {
                 headers.add("Upload-Length", String(length))

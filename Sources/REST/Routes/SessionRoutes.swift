@@ -102,6 +102,7 @@ extension Service {
         var query = SessionQuery(
             after: try call.cursor(SessionID.self),
             limit: try call.number("limit", in: 1...500, default: 100))
+        query.states = try call.states() ?? query.states
         query.order = try call.order()
         query.text = try call.searchText()
         query.metadata = try call.metadataFilter()

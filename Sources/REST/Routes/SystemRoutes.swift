@@ -4,6 +4,7 @@ internal import JSON
 internal import Loop
 internal import Metrics
 internal import Semantics
+internal import TLS
 
 extension Service {
     func health(_ call: Call) async throws -> Response {
@@ -12,8 +13,10 @@ extension Service {
 
     /// Ready: recovered, and able to take work. Says of each condition whether it holds.
     func readiness(_ call: Call) async throws -> Response {
+        let isStoreAway = await gateway.findsStoreAway()
         let readiness = Readiness(
-            hasStarted: isReady, hasRoom: gateway.takesWork, isStoreWell: !gateway.isStoreStalled)
+            hasStarted: isReady, hasRoom: gateway.takesWork,
+            isStoreWell: !isStoreAway && !gateway.isStoreStalled, isStoreAway: isStoreAway)
         if let fault = readiness.fault {
             throw Problem.unavailable(because: fault).with("checks", readiness)
         }
@@ -59,12 +62,18 @@ extension Service {
                 json.object { json in
                     json.member("version", options.version)
                     json.member("commit", options.commit)
-                    json.member("startedAt", instant: startedAt.milliseconds)
+                    json.member("startedAt", instant: started.at.milliseconds)
                     json.member("uptime", uptime)
                     json.member("maximumBytesPerSecond", gateway.settings.limit)
                     json.member("backgroundUpdates", gateway.settings.backgroundUpdates)
                     json.member("folders", gateway.contents.saveFolderNames)
                     json.object("store") { machine.writeStore(to: &$0, figures) }
+                    json.name("certificate")
+                    if let certificate = server?.tls?.context.certificate {
+                        certificate.write(to: &json)
+                    } else {
+                        json.null()
+                    }
                     json.name("disk")
                     if let disk = machine.disk { disk.write(to: &json) } else { json.null() }
                     figures.writeWork(to: &json)
@@ -75,7 +84,7 @@ extension Service {
     }
 
     /// Whole seconds since the start, by a clock that is not set.
-    private var uptime: Int64 { (clock.uptime - startedUptime).components.seconds }
+    private var uptime: Int64 { (clock.uptime - started.uptime).components.seconds }
 
     private static func writeLimits(to json: inout JSONWriter) {
         let limits = ServerLimits()
@@ -96,8 +105,12 @@ extension Service {
         guard let server else { throw ProblemCode.internal.problem() }
         let page = MetricsPage(
             gateway: figures, door: server.figures, connections: server.connectionCount,
+            tls: server.tls.map {
+                .init(handshakes: $0.figures, expiry: $0.context.certificate.notAfter)
+            },
             events: streams.figures, loop: LoopActor.loop.figures, machine: machine,
-            version: options.version, commit: options.commit)
+            auditLossCount: options.audit?.lostCount ?? 0, version: options.version,
+            commit: options.commit)
         return Response(
             status: 200,
             headers: ["Content-Type": Exposition.mediaType, "Cache-Control": "no-store"],
@@ -121,6 +134,7 @@ extension Service {
 
     func endBrowserSession(_ call: Call) async throws -> Response {
         var headers: HeaderFields = ["Cache-Control": "no-store"]
+        call.request.outliveCaller()
         for cookie in authenticator.browsers.end(of: call.request) {
             headers.add("Set-Cookie", cookie)
         }

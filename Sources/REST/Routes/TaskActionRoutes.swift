@@ -13,7 +13,7 @@ extension Service {
         try await refuseBody(call)
         return try await answer(
             try await call.createOnce([], at: gateway) { ticket in
-                try await gateway.tasks.retry(id, of: call.tenant, as: ticket)
+                try await retry(id, as: ticket, call)
             }, to: call)
     }
 
@@ -29,6 +29,10 @@ extension Service {
         var next: TaskID?
         switch draft.subject {
         case .tasks(let named): names = named
+        case .filter(let selection, let after) where draft.action == .retry:
+            let found = try await tasksToRetry(selection, after, bytes, call)
+            names = found.tasks.map(\.description)
+            next = found.next
         case .filter(let selection, let after):
             let list = try await tasks(selection, after, for: draft.action, call)
             // What cannot be read can only be deleted.
@@ -54,7 +58,32 @@ extension Service {
         }
     }
 
-    /// The tasks that a filter finds, the oldest first.
+    /// The tasks that a filter finds to be made again, in the order of their creation; with a key
+    /// those that the first request with it has found.
+    ///
+    /// They are sought from the newest on: so a page is never about tasks that have been made for
+    /// an earlier one, however soon those fail.
+    private func tasksToRetry(
+        _ selection: TaskSelection, _ after: TaskID?, _ bytes: [UInt8], _ call: Call
+    ) async throws -> (tasks: [TaskID], next: TaskID?) {
+        let creation = try await call.createOnce(bytes, at: gateway) { ticket in
+            let list = try await tasks(selection, after, for: .retry, call)
+            // What comes behind them is kept in front of them, 0 for nothing.
+            let found = [list.next?.rawValue ?? 0] + list.views.reversed().map(\.record.id.rawValue)
+            if let ticket { try await gateway.creations.keep(found, under: ticket) }
+            return found
+        }
+        let found =
+            switch creation {
+            case .new(let numbers), .earlier(let numbers): numbers
+            }
+        return (
+            found.dropFirst().map(TaskID.init),
+            found.first.flatMap { $0 == 0 ? nil : TaskID(rawValue: $0) }
+        )
+    }
+
+    /// The tasks that a filter finds: the oldest first, or to be made again the newest.
     private func tasks(
         _ selection: TaskSelection, _ after: TaskID?, for action: TaskAction, _ call: Call
     ) async throws -> TaskList {
@@ -71,6 +100,7 @@ extension Service {
         var query = selection.query(
             of: call.tenant, in: session, usualStates: action.usualStates,
             limit: TaskActionDraft.taskLimit)
+        query.order = action == .retry ? .newestFirst : .oldestFirst
         query.after = after
         return try await gateway.tasks.list(query)
     }
@@ -78,12 +108,20 @@ extension Service {
     /// Makes one of many again; with a key each of them once, however often the request comes.
     private func retry(_ id: TaskID, _ bytes: [UInt8], _ call: Call) async throws -> TaskID {
         let creation = try await call.createOnce(bytes, element: id.description, at: gateway) {
-            try await gateway.tasks.retry(id, of: call.tenant, as: $0)
+            try await retry(id, as: $0, call)
         }
         switch creation {
         case .new(let view): return view.record.id
         case .earlier(let numbers): return try await task(numbers.first ?? 0, for: call).record.id
         }
+    }
+
+    private func retry(
+        _ id: TaskID, as ticket: CreationTicket?, _ call: Call
+    ) async throws(GatewayError) -> TaskView {
+        try await gateway.tasks.retry(
+            id, of: call.tenant, requestID: call.request.id, traceContext: call.traceContext,
+            as: ticket, if: { call.isWanted })
     }
 
     private func write(

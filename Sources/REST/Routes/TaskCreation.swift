@@ -51,7 +51,7 @@ extension Service {
             try await call.createOnce(bytes, at: gateway) { ticket in
                 let spec = try await draft.spec(at: "", in: context)
                 return try await gateway.tasks.create(
-                    [spec], in: session, of: call.tenant, as: ticket)[0]
+                    [spec], in: session, of: call.tenant, as: ticket, if: { call.isWanted })[0]
             }, to: call)
     }
 
@@ -81,7 +81,8 @@ extension Service {
             let specs = await Service.specs(of: drafts, in: context)
             ticket?.accepted = specs.map { (try? $0.get()) != nil }
             let views = try await gateway.tasks.create(
-                specs.compactMap { try? $0.get() }, in: session, of: call.tenant, as: ticket)
+                specs.compactMap { try? $0.get() }, in: session, of: call.tenant, as: ticket,
+                if: { call.isWanted })
             var created = views.makeIterator()
             return specs.map { spec in
                 spec.flatMap { _ in

@@ -1,6 +1,7 @@
 public import Engine
 internal import GRDB
 internal import Glibc
+internal import Records
 internal import Semantics
 
 /// A file that a row of the database tells of.

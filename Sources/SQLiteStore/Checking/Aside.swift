@@ -55,6 +55,19 @@ struct StoredThing {
             identifier: id.rawValue)
     }
 
+    static func tenant(_ id: TenantID) -> StoredThing {
+        StoredThing(
+            name: "tenant \(id.rawValue)",
+            rows: [Rows(table: "tenant_record", condition: "id = \(id.rawValue)")],
+            identifier: id.rawValue)
+    }
+
+    static func token(_ id: TokenID) -> StoredThing {
+        StoredThing(
+            name: "token \(id)", rows: [Rows(table: "token", condition: "id = \(id.rawValue)")],
+            identifier: id.rawValue)
+    }
+
     static func file(_ id: FileID) -> StoredThing {
         StoredThing(
             name: "staged file \(id)",
@@ -142,7 +155,17 @@ struct Aside {
         if thing.identifier > 0 { try GatewayRow(database: database).note(thing.identifier) }
     }
 
+    /// Keeps rows as they are now; they stay where they are.
+    func copy(_ thing: StoredThing, _ reason: String) throws {
+        for rows in thing.rows { try copy(rows, reason) }
+    }
+
     private func take(_ rows: StoredThing.Rows, _ reason: String) throws {
+        try copy(rows, reason)
+        try database.execute(sql: "DELETE FROM \(rows.table) WHERE \(rows.condition)")
+    }
+
+    private func copy(_ rows: StoredThing.Rows, _ reason: String) throws {
         let columns = try database.columns(in: rows.table).map { "\"\($0.name)\"" }
         let values = columns.map { "quote(\($0))" }.joined(separator: " || ', ' || ")
         let names = columns.joined(separator: ", ")
@@ -152,7 +175,6 @@ struct Aside {
                 SELECT ?1, ?2, 'INSERT INTO \(rows.table) (\(names)) VALUES (' || \(values) || ')'
                 FROM \(rows.table) WHERE \(rows.condition)
                 """, arguments: [rows.table, reason])
-        try database.execute(sql: "DELETE FROM \(rows.table) WHERE \(rows.condition)")
     }
 
     /// Whoever has not seen these events is told so by a reset (R-8).

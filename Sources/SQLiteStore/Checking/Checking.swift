@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Looks through one state of a database, and, where it may, sets aside what is damaged.
@@ -36,11 +37,13 @@ final class Checking {
         try checkCreations()
         try checkStagedFiles()
         try checkWebhooks()
+        try checkAccess()
         try checkItems(Cookie.self)
         try checkItems(StoredCredential.self)
         try checkResponses()
         try checkPacks()
         try checkStrays()
+        try checkCounts()
     }
 
     func tell(_ name: String, _ words: String) {
@@ -120,21 +123,37 @@ final class Checking {
                 """)
     }
 
+    /// Last of all, because what is set aside is not counted any more.
+    private func checkCounts() throws {
+        let right = "SELECT session, state, count(*) FROM task GROUP BY session, state"
+        let kept = "SELECT session, state, count FROM task_count WHERE count <> 0"
+        let wrong = """
+            SELECT session FROM (SELECT * FROM (\(right)) EXCEPT \(kept))
+            UNION SELECT session FROM (\(kept) EXCEPT SELECT * FROM (\(right)))
+            """
+        let sessions = try Int64.fetchAll(database, sql: wrong)
+        for id in sessions {
+            tell("session \(SessionID(rawValue: id))", "The counts of its tasks are wrong.")
+        }
+        guard aside != nil, !sessions.isEmpty else { return }
+        try database.execute(sql: "DELETE FROM task_count")
+        try database.execute(sql: "INSERT INTO task_count (session, state, count) \(right)")
+    }
+
     // MARK: What is in no table of tasks
 
     private func checkSessions() throws {
         try look(
             at: Loading.sessionColumns, as: { .session(SessionID(rawValue: $0.int64(0))) }
         ) { row in
-            _ = try Loading(database: database, sealer: sealer).session(row)
+            _ = try SessionRecord(row: row, sealer: sealer)
         }
     }
 
     private func checkDecisions() throws {
-        let table = DecisionTable(database: database, sealer: sealer)
         try look(
             at: DecisionTable.columns, as: { .decision(DecisionID(rawValue: $0.int64(0))) }
-        ) { row in _ = try table.record(row) }
+        ) { row in _ = try DecisionRecord(row: row, sealer: sealer) }
     }
 
     private func checkCreations() throws {
@@ -151,7 +170,7 @@ final class Checking {
         try look(
             at: FileTable.columns, as: { .file(FileID(rawValue: $0.int64(0))) }
         ) { row in
-            let file = try FileTable.record(row)
+            let file = try StagedFile(row: row)
             let whole = try contents.length(of: file.id, .whole)
             let length = try file.isComplete ? whole : whole ?? contents.length(of: file.id, .part)
             guard file.length > 0 || file.isComplete else { return }
@@ -163,10 +182,32 @@ final class Checking {
     }
 
     private func checkWebhooks() throws {
-        let table = WebhookTable(database: database, sealer: sealer)
         try look(
             at: WebhookTable.columns, as: { .webhook(WebhookID(rawValue: $0.int64(0))) }
-        ) { row in _ = try table.record(row) }
+        ) { row in _ = try WebhookRecord(row: row, sealer: sealer) }
+    }
+
+    private func checkAccess() throws {
+        try checkTenants()
+        try look(
+            at: AccessTokenTable.columns, as: { .token(TokenID(rawValue: $0.int64(0))) }
+        ) { row in _ = try TokenRecord(row: row) }
+    }
+
+    /// A tenant is not set aside: what it has would belong to nobody, and go at the next start. Its
+    /// record is copied, and made anew.
+    private func checkTenants() throws {
+        let table = TenantTable(database: database)
+        var damaged: [DamagedTenant] = []
+        _ = try table.all(damaged: &damaged)
+        for tenant in damaged {
+            let thing = StoredThing.tenant(tenant.id)
+            let words = "Its record cannot be read."
+            tell(thing.name, words)
+            guard let aside else { continue }
+            try aside.copy(thing, words)
+            try table.mend(tenant)
+        }
     }
 
     private func checkItems<Item: RememberedItem>(_: Item.Type) throws {
@@ -175,11 +216,10 @@ final class Checking {
     }
 
     private func checkResponses() throws {
-        let reader = CacheReader(database, sealer: sealer)
         try look(
             at: CacheReader.allColumns, as: { .response(CacheEntryID(rawValue: $0.int64(0))) }
         ) { row in
-            let (entry, _) = try reader.response(row)
+            let (entry, _) = try CachedEntry.read(row, sealer: sealer)
             // Its file may go before its row.
             guard entry.place == .file, try contents.length(of: entry.id, .whole) != nil else {
                 return

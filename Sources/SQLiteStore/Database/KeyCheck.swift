@@ -1,14 +1,10 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
-/// A sealed value of known content: it tells the right key from a wrong one before anything is
-/// written.
+/// Where the value lies that tells the right key from a wrong one.
 enum KeyCheck {
-    private static let words = Array("This database is sealed with this key.".utf8)
-    private static let context = SealContext(
-        tenant: TenantID(rawValue: 0), owner: 0, field: "key check")
-
     /// Refuses a key that is not the database's.
     static func verify(_ path: String, sealer: any Sealer) throws {
         // A new database has no check.
@@ -31,11 +27,7 @@ enum KeyCheck {
             sealed = try read(path, readonly: false)
         }
         guard let sealed else { return nil }
-        do {
-            return try sealer.open(sealed, for: context) == words
-        } catch SealError.notAuthentic {
-            return false
-        }
+        return try KeyWords.open(sealed, by: sealer)
     }
 
     private static func read(_ path: String, readonly: Bool) throws -> [UInt8]? {
@@ -56,12 +48,12 @@ enum KeyCheck {
     static func make(_ database: Database, sealer: any Sealer) throws {
         let statement = try PreparedStatement(
             database, "INSERT OR IGNORE INTO gateway (id, keyCheck) VALUES (1, ?1)")
-        try statement.run(1, try sealer.seal(words, for: context))
+        try statement.run(1, try KeyWords.sealed(by: sealer))
     }
 
     /// Writes the check for another key.
     static func replace(_ database: Database, sealer: any Sealer) throws {
         let statement = try PreparedStatement(database, "UPDATE gateway SET keyCheck = ?1")
-        try statement.run(1, try sealer.seal(words, for: context))
+        try statement.run(1, try KeyWords.sealed(by: sealer))
     }
 }

@@ -2,6 +2,7 @@ internal import Diagnostics
 internal import Engine
 internal import GRDB
 internal import GRDBSQLite
+internal import Records
 
 /// A statement of one connection, kept prepared by GRDB, bound and stepped by SQLite's own
 /// functions: GRDB's binding by value costs more than many a row.
@@ -181,19 +182,8 @@ struct PreparedStatement {
     }
 }
 
-extension Log {
-    private static let damages = Log("store.damage")
-
-    /// A row cannot be read, and is left out.
-    static func damage(of table: String, _ id: Int64, _ words: String) {
-        damages.write(
-            .error, "a damaged row is left out",
-            ["table": .name(table), "row": .name("\(id)"), "error": .words(words)])
-    }
-}
-
 /// The row that a statement stands on; columns from 0.
-struct PreparedRow {
+struct PreparedRow: StoredRow {
     fileprivate let handle: OpaquePointer
 
     func int64(_ column: Int32) -> Int64 {
@@ -212,11 +202,6 @@ struct PreparedRow {
         guard let text = sqlite3_column_text(handle, column) else { return nil }
         let count = Int(sqlite3_column_bytes(handle, column))
         return String(decoding: UnsafeBufferPointer(start: text, count: count), as: UTF8.self)
-    }
-
-    func string(_ column: Int32) throws(StoreError) -> String {
-        guard let text = stringOrNil(column) else { throw .damagedRecord }
-        return text
     }
 
     /// The bytes; nil for NULL.

@@ -61,6 +61,12 @@ enum Schema {
             try database.execute(sql: tenth)
             try TaskSearch.markFailures(in: database)
         }
+        migrator.registerMigration("11 tenants") { database in
+            try database.execute(sql: eleventh)
+        }
+        migrator.registerMigration("12 counts without triggers") { database in
+            try database.execute(sql: twelfth)
+        }
         return migrator
     }
 
@@ -358,5 +364,34 @@ enum Schema {
         CREATE INDEX task_failed ON task_status (task) WHERE hasError = 1;
         -- A page of one state is a range.
         CREATE INDEX decision_by_tenant ON decision (tenant, state);
+        """
+
+    private static let eleventh = """
+        -- Tenants that were made or changed; the operator's own, number 1, may have no row. Those
+        -- that have counters are in the table tenant, too. createdAt is NULL for that one.
+        CREATE TABLE tenant_record (
+            id INTEGER PRIMARY KEY,
+            name TEXT NOT NULL UNIQUE,
+            createdAt INTEGER,
+            isEnding INTEGER NOT NULL,
+            properties BLOB NOT NULL
+        );
+        -- digest: SHA-256 of the token, which is kept nowhere.
+        CREATE TABLE token (
+            id INTEGER PRIMARY KEY,
+            tenant INTEGER NOT NULL,
+            digest BLOB NOT NULL,
+            createdAt INTEGER NOT NULL,
+            expiresAt INTEGER,
+            lastUsedAt INTEGER,
+            properties BLOB NOT NULL
+        );
+        """
+
+    private static let twelfth = """
+        -- Whoever creates a task or changes its state counts it (TaskCounts): see there why. What
+        -- deletes one need not.
+        DROP TRIGGER task_is_created;
+        DROP TRIGGER task_changes;
         """
 }

@@ -1,6 +1,7 @@
 internal import Engine
 internal import GRDB
 internal import GRDBSQLite
+internal import Records
 
 extension StoreError {
     /// The error for an extended result code of SQLite, in SQLite's own words.
@@ -26,10 +27,7 @@ extension StoreError {
         case let error as DatabaseError:
             self.init(
                 code: error.extendedResultCode.rawValue, words: error.message ?? "unknown error")
-        case SealError.notAuthentic:
-            self = .damaged(
-                "A sealed value does not open: it is damaged, or was sealed with another key.")
-        case SealError.failed(let words): self = .failed(words)
+        case let error as SealError: self.init(error)
         default: self = .failed("\(error)")
         }
     }

@@ -22,20 +22,20 @@ struct Purge {
         self.sealer = sealer
     }
 
-    /// Returns what has been forgotten.
-    func run(_ limits: RetentionLimits) async throws(StoreError) -> Forgotten {
-        var forgotten = Forgotten()
+    /// Adds what has been forgotten, step by step.
+    func run(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
         try await purgeEvents(limits)
-        forgotten.files = try await purgeTasks(limits)
+        try await purgeTasks(limits, &forgotten)
         // What the events had kept of tasks, and then the tasks, may have been the last of a
         // session.
         try await purgeEvents(limits)
-        forgotten.sessions = try await purgeSessions(limits)
+        try await purgeSessions(limits, &forgotten)
         try await purgeCreations(limits)
         try await purgeDeliveries(limits)
         try await purgeCacheRemains()
         try await giveRoomBack()
-        return forgotten
     }
 
     private func purgeEvents(_ limits: RetentionLimits) async throws(StoreError) {
@@ -46,8 +46,8 @@ struct Purge {
     }
 
     private func purgeSessions(
-        _ limits: RetentionLimits
-    ) async throws(StoreError) -> [SessionID] {
+        _ limits: RetentionLimits, _ forgotten: inout Forgotten
+    ) async throws(StoreError) {
         let sealer = sealer
         let sessions = try await connections.reading {
             try Retention(database: $0).expiredSessions(limits)
@@ -58,8 +58,8 @@ struct Purge {
                 let removal = try Removal(database, sealer: sealer)
                 for session in step { try removal.forget(session) }
             }
+            forgotten.sessions += step
         }
-        return sessions
     }
 
     /// Makes the file shorter by what is free in it, but for a few pages. One of an earlier version
@@ -154,18 +154,32 @@ struct Purge {
         try await connections.writing { try Retention(database: $0).removePacks(through: pack) }
     }
 
-    private func purgeTasks(_ limits: RetentionLimits) async throws(StoreError) -> [TaskID] {
+    private func purgeTasks(
+        _ limits: RetentionLimits, _ forgotten: inout Forgotten
+    ) async throws(StoreError) {
         let sealer = sealer
-        var files: [TaskID] = []
-        while true {
-            let (seen, found) = try await connections.writing { database in
-                let tasks = try Retention(database: database).expiredTasks(
-                    limits, limit: Self.stepSize)
-                let removal = try Removal(database, sealer: sealer)
-                return (tasks.count, try tasks.filter(removal.forgetEvenDamaged))
+        let steps: [@Sendable (Retention) throws -> [TaskID]] =
+            [{ try $0.expiredTasks(limits, limit: Self.stepSize) }]
+            + limits.ends.map { tenant, end in
+                { try $0.expiredTasks(of: tenant, end, limit: Self.stepSize) }
             }
-            files += found
-            guard seen == Self.stepSize else { return files }
+        for find in steps {
+            while true {
+                let step = try await connections.writing { database in
+                    let tasks = try find(Retention(database: database))
+                    let removal = try Removal(database, sealer: sealer)
+                    return try tasks.map { ($0, try removal.forgetEvenDamaged($0)) }
+                }
+                for (task, left) in step {
+                    if left.hadFile { forgotten.files.append(task) }
+                    if let session = left.session {
+                        let result = Forgotten.Result(
+                            of: task, in: session, byteCount: left.byteCount)
+                        if let result { forgotten.results.append(result) }
+                    }
+                }
+                guard step.count == Self.stepSize else { break }
+            }
         }
     }
 }

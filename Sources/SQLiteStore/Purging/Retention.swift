@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Finds what has outlived its time, and removes it.
@@ -131,6 +132,28 @@ struct Retention {
         }
         return tasks
     }
+
+    /// Tasks that a tenant's are not kept for as long as others'. Their numbers are the
+    /// microseconds of their creation by the wall clock, before which none has completed: the index
+    /// has them in that order, so few are looked at in vain.
+    func expiredTasks(
+        of tenant: TenantID, _ end: RetentionLimits.End, limit: Int
+    ) throws -> [TaskID] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT id FROM task JOIN task_status ON task_status.task = task.id
+            WHERE tenant = ?1 AND state = 5 AND type IN (\(Self.types)) AND id < ?2
+                AND completedAt IS NOT NULL AND coalesce(keptSince, completedAt) < ?3 LIMIT ?4
+            """)
+        statement.bind(1, tenant.rawValue)
+        statement.bind(2, end.createdBefore.rawValue)
+        statement.bind(3, end.completedBefore.milliseconds)
+        statement.bind(4, Int64(limit))
+        return try statement.all { TaskID(rawValue: $0.int64(0)) }
+    }
+
+    private static let types = TaskType.allCases.map { "\($0.stored)" }.joined(separator: ", ")
 
     func expiredSessions(_ limits: RetentionLimits) throws -> [SessionID] {
         let statement = try PreparedStatement(

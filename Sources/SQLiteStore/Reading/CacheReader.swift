@@ -1,6 +1,7 @@
 internal import Diagnostics
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Reads stored responses from one state of the database.
@@ -33,7 +34,7 @@ struct CacheReader {
         var found = Found()
         try statement.forEachRow { row throws(StoreError) in
             do throws(StoreError) {
-                let (entry, content) = try response(row)
+                let (entry, content) = try CachedEntry.read(row, sealer: sealer)
                 found.responses.append(KeptResponse(entry, under: fingerprint, content: content))
             } catch StoreError.damaged(let words) {
                 let id = CacheEntryID(rawValue: row.int64(0))
@@ -56,21 +57,6 @@ struct CacheReader {
         LEFT JOIN cache_metadata ON cache_metadata.entry = cache_entry.id
         LEFT JOIN cache_content ON cache_content.entry = cache_entry.id
         """
-
-    /// The response in a row of `allColumns`, and its content where that lies here.
-    func response(_ row: PreparedRow) throws(StoreError) -> (CachedEntry, [UInt8]?) {
-        let columns = CacheRow(
-            id: CacheEntryID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
-            session: SessionID(rawValue: row.int64(6)), isFile: row.bool(2),
-            usedAt: Timestamp(milliseconds: row.int64(3)))
-        let record = try sealer.openIfPresent(row.bytes(4), for: columns.metadataContext)
-        let entry = try CachedEntry(metadata: RecordReader(record ?? []), columns: columns)
-        let content = try sealer.openIfPresent(row.bytesOrNil(5), for: columns.contentContext)
-        guard columns.isFile || Int64(content?.count ?? 0) == entry.response.length else {
-            throw .damaged("A stored response has lost its content.")
-        }
-        return (entry, content)
-    }
 
     /// All of a session's stored responses, what was not used for the longest time first.
     func index(of session: SessionID) throws -> [CacheIndexRow] {

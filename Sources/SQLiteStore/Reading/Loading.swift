@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Reads what a start needs. Completed and suspended tasks, and decisions that are over, are not
@@ -24,10 +25,14 @@ struct Loading {
         ).all()
         contents.credentials = credentials.items
         contents.webhooks = try WebhookTable(database: database, sealer: sealer).all()
+        contents.tenants = try TenantTable(database: database).all(
+            damaged: &contents.damagedTenants)
+        contents.tokens = try AccessTokenTable(database: database).all()
         let gateway = GatewayRow(database: database)
         contents.gatewayLimit = try gateway.limit()
         contents.backgroundUpdates = try gateway.backgroundUpdates()
         contents.clockMark = try gateway.mark()
+        contents.outstandingTasks = try outstandingTasks()
         let damaged = cookies.damaged + credentials.damaged
         for (item, words) in damaged { item.note(words) }
         return (contents, damaged.map(\.item))
@@ -52,6 +57,24 @@ struct Loading {
         return sequences
     }
 
+    /// By the counts that the store keeps of each session.
+    private func outstandingTasks() throws -> [TenantID: Int] {
+        let statement = try PreparedStatement(
+            database,
+            """
+            SELECT session.tenant, sum(task_count.count)
+            FROM task_count JOIN session ON session.id = task_count.session
+            WHERE task_count.state < ?1 AND task_count.count > 0 GROUP BY session.tenant
+            """)
+        statement.bind(1, StoredState.completed.rawValue)
+        var counts: [TenantID: Int] = [:]
+        try statement.forEachRow { row in
+            counts[TenantID(rawValue: row.int64(0))] = Int(row.int64(1))
+            return true
+        }
+        return counts
+    }
+
     /// Every session; the counters are never behind the events.
     static let sessionColumns = """
         SELECT id, tenant, type, state, description, createdAt, invalidatedAt,
@@ -67,36 +90,8 @@ struct Loading {
             of: "session",
             damaged: {
                 damaged[SessionID(rawValue: $0.int64(0))] = TenantID(rawValue: $0.int64(1))
-            },
-            session)
-    }
-
-    /// The session in a row of `sessionColumns`.
-    func session(_ row: PreparedRow) throws(StoreError) -> SessionRecord {
-        let id = SessionID(rawValue: row.int64(0))
-        let tenant = TenantID(rawValue: row.int64(1))
-        guard let type = SessionType(rawValue: try row.string(2)),
-            let state = SessionState(rawValue: try row.string(3))
-        else { throw .damagedRecord }
-        let constants = try SessionConstants(
-            clear: row.bytes(9),
-            secret: try sealer.openIfPresent(
-                row.bytesOrNil(10), for: .constants(of: id, tenant: tenant)))
-        var session = SessionRecord(
-            id: id, tenant: tenant, type: type, identifier: constants.identifier,
-            description: row.stringOrNil(4), configuration: constants.configuration,
-            delegate: constants.delegate,
-            createdAt: Timestamp(milliseconds: row.int64(5)))
-        session.maximumBytesPerSecond = row.int64OrNil(11)
-        session.knownLeaves = try KnownLeaf.leaves(in: row.bytes(12))
-        session.state = state
-        session.invalidatedAt = row.int64OrNil(6).map(KeptTime.init(milliseconds:))
-        session.lastSequence = row.int64(7)
-        session.lastTaskNumber = Int(row.int64(8))
-        session.owesFinish = row.int64(13) != 0
-        var metadata = RecordReader(row.bytes(14))
-        session.metadata = try metadata.metadata()
-        return session
+            }
+        ) { row throws(StoreError) in try SessionRecord(row: row, sealer: sealer) }
     }
 
     private func lastIdentifier() throws -> Int64 {
@@ -107,6 +102,8 @@ struct Loading {
                 coalesce((SELECT max(id) FROM task), 0),
                 coalesce((SELECT max(id) FROM file), 0),
                 coalesce((SELECT max(id) FROM webhook), 0),
+                coalesce((SELECT max(id) FROM tenant_record), 0),
+                coalesce((SELECT max(id) FROM token), 0),
                 coalesce((SELECT lastForgottenIdentifier FROM gateway), 0))
             """)
         return try statement.first { $0.int64(0) } ?? 0

@@ -1,5 +1,6 @@
 public import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 extension DurableStore {
@@ -88,7 +89,7 @@ struct NamedFiles {
                 owner: .entry(CacheEntryID(rawValue: row.int64(0))), kind: .whole, length: nil,
                 digest: nil, point: nil)
         case .staged:
-            (try? FileTable.record(row)).map { file in
+            (try? StagedFile(row: row)).map { file in
                 NamedFile(
                     owner: .file(file.id), kind: file.isComplete ? .whole : .part,
                     length: file.length, digest: file.expectedDigest?.description, point: nil)

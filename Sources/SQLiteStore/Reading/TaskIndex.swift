@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Answers which tasks there are, from indexes.
@@ -102,30 +103,9 @@ struct TaskIndex {
     private func prepare(_ sql: String, _ query: TaskQuery) throws -> PreparedStatement {
         let statement = try PreparedStatement(database, Self.inOrder(query.order, sql))
         statement.bind(1, query.tenant.rawValue)
-        statement.bind(3, start(of: query))
+        statement.bind(3, query.start)
         statement.bind(5, Int64(query.limit))
         return statement
-    }
-
-    /// What the page begins behind.
-    private func start(of query: TaskQuery) -> Int64 {
-        switch query.order {
-        case .oldestFirst: max(query.after?.rawValue ?? 0, Self.oldest(of: query))
-        case .newestFirst: query.after?.rawValue ?? .max
-        }
-    }
-
-    /// Whether no task behind this one can be what the query is about.
-    static func isOver(_ query: TaskQuery, at id: TaskID) -> Bool {
-        query.order == .newestFirst && id.rawValue <= oldest(of: query)
-    }
-
-    /// What the numbers of all tasks that the query is about are greater than: a number is the
-    /// microsecond of the creation, or a later one.
-    private static func oldest(of query: TaskQuery) -> Int64 {
-        guard let instant = query.filter.createdAfter else { return 0 }
-        let (microseconds, isTooMuch) = instant.milliseconds.multipliedReportingOverflow(by: 1000)
-        return isTooMuch ? (instant.milliseconds < 0 ? 0 : .max) : microseconds
     }
 
     enum TypeRange: String {

@@ -1,6 +1,7 @@
 internal import Diagnostics
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Reads pages of tasks from one state of the database.
@@ -37,7 +38,7 @@ struct TaskPageReader {
             }
             looks += ids.count
             guard page.tasks.count < query.limit, ids.count == rest.limit, let last = ids.last,
-                !TaskIndex.isOver(query, at: last)
+                !query.isOver(at: last)
             else { return page }
             rest.after = last
             if looks >= Self.searchLength {

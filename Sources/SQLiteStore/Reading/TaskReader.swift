@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Reads tasks and their contents from one state of the database.
@@ -69,33 +70,6 @@ struct TaskReader {
 
     /// The task in a row of `columns`, unless it is removed.
     func record(_ row: PreparedRow) throws(StoreError) -> TaskRecord {
-        let id = TaskID(rawValue: row.int64(0))
-        let tenant = TenantID(rawValue: row.int64(1))
-        guard let state = StoredState(rawValue: row.int64(5))?.shown else { throw .damagedRecord }
-        let secret = try sealer.openIfPresent(
-            row.bytesOrNil(10), for: .request(of: id, tenant: tenant))
-        var task = TaskRecord(
-            id: id, tenant: tenant, session: SessionID(rawValue: row.int64(2)),
-            number: Int(row.int64(3)), type: try TaskType(stored: row.int64(4)),
-            options: TaskOptions(),
-            request: try RequestRecord(
-                clear: RecordReader(row.bytes(9)), secret: secret.map { RecordReader($0) }),
-            createdAt: Timestamp(milliseconds: row.int64(7)))
-        try task.readCreator(RecordReader(row.bytes(9)))
-        task.state = state
-        task.suspendCount = task.usualSuspendCount
-        task.hasLiveAttempt = row.bool(6)
-        task.startedAt = row.int64OrNil(8).map(Timestamp.init(milliseconds:))
-        task.completedAt = row.int64OrNil(11).map(Timestamp.init(milliseconds:))
-        task.keptSince =
-            (row.int64OrNil(14) ?? task.completedAt?.milliseconds).map(KeptTime.init(milliseconds:))
-        if let status = row.bytesOrNil(12) {
-            try TaskStatus.read(
-                clear: status,
-                secret: try sealer.openIfPresent(
-                    row.bytesOrNil(13), for: .status(of: id, tenant: tenant)),
-                into: &task)
-        }
-        return task
+        try TaskRecord(row: row, sealer: sealer)
     }
 }

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Looks at tasks one by one for those that a query is about: at what lies in clear, without a
@@ -7,13 +8,9 @@ internal import Semantics
 struct TaskSearch {
     private let select: PreparedStatement
     private let query: TaskQuery
-    private let states: Set<Int64>
-    private let types: Set<Int64>?
 
     init(_ query: TaskQuery, in database: Database) throws {
         self.query = query
-        states = Set(query.states.map { StoredState($0).rawValue })
-        types = query.types.map { Set($0.map(\.stored)) }
         select = try PreparedStatement(
             database,
             """
@@ -28,14 +25,7 @@ struct TaskSearch {
     func finds(_ id: TaskID) throws(StoreError) -> Bool {
         select.bind(1, id.rawValue)
         return try select.first { row throws(StoreError) in
-            guard row.int64(0) == query.tenant.rawValue,
-                query.session.map({ $0.rawValue == row.int64(1) }) ?? true,
-                states.contains(row.int64(2)), types?.contains(row.int64(3)) ?? true
-            else { return false }
-            var task = SearchedTask(createdAt: Timestamp(milliseconds: row.int64(4)))
-            (task.url, task.host) = try RequestRecord.place(in: row.bytes(5))
-            try TaskStatus.readSearched(in: row.bytes(6), into: &task)
-            return query.filter.fits(task)
+            try query.finds(row)
         } ?? false
     }
 

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 extension Resealing {

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Seals every sealed value of a database with another key, inside the transaction that its caller

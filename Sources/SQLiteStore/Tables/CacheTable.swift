@@ -1,20 +1,7 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
-
-/// What of a stored response has columns.
-struct CacheRow: Sendable {
-    let id: CacheEntryID
-    let tenant: TenantID
-    let session: SessionID
-    let isFile: Bool
-    let usedAt: Timestamp
-
-    /// What its metadata are sealed for.
-    var metadataContext: SealContext { .metadata(of: id, in: session, tenant: tenant) }
-    /// What its content is sealed for.
-    var contentContext: SealContext { .content(of: id, in: session, tenant: tenant) }
-}
 
 /// Writes the rows of stored responses.
 struct CacheTable {
@@ -37,14 +24,23 @@ struct CacheTable {
         let insert = try PreparedStatement(
             database,
             """
-            INSERT OR REPLACE INTO cache_entry (id, tenant, session, cache, fingerprint, size, isFile,
-                usedAt)
+            INSERT INTO cache_entry (id, tenant, session, cache, fingerprint, size, isFile, usedAt)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+            ON CONFLICT DO UPDATE SET cache = excluded.cache, fingerprint = excluded.fingerprint,
+                size = excluded.size, isFile = excluded.isFile, usedAt = excluded.usedAt
             """)
         let insertMetadata = try PreparedStatement(
-            database, "INSERT OR REPLACE INTO cache_metadata (entry, metadata) VALUES (?1, ?2)")
+            database,
+            """
+            INSERT INTO cache_metadata (entry, metadata) VALUES (?1, ?2)
+            ON CONFLICT DO UPDATE SET metadata = excluded.metadata
+            """)
         let insertContent = try PreparedStatement(
-            database, "INSERT OR REPLACE INTO cache_content (entry, bytes) VALUES (?1, ?2)")
+            database,
+            """
+            INSERT INTO cache_content (entry, bytes) VALUES (?1, ?2)
+            ON CONFLICT DO UPDATE SET bytes = excluded.bytes
+            """)
         let cache = try PreparedStatement(database, "SELECT cache FROM session WHERE id = ?1")
         var metadata = RecordWriter()
         var newest: Int64 = 0

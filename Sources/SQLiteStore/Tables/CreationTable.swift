@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// The rows of idempotency keys.
@@ -23,15 +24,9 @@ struct CreationTable {
             statement.bind(1, creation.tenant.rawValue)
             statement.bind(2, creation.key)
             statement.bind(3, creation.at.milliseconds)
-            var created = RecordWriter()
-            var last: Int64 = 0
-            for number in creation.created {
-                created.varint(zigzag: number &- last)
-                last = number
-            }
             let fingerprint = try sealer.seal(
                 creation.fingerprint, for: .creation(creation.key, of: creation.tenant))
-            try statement.run(4, fingerprint, 5, created.bytes)
+            try statement.run(4, fingerprint, 5, creation.packedCreated)
             if database.changesCount == 0 { conflicts.append(.creation(CreationKey(creation))) }
         }
         return conflicts
@@ -45,14 +40,7 @@ struct CreationTable {
         statement.bind(1, tenant.rawValue)
         statement.bind(2, key)
         return try statement.first { row throws(StoreError) in
-            var packed = RecordReader(row.bytes(2))
-            var created: [Int64] = []
-            while !packed.isAtEnd { created.append((created.last ?? 0) &+ (try packed.zigzag())) }
-            let fingerprint = try sealer.openIfPresent(
-                row.bytes(1), for: .creation(key, of: tenant))
-            return IdempotencyRecord(
-                tenant: tenant, key: key, fingerprint: fingerprint ?? [], created: created,
-                at: KeptTime(milliseconds: row.int64(0)))
+            try IdempotencyRecord(row: row, key: key, of: tenant, sealer: sealer)
         }
     }
 

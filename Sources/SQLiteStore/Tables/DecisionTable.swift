@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// The rows of decisions (§7).
@@ -57,10 +58,6 @@ struct DecisionTable {
     }
 
     private func insert(_ decision: DecisionRecord) throws {
-        precondition(
-            decision.question.decision?.id == decision.id
-                && decision.question.decision?.kind == decision.kind,
-            "a question asks for its own decision")
         let insert = try PreparedStatement(
             database,
             """
@@ -76,10 +73,7 @@ struct DecisionTable {
         insert.bind(6, decision.state.stored)
         insert.bind(7, decision.createdAt.milliseconds)
         insert.bind(8, decision.deadline.milliseconds)
-        // The event's number, then what of its payload may lie in clear.
-        var parts = RecordParts()
-        parts.clear.varint(UInt64(EventKind(decision.question).rawValue))
-        EventCoding.write(decision.question, to: &parts)
+        let parts = decision.questionParts
         let secret = try sealer.sealIfPresent(
             parts.secret, for: .question(of: decision.id, tenant: decision.tenant))
         try insert.run(9, parts.clear.bytes, 10, secret)
@@ -91,7 +85,9 @@ struct DecisionTable {
             database, Self.columns + " WHERE id = ?1 AND tenant = ?2")
         statement.bind(1, id.rawValue)
         statement.bind(2, tenant.rawValue)
-        return try statement.first(record)
+        return try statement.first { row throws(StoreError) in
+            try DecisionRecord(row: row, sealer: sealer)
+        }
     }
 
     /// A page in the order of creation; damaged ones are left out, and logged.
@@ -103,7 +99,9 @@ struct DecisionTable {
         var found: [DecisionRecord] = []
         for state in query.states {
             statement.bind(2, state.stored)
-            found += try statement.allReadable(of: "decision", record)
+            found += try statement.allReadable(of: "decision") { row throws(StoreError) in
+                try DecisionRecord(row: row, sealer: sealer)
+            }
         }
         return Array(found.sorted { $0.id < $1.id }.prefix(query.limit))
     }
@@ -118,29 +116,8 @@ struct DecisionTable {
     /// Those that wait, of all tenants, in the order of creation.
     func pending() throws -> [DecisionRecord] {
         try PreparedStatement(database, Self.columns + " WHERE state = 2 ORDER BY id")
-            .allReadable(of: "decision", record)
-    }
-
-    /// The decision in a row of `columns`.
-    func record(_ row: PreparedRow) throws(StoreError) -> DecisionRecord {
-        let id = DecisionID(rawValue: row.int64(0))
-        let tenant = TenantID(rawValue: row.int64(1))
-        guard let kind = DecisionKind(rawValue: try row.string(4)) else { throw .damagedRecord }
-        var question = RecordReader(row.bytes(8))
-        guard let number = UInt8(exactly: try question.varint()),
-            let event = EventKind(rawValue: number)
-        else { throw .damagedRecord }
-        let secret = try sealer.openIfPresent(
-            row.bytesOrNil(9), for: .question(of: id, tenant: tenant))
-        let body = try EventCoding.body(event, payload: question.rest + (secret ?? []))
-        guard body.decision?.id == id, body.decision?.kind == kind else { throw .damagedRecord }
-        var decision = DecisionRecord(
-            id: id, tenant: tenant, session: SessionID(rawValue: row.int64(2)),
-            task: TaskID(rawValue: row.int64(3)), kind: kind,
-            createdAt: Timestamp(milliseconds: row.int64(6)),
-            deadline: Timestamp(milliseconds: row.int64(7)),
-            question: body)
-        decision.state = try DecisionState(stored: row.int64(5))
-        return decision
+            .allReadable(of: "decision") { row throws(StoreError) in
+                try DecisionRecord(row: row, sealer: sealer)
+            }
     }
 }

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// The rows of staged files.
@@ -48,8 +49,8 @@ struct FileTable {
     func all(damaged: inout [FileID: TenantID]) throws -> [StagedFile] {
         try PreparedStatement(database, Self.columns + " ORDER BY id").allReadable(
             of: "file",
-            damaged: { damaged[FileID(rawValue: $0.int64(0))] = TenantID(rawValue: $0.int64(1)) },
-            Self.record)
+            damaged: { damaged[FileID(rawValue: $0.int64(0))] = TenantID(rawValue: $0.int64(1)) }
+        ) { row throws(StoreError) in try StagedFile(row: row) }
     }
 
     /// All files.
@@ -58,19 +59,4 @@ struct FileTable {
             usedAt
         FROM file
         """
-
-    /// The file in a row of `columns`.
-    static func record(_ row: PreparedRow) throws(StoreError) -> StagedFile {
-        var digest: ContentDigest?
-        if let text = row.stringOrNil(5) { digest = try ContentDigest(stored: text) }
-        var file = StagedFile(
-            id: FileID(rawValue: row.int64(0)), tenant: TenantID(rawValue: row.int64(1)),
-            announcedLength: row.int64OrNil(4), expectedDigest: digest,
-            mediaType: row.stringOrNil(6),
-            createdAt: Timestamp(milliseconds: row.int64(7)),
-            usedAt: KeptTime(milliseconds: row.int64(8)))
-        file.length = row.int64(2)
-        file.isComplete = row.bool(3)
-        return file
-    }
 }

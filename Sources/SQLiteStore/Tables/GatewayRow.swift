@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// The one row of `gateway`.
@@ -48,11 +49,7 @@ struct GatewayRow {
             WHERE keptMark IS NOT NULL
             """)
         return try statement.first { row throws(StoreError) in
-            ClockMark(
-                kept: KeptTime(milliseconds: row.int64(0)),
-                wall: Timestamp(milliseconds: row.int64(1)),
-                machine: MachineTime(
-                    boot: try row.string(2), elapsed: .milliseconds(row.int64(3))))
+            try ClockMark(row: row)
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// What finds tasks by their metadata. The rows of a task go with it.
@@ -37,7 +38,7 @@ struct MetadataTable {
             stored[try row.string(0)] = try row.string(1)
             return true
         }
-        guard stored != task.options.metadata else { return }
+        guard !Metadata.isSame(stored, task.options.metadata) else { return }
         delete.bind(1, task.id.rawValue)
         try delete.run()
         try insert(task)

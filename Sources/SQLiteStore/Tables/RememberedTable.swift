@@ -1,31 +1,8 @@
 internal import Diagnostics
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
-
-/// What a session remembers under numbers of its own, each sealed whole.
-protocol RememberedItem: Sendable {
-    /// The table that has these, and nothing else.
-    static var table: String { get }
-    /// Writes the item. The record is sealed.
-    func write(to writer: inout RecordWriter)
-    /// Reads what `write` has written.
-    init(_ reader: RecordReader, number: Int64) throws(StoreError)
-}
-
-extension Cookie: RememberedItem {
-    static let table = "cookie"
-
-    init(_ reader: RecordReader, number: Int64) throws(StoreError) {
-        try self.init(reader, sequence: number)
-    }
-}
-
-extension StoredCredential: RememberedItem {
-    static let table = "credential"
-
-    init(_ reader: RecordReader, number: Int64) throws(StoreError) { try self.init(reader) }
-}
 
 /// Where an item lies that cannot be read.
 struct DamagedItem: Hashable, Sendable {
@@ -95,8 +72,8 @@ struct RememberedTable<Item: RememberedItem> {
         let insert = try PreparedStatement(
             database,
             """
-            INSERT OR REPLACE INTO \(Item.table) (session, number, tenant, sealed)
-            VALUES (?1, ?2, ?3, ?4)
+            INSERT INTO \(Item.table) (session, number, tenant, sealed) VALUES (?1, ?2, ?3, ?4)
+            ON CONFLICT DO UPDATE SET sealed = excluded.sealed
             """)
         insert.bind(1, change.session.rawValue)
         insert.bind(3, change.tenant.rawValue)

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// The rows of webhooks, and of what has become of their events.
@@ -79,30 +80,10 @@ struct WebhookTable {
 
     /// Every webhook that can be read, in the order of creation.
     func all() throws -> [WebhookRecord] {
-        try PreparedStatement(database, Self.columns + " ORDER BY id")
-            .allReadable(of: "webhook", record)
-    }
-
-    /// The webhook in a row of `columns`.
-    func record(_ row: PreparedRow) throws(StoreError) -> WebhookRecord {
-        let id = WebhookID(rawValue: row.int64(0))
-        let tenant = TenantID(rawValue: row.int64(1))
-        let properties = try WebhookProperties(
-            clear: row.bytes(6),
-            secret: try sealer.openIfPresent(row.bytes(7), for: .webhook(id, tenant: tenant)) ?? [])
-        guard let url = properties.url, let secret = properties.secret,
-            let state = WebhookState(rawValue: try row.string(3))
-        else { throw .damagedRecord }
-        var webhook = WebhookRecord(
-            id: id, tenant: tenant, session: row.int64OrNil(2).map(SessionID.init), url: url,
-            events: properties.events, description: properties.description,
-            createdAt: Timestamp(milliseconds: row.int64(5)), secret: secret,
-            cursor: row.int64(4))
-        webhook.state = state
-        webhook.formerSecret = properties.formerSecret
-        webhook.disabledReason = properties.disabledReason
-        webhook.failingSince = properties.failingSince
-        return webhook
+        let sealer = sealer
+        return try PreparedStatement(database, Self.columns + " ORDER BY id").allReadable(
+            of: "webhook"
+        ) { row throws(StoreError) in try WebhookRecord(row: row, sealer: sealer) }
     }
 
     // MARK: Deliveries
@@ -151,9 +132,7 @@ struct WebhookTable {
         statement.bind(2, query.before)
         statement.bind(3, Int64(query.limit))
         return try statement.allReadable(of: "delivery") { row throws(StoreError) in
-            try DeliveryRecord(
-                RecordReader(row.bytes(2)), webhook: query.webhook, position: row.int64(0),
-                state: try DeliveryState(stored: row.int64(1)))
+            try DeliveryRecord(row: row, of: query.webhook)
         }
     }
 
@@ -215,23 +194,5 @@ struct WebhookTable {
         statement.bind(3, Int64(limit))
         try statement.run()
         return database.changesCount
-    }
-}
-
-extension DeliveryState {
-    /// As a row has it.
-    fileprivate var stored: Int64 {
-        switch self {
-        case .pending: 0
-        case .delivered: 1
-        case .failed: 2
-        }
-    }
-
-    fileprivate init(stored number: Int64) throws(StoreError) {
-        guard let state = DeliveryState.allCases.first(where: { $0.stored == number }) else {
-            throw .damagedRecord
-        }
-        self = state
     }
 }

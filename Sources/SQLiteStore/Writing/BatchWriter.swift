@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Writes one batch inside the transaction that its caller has begun.
@@ -53,6 +54,8 @@ struct BatchWriter {
             let marks = packer.marks[batch.createdTasks.count + index]
             try tasks.change(batch.changedTasks[index], events: marks)
         }
+        // Before sessions are removed, and their counts with them.
+        try tasks.writeCounts(to: database)
         try writeContents(batch)
         try DecisionTable(database: database, sealer: sealer).save(batch)
         try writePacks(packer, at: batch.keptAt)
@@ -62,6 +65,9 @@ struct BatchWriter {
         try RememberedTable(database: database, sealer: sealer).apply(batch.cookies)
         try RememberedTable(database: database, sealer: sealer).apply(batch.credentials)
         try WebhookTable(database: database, sealer: sealer).apply(batch)
+        let tenants = TenantTable(database: database)
+        try tenants.save(batch.tenants)
+        try AccessTokenTable(database: database).apply(batch)
         try CacheRemoval(database: database).remove(damaged)
         try cache.apply(batch)
         let gateway = GatewayRow(database: database)
@@ -72,6 +78,7 @@ struct BatchWriter {
         let removal = try Removal(database, sealer: sealer)
         for task in batch.removedTasks { _ = try removal.forgetEvenDamaged(task) }
         for session in batch.removedSessions { try removal.forget(session) }
+        try tenants.remove(batch.removedTenants)
         _ = try CacheRemoval(database: database).removeRemains(limit: Self.remainsLimit)
     }
 
@@ -159,7 +166,11 @@ struct BatchWriter {
         }
         guard !batch.contents.isEmpty else { return }
         let insert = try PreparedStatement(
-            database, "INSERT OR REPLACE INTO content (task, bytes) VALUES (?1, ?2)")
+            database,
+            """
+            INSERT INTO content (task, bytes) VALUES (?1, ?2)
+            ON CONFLICT DO UPDATE SET bytes = excluded.bytes
+            """)
         let tenant = try PreparedStatement(
             database, "SELECT tenant FROM task WHERE id = ?1 AND state <> ?2")
         tenant.bind(2, StoredState.removed.rawValue)
@@ -193,25 +204,6 @@ struct BatchWriter {
             insert.bind(5, newestOfTenant[pack.tenant] ?? pack.newestTenantSequence)
             insert.bind(6, instant.milliseconds)
             try insert.run(7, pack.bytes)
-        }
-    }
-}
-
-extension Sealer {
-    /// The part sealed; nil when nothing is in it.
-    func sealIfPresent(_ part: RecordWriter, for context: SealContext) throws(SealError) -> [UInt8]?
-    {
-        part.isEmpty ? nil : try seal(part.bytes, for: context)
-    }
-
-    /// What was sealed; nil for nil.
-    func openIfPresent(_ sealed: [UInt8]?, for context: SealContext) throws(StoreError) -> [UInt8]?
-    {
-        guard let sealed else { return nil }
-        do {
-            return try open(sealed, for: context)
-        } catch {
-            throw StoreError(error)
         }
     }
 }

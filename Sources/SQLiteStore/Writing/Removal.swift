@@ -1,7 +1,18 @@
 internal import Diagnostics
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
+
+/// What a task has left behind.
+struct ForgottenTask: Sendable {
+    /// Whether its content was in a file.
+    var hadFile = false
+    /// Nil where there was no task that could be read.
+    var session: SessionID?
+    /// Bytes of its content.
+    var byteCount: Int64 = 0
+}
 
 /// Forgets tasks and sessions, inside the transaction that its caller has begun.
 struct Removal {
@@ -20,6 +31,8 @@ struct Removal {
     private struct Row {
         let tenant: TenantID
         let session: SessionID
+        /// Nil where it is none that this version knows.
+        let state: StoredState?
         let request: [UInt8]
         let lastEvent: Int64?
         let status: [UInt8]
@@ -30,27 +43,29 @@ struct Removal {
     /// Forgets a task: content, secrets and decisions at once, the rest when no stored event is
     /// told from it any more (R-8).
     ///
-    /// - Returns: Whether its content was in a file.
-    func forget(_ task: TaskID) throws -> Bool {
-        guard let row = try row(of: task) else { return false }
+    @discardableResult
+    func forget(_ task: TaskID) throws -> ForgottenTask {
+        guard let row = try row(of: task) else { return ForgottenTask() }
         for table in ["content", "task_secret", "decision", "task_metadata"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
-        let hasFile = try TaskStatus.content(in: row.status)?.place == .file
+        let content = try TaskStatus.content(in: row.status)
         let lastEvent = row.lastEvent ?? row.lastSequence
         if let oldest = try oldestEvent(of: row.session), oldest <= lastEvent {
             try leaveOutcome(of: task, row, lastEvent: lastEvent)
         } else {
             try erase(task)
         }
-        return hasFile
+        return ForgottenTask(
+            hadFile: content?.place == .file, session: row.session,
+            byteCount: content?.storedLength ?? 0)
     }
 
     /// Forgets a task; one whose row is damaged goes altogether, so that it cannot stand in the way
     /// of the others.
     ///
-    /// - Returns: Whether its content was in a file, or may have been.
-    func forgetEvenDamaged(_ task: TaskID) throws -> Bool {
+    /// Its content may have been in a file.
+    func forgetEvenDamaged(_ task: TaskID) throws -> ForgottenTask {
         do {
             return try forget(task)
         } catch StoreError.damaged(let words) {
@@ -58,7 +73,7 @@ struct Removal {
                 .error, "a damaged task was forgotten",
                 ["task": .name(task.description), "error": .words(words)])
             try erase(task)
-            return true
+            return ForgottenTask(hadFile: true)
         }
     }
 
@@ -132,6 +147,10 @@ struct Removal {
         update.bind(1, task.rawValue)
         update.bind(2, StoredState.removed.rawValue)
         try update.run()
+        var counts = TaskCounts()
+        if let state = row.state { counts.leave(state, in: row.session) }
+        counts.enter(.removed, in: row.session)
+        try counts.write(to: database)
     }
 
     private func row(of task: TaskID) throws -> Row? {
@@ -139,7 +158,7 @@ struct Removal {
             database,
             """
             SELECT task.tenant, task.session, task.request, lastEvent, status, task_status.secret,
-                lastSequence
+                lastSequence, task.state
             FROM task LEFT JOIN task_status ON task_status.task = task.id
                 LEFT JOIN session ON session.id = task.session
             WHERE task.id = ?1 AND task.state <> ?2
@@ -150,6 +169,7 @@ struct Removal {
             Row(
                 tenant: TenantID(rawValue: row.int64(0)),
                 session: SessionID(rawValue: row.int64(1)),
+                state: StoredState(rawValue: row.int64(7)),
                 request: row.bytes(2), lastEvent: row.int64OrNil(3), status: row.bytes(4),
                 secret: row.bytesOrNil(5), lastSequence: row.int64(6))
         }

@@ -1,5 +1,6 @@
 internal import Engine
 internal import GRDB
+internal import Records
 internal import Semantics
 
 /// Writes the rows of tasks.
@@ -7,11 +8,13 @@ struct TaskWriter {
     private let sealer: any Sealer
     private let insert: PreparedStatement
     private let insertSecret: PreparedStatement
+    private let state: PreparedStatement
     private let update: PreparedStatement
     private let putStatus: PreparedStatement
     private let dropStatus: PreparedStatement
     private let metadata: MetadataTable
     private var parts = RecordParts()
+    private var counts = TaskCounts()
 
     init(_ database: Database, sealer: any Sealer) throws {
         self.sealer = sealer
@@ -24,16 +27,21 @@ struct TaskWriter {
             """)
         insertSecret = try PreparedStatement(
             database, "INSERT INTO task_secret (task, secret) VALUES (?1, ?2)")
+        state = try PreparedStatement(database, "SELECT state FROM task WHERE id = ?1")
         update = try PreparedStatement(
             database,
             "UPDATE task SET state = ?2, hasLiveAttempt = ?3, startedAt = ?4 WHERE id = ?1")
         putStatus = try PreparedStatement(
             database,
             """
-            INSERT OR REPLACE INTO task_status (task, completedAt, lastEvent, status, secret,
-                keptSince, isBackground, hasError)
+            INSERT INTO task_status (task, completedAt, lastEvent, status, secret, keptSince,
+                isBackground, hasError)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6,
                 coalesce((SELECT type = 'background' FROM session WHERE id = ?7), 0), ?8)
+            ON CONFLICT DO UPDATE SET completedAt = excluded.completedAt,
+                lastEvent = excluded.lastEvent, status = excluded.status,
+                secret = excluded.secret, keptSince = excluded.keptSince,
+                hasError = excluded.hasError
             """)
         dropStatus = try PreparedStatement(database, "DELETE FROM task_status WHERE task = ?1")
         metadata = try MetadataTable(database)
@@ -61,20 +69,31 @@ struct TaskWriter {
             insertSecret.bind(1, task.id.rawValue)
             try insertSecret.run(2, secret)
         }
+        counts.enter(StoredState(task.state), in: task.session)
         try metadata.insert(task)
         try writeStatus(of: task, events: events, isNew: true)
     }
 
     /// Writes what has changed of a task that the database has.
     mutating func change(_ task: TaskRecord, events: EventPacker.Marks) throws {
+        let new = StoredState(task.state)
+        state.bind(1, task.id.rawValue)
+        // Gone already: its status is written all the same, and swept up with what it belongs to.
+        if let old = try state.first({ StoredState(rawValue: $0.int64(0)) }), let old, old != new {
+            counts.leave(old, in: task.session)
+            counts.enter(new, in: task.session)
+        }
         update.bind(1, task.id.rawValue)
-        update.bind(2, StoredState(task.state).rawValue)
+        update.bind(2, new.rawValue)
         update.bind(3, task.hasLiveAttempt)
         update.bind(4, task.startedAt?.milliseconds)
         try update.run()
         try metadata.change(task)
         try writeStatus(of: task, events: events, isNew: false)
     }
+
+    /// Writes how many tasks are in which state, once all of a batch have been written.
+    mutating func writeCounts(to database: Database) throws { try counts.write(to: database) }
 
     private mutating func writeStatus(
         of task: TaskRecord, events: EventPacker.Marks, isNew: Bool

@@ -42,14 +42,20 @@ struct BackUp: ParsableCommand {
             let settings = try SettingsSource(
                 configuration: configuration, environment: environment)
             place = dataDirectory ?? settings.dataDirectory
-            var backup = try Backup(
-                of: try DataFolder(inUse: place), to: DataFolder.absolute(directory))
+            let folder = try DataFolder(inUse: place)
+            try folder.refuseContentsElsewhere { _ in
+                """
+                `ferry backup` copies a data directory that has its contents in it. Copy that place by \
+                its own means, together with this directory of a gateway that is stopped.
+                """
+            }
+            var backup = try Backup(of: folder, to: DataFolder.absolute(directory))
             let outcome = try backup.run()
             for name in outcome.missing {
                 _ = Serve.say(
                     "\(name) is missing or not whole in \(place), and so in the backup.", code: 0)
             }
-            Serve.tell(
+            try Serve.tellResult(
                 "\(directory) has the database and \(outcome.fileCount) files of \(outcome.byteCount) bytes."
             )
         } catch {

@@ -44,8 +44,12 @@ struct Check: ParsableCommand {
             let settings = try SettingsSource(
                 configuration: configuration, environment: environment)
             place = directory ?? settings.dataDirectory
+            let folder = try DataFolder(existing: place)
+            try folder.refuseContentsElsewhere { _ in
+                "`ferry check` looks through a data directory that has its contents in it."
+            }
             let check = DataCheck(
-                folder: try DataFolder(existing: place),
+                folder: folder,
                 source: try KeySource(
                     option: keyFile, settings, variable: keys[KeySource.variable]))
             isDamaged = try repair ? check.repair() : check.look()

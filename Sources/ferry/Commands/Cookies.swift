@@ -38,11 +38,11 @@ struct Cookies: ParsableCommand {
                     of: target.session, filter.cookies)
                 if json {
                     let shown = values ? cookies : cookies.map(RemoteCookie.withoutValue)
-                    return CommandLineIO.print(members: { $0.member("cookies", shown) })
+                    return try CommandLineIO.print(members: { $0.member("cookies", shown) })
                 }
                 var shown: [RemoteCookie] = []
                 for cookie in cookies { shown.append(try RemoteCookie(cookie)) }
-                CommandLineIO.print {
+                try CommandLineIO.print {
                     CookieTable.lines(shown, showsValues: values, width: $0)
                 }
             }
@@ -78,19 +78,19 @@ struct Cookies: ParsableCommand {
                         bytes, into: target.session, outcome: &outcome)
                 } catch {
                     // What was before the failure is in the jar.
-                    if outcome != CookieImport() { tell(outcome) }
+                    if outcome != CookieImport() { try tell(outcome) }
                     throw error
                 }
             }
-            tell(outcome)
+            try CommandLineIO.run(json: json) { () throws(ClientError) in try tell(outcome) }
             guard outcome.faults.isEmpty else { throw ExitCode(ExitStatus.failure.rawValue) }
         }
 
-        private func tell(_ outcome: CookieImport) {
+        private func tell(_ outcome: CookieImport) throws(ClientError) {
             let screen = Screen.standardError(environment: [:])
             for line in outcome.complaints(about: file) { screen.print(line) }
             let count = outcome.stored
-            CommandLineIO.print(
+            try CommandLineIO.print(
                 json ? outcome.json : "\(count) \(count == 1 ? "cookie" : "cookies") stored")
         }
     }

@@ -19,11 +19,13 @@ struct Decisions: ParsableCommand {
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let decisions = try gatewayOptions.client().pendingDecisions(of: session)
-            if json { return CommandLineIO.print(members: { $0.member("decisions", decisions) }) }
+            if json {
+                return try CommandLineIO.print(members: { $0.member("decisions", decisions) })
+            }
             var shown: [RemoteDecision] = []
             for decision in decisions { shown.append(try RemoteDecision(decision)) }
             let now = Int64(Date().timeIntervalSince1970 * 1000)
-            CommandLineIO.print { DecisionTable.lines(shown, now: now, width: $0) }
+            try CommandLineIO.print { DecisionTable.lines(shown, now: now, width: $0) }
         }
     }
 }

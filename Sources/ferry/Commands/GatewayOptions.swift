@@ -18,11 +18,39 @@ struct GatewayOptions: ParsableArguments {
     @Option(help: "A file with the token.", completion: .file())
     var tokenFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Authorities in PEM to trust for an https gateway, in place of the system's.",
+            discussion: "Without it FERRY_GATEWAY_CA is taken.", valueName: "file"),
+        completion: .file())
+    var gatewayCA: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Your certificate in PEM, for a gateway that asks for one; or FERRY_GATEWAY_CERTIFICATE.",
+            valueName: "file"), completion: .file())
+    var gatewayCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --gateway-certificate, unless both are in one file; or FERRY_GATEWAY_KEY.",
+            valueName: "file"), completion: .file())
+    var gatewayKey: String?
+
     /// The options as they have to be typed for another command, each behind a space.
     var words: String {
-        [("--gateway", gateway), ("--token-file", tokenFile)]
-            .compactMap { name, value in value.map { " \(name) \(ShellWord.quoted($0))" } }
-            .joined()
+        [
+            ("--gateway", gateway), ("--token-file", tokenFile), ("--gateway-ca", gatewayCA),
+            ("--gateway-certificate", gatewayCertificate), ("--gateway-key", gatewayKey),
+        ]
+        .compactMap { name, value in value.map { " \(name) \(ShellWord.quoted($0))" } }
+        .joined()
+    }
+
+    private var trust: GatewayTrust {
+        GatewayTrust(
+            authorities: gatewayCA, certificate: gatewayCertificate, key: gatewayKey,
+            environment: CommandLineIO.environment)
     }
 
     /// A client of the gateway that the options and the environment name.
@@ -30,62 +58,80 @@ struct GatewayOptions: ParsableArguments {
         needsToken: Bool = true, interrupts: Interrupts = .none
     ) throws(ClientError) -> GatewayClient {
         let gateway = try RemoteGateway.find(
-            option: gateway, tokenFile: tokenFile, environment: CommandLineIO.environment,
-            needsToken: needsToken)
+            option: gateway, tokenFile: tokenFile, trust: trust,
+            environment: CommandLineIO.environment, needsToken: needsToken)
         return GatewayClient(gateway, interrupts: interrupts)
     }
 
     /// Does `work` with the gateway that the options and the environment name, or that runs here;
     /// without any of them with a private one, for as long as `work` takes.
     func withGateway(
-        interrupts: Interrupts, _ work: (RemoteGateway) throws(ClientError) -> Void
+        interrupts: Interrupts, _ work: (GatewaySource) throws(ClientError) -> Void
     ) throws(ClientError) {
         let environment = CommandLineIO.environment
-        var own: PrivateGateway?
-        let found: RemoteGateway
+        let source: GatewaySource
         do throws(ClientError) {
-            found = try RemoteGateway.find(
-                option: gateway, tokenFile: tokenFile, environment: environment)
+            source = GatewaySource(
+                try RemoteGateway.find(
+                    option: gateway, tokenFile: tokenFile, trust: trust,
+                    environment: environment))
         } catch .noGateway {
-            let made = try PrivateGateway.join(
-                program: "/proc/self/exe", environment: environment, interrupts: interrupts)
-            own = made
-            found = made.gateway
+            source = try GatewaySource(
+                private: "/proc/self/exe", environment: environment, interrupts: interrupts)
         }
-        defer { own?.end() }
-        try work(found)
+        defer { source.end() }
+        try work(source)
     }
 }
 
 /// How the commands speak: results on standard output, progress and errors on standard error.
 enum CommandLineIO {
-    /// The process's environment.
-    static var environment: [String: String] { ProcessInfo.processInfo.environment }
+    /// The process's environment; with the user's home, if the system knows one.
+    static let environment = UserHome.completing(ProcessInfo.processInfo.environment)
 
     /// Writes one line to standard output at once, so that a script at the other end of a pipe sees
     /// it; a terminal obeys nothing in it.
-    static func print(_ line: String) {
-        Screen.standardOutput(environment: [:]).printResult(line)
+    ///
+    /// - Throws: `file`: a result that nobody gets is a failure.
+    static func print(_ line: String) throws(ClientError) {
+        let screen = Screen.standardOutput(environment: [:])
+        screen.printResult(line)
+        try screen.requireWritten()
+    }
+
+    /// Writes text to standard output as it is.
+    ///
+    /// - Throws: `file`.
+    static func write(_ text: String) throws(ClientError) {
+        try Screen.standardOutput(environment: [:]).write(text)
     }
 
     /// Writes a table to standard output, given the columns of a terminal; nil elsewhere.
-    static func print(_ lines: (_ width: Int?) -> [String]) {
+    ///
+    /// - Throws: `file`.
+    static func print(_ lines: (_ width: Int?) -> [String]) throws(ClientError) {
         let screen = Screen.standardOutput(environment: environment)
-        for line in lines(screen.isLive ? screen.size.columns : nil) { screen.print(line) }
+        let rows = lines(screen.isLive ? screen.size.columns : nil)
+        guard !rows.isEmpty else { return }
+        try screen.write(rows.joined(separator: "\n") + "\n")
     }
 
     /// Writes one JSON object on a line to standard output.
-    static func print(members: (inout JSONWriter) -> Void) {
+    ///
+    /// - Throws: `file`.
+    static func print(members: (inout JSONWriter) -> Void) throws(ClientError) {
         var json = JSONWriter()
         json.object(members)
-        print(String(decoding: json.finish(), as: UTF8.self))
+        try print(String(decoding: json.finish(), as: UTF8.self))
     }
 
     /// Writes JSON on a line to standard output.
-    static func print(_ json: JSONValue) {
+    ///
+    /// - Throws: `file`.
+    static func print(_ json: JSONValue) throws(ClientError) {
         var writer = JSONWriter()
         writer.value(json)
-        print(String(decoding: writer.finish(), as: UTF8.self))
+        try print(String(decoding: writer.finish(), as: UTF8.self))
     }
 
     /// Runs a command's work; its error goes to standard error, with `json` as an object to
@@ -113,7 +159,13 @@ enum CommandLineIO {
     private static func tell(
         _ error: ClientError, json: Bool, about url: String?
     ) -> ExitCode {
-        if json { print(error.json) }
+        if json {
+            do throws(ClientError) {
+                try print(error.json)
+            } catch let lost {
+                if lost != error { complain(lost) }
+            }
+        }
         complain(error, about: url)
         return ExitCode(error.exitStatus.rawValue)
     }
@@ -122,6 +174,8 @@ enum CommandLineIO {
     static func complain(
         _ error: ClientError, about url: String? = nil, showsURL: Bool = false
     ) {
+        // Whoever has closed the pipe has seen enough, and wants to hear nothing of it.
+        guard !error.isOfGoneReader else { return }
         let screen = Screen.standardError(environment: [:])
         let subject = showsURL ? url.map { DisplayText.line($0) + ": " } ?? "" : ""
         screen.print("ferry: \(subject)\(error)")

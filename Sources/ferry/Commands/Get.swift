@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Client
+internal import Foundation
 
 /// `ferry get`: fetches URLs through a gateway into files.
 struct Get: ParsableCommand {
@@ -7,15 +8,23 @@ struct Get: ParsableCommand {
         abstract: "Fetch URLs into files.",
         discussion: """
             Each file has the name that the server suggests, and is called NAME.part until it is \
-            whole. Where no gateway runs, one is started for as long as this takes.
+            whole. A NAME.part of another program is left alone. With -f a file is replaced, with \
+            its mode, and of a symbolic link what it leads to. Devices, named pipes and /dev/stdout \
+            are written to as they are.
+
+            Where no gateway runs, one is started for as long as this takes. It goes through the \
+            proxies that http_proxy, https_proxy and all_proxy name, but for the hosts of no_proxy; \
+            a gateway that runs keeps to its own ways.
 
             A URL without a scheme is https, but http for localhost and for addresses in digits.
 
             Ctrl-C ends the transfers. Where the server lets them be resumed, NAME.resume is left, \
             and the same command goes on at that place; so it does after a failure of the network, \
-            and after losing the gateway. Where the server does not, nothing is left. A file that \
-            has changed at the server is fetched from its beginning. The request of a resumed \
-            transfer is that of the first command, with its headers.
+            and after losing the gateway. Where the server does not, nothing is left, nor where \
+            Ctrl-C is pressed again meanwhile. A file that has changed at the server is fetched \
+            from its beginning. Of several files the same command fetches what is missing, until \
+            all are there. The request of a resumed transfer is that of the first command, with \
+            its headers.
 
             With --background the command returns at once, and the gateway, which must be there, \
             fetches by itself, whatever happens to the network and to it; the command says how to \
@@ -86,6 +95,9 @@ struct Get: ParsableCommand {
         if output == "-", options.json {
             throw ValidationError("--json and -o - both write to standard output")
         }
+        if output == "-", onComplete != nil {
+            throw ValidationError("--on-complete is for files, and -o - makes none")
+        }
         if task != nil { return try validateTask() }
         if background != nil { return try validateBackground() }
         guard download.isAnything else {
@@ -141,21 +153,44 @@ extension Get {
     private func fetch() throws {
         let interrupts = Interrupts.ofProcess()
         let canAsk = options.task.session == nil && Prompt.isPossible
+        let lost = LostResult()
         var status = ExitStatus.success
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
-            let entries = try download.entries()
+            let entries = URLList.unique(try download.entries())
             let (board, prompt) = options.console(canAsk: canAsk, count: entries.count)
-            let orders = try entries.map { (entry) throws(ClientError) in
+            var orders = try entries.map { (entry) throws(ClientError) in
                 try order(entry, canAsk: canAsk, board: board)
             }
             try options.gateway.withGateway(interrupts: interrupts) {
-                (gateway) throws(ClientError) in
+                (source) throws(ClientError) in
+                for index in orders.indices {
+                    try options.takeProxies(
+                        of: source, into: &orders[index].delegate, hasPrompt: canAsk)
+                }
+                let isOne = orders.count == 1
+                // One file that is there is all that there is to bring.
+                let finished =
+                    isOne && onComplete == nil || !continues
+                    ? nil
+                    : FinishedDownloads(
+                        of: Array(CommandLine.arguments.dropFirst()),
+                        in: FileManager.default.currentDirectoryPath,
+                        environment: CommandLineIO.environment)
                 let batch = DownloadBatch(
-                    orders, gateway: gateway, interrupts: interrupts, board: board, prompt: prompt
-                ) { tell(of: $1, to: $0, isOne: orders.count == 1, on: board) }
+                    orders, gateway: source, finished: finished, interrupts: interrupts,
+                    board: board, prompt: prompt
+                ) { order, outcome in
+                    board.screen.step {
+                        lost.note { () throws(ClientError) in
+                            try tell(of: outcome, to: order, isOne: isOne)
+                        }
+                    }
+                }
                 let outcomes = batch.run(sideBySide: parallel)
                 status = Get.status(of: outcomes)
+                if status == .success { finished?.forget() }
                 if outcomes.contains(where: Get.goesOn) { TransferOptions.tellHowToGoOn() }
+                if status == .success { try lost.require() }
             }
         }
         if status != .success { throw ExitCode(status.rawValue) }
@@ -178,16 +213,15 @@ extension Get {
 
     /// Tells how one of them ended, on its own thread.
     private func tell(
-        of outcome: DownloadBatch.Outcome, to order: DownloadOrder, isOne: Bool,
-        on board: ProgressBoard
-    ) {
-        board.screen.step {
-            switch outcome {
-            case .success(let receipt):
-                if options.json { CommandLineIO.print(receipt.json) }
-            case .failure(let error):
-                if options.json { CommandLineIO.print(error.json(about: isOne ? nil : order.url)) }
-                CommandLineIO.complain(error, about: order.url, showsURL: !isOne)
+        of outcome: DownloadBatch.Outcome, to order: DownloadOrder, isOne: Bool
+    ) throws(ClientError) {
+        switch outcome {
+        case .success(let receipt):
+            if options.json { try CommandLineIO.print(receipt.json) }
+        case .failure(let error):
+            CommandLineIO.complain(error, about: order.url, showsURL: !isOne)
+            if options.json {
+                try CommandLineIO.print(error.json(about: isOne ? nil : order.url))
             }
         }
     }
@@ -239,7 +273,7 @@ extension Get {
                 replacesFile: options.force,
                 client: client, display: display
             ).run()
-            if options.json { CommandLineIO.print(receipt.json) }
+            if options.json { try CommandLineIO.print(receipt.json) }
         }
     }
 
@@ -247,7 +281,7 @@ extension Get {
     private func enqueue(in session: String) throws {
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             let client = try options.gateway.client(interrupts: .ofProcess())
-            let entries = try download.entries()
+            let entries = URLList.unique(try download.entries())
             let board = options.console(canAsk: false).board
             for entry in entries {
                 let order = try order(entry, canAsk: false, board: board)
@@ -256,19 +290,19 @@ extension Get {
                 }
                 let download = try client.enqueue(order, inSession: session)
                 if options.json {
-                    CommandLineIO.print(download.json)
+                    try CommandLineIO.print(download.json)
                 } else {
-                    tell(of: download, isOne: entries.count == 1)
+                    try tell(of: download, isOne: entries.count == 1)
                 }
             }
         }
     }
 
     /// Both commands are as they have to be typed.
-    private func tell(of download: BackgroundDownload, isOne: Bool) {
-        if !isOne { CommandLineIO.print(DisplayText.line(download.url)) }
+    private func tell(of download: BackgroundDownload, isOne: Bool) throws(ClientError) {
+        if !isOne { try CommandLineIO.print(DisplayText.line(download.url)) }
         let gateway = options.gateway.words
-        CommandLineIO.print("To follow it:  ferry watch \(download.task)\(gateway)")
-        CommandLineIO.print("To fetch it:   ferry get --task \(download.task)\(gateway)")
+        try CommandLineIO.print("To follow it:  ferry watch \(download.task)\(gateway)")
+        try CommandLineIO.print("To fetch it:   ferry get --task \(download.task)\(gateway)")
     }
 }

@@ -13,7 +13,7 @@ struct Health: ParsableCommand {
             try CommandLineIO.run { () throws(ClientError) in
                 let client = try gatewayOptions.client(needsToken: false)
                 try client.send("GET", "/healthz", seconds: 5)
-                CommandLineIO.print("\(client.gateway.address) is alive")
+                try CommandLineIO.print("\(client.gateway.address) is alive")
             }
         } catch {
             // 1 and nothing else is "unhealthy" to Docker; all else is reserved.

@@ -64,7 +64,7 @@ struct Key: ParsableCommand {
                 let target = try target(keys[KeyRotation.variable])
                 let rotation = KeyRotation(
                     folder: try DataFolder(existing: place), source: source, target: target)
-                for sentence in try rotation.run() { Serve.tell(sentence) }
+                for sentence in try rotation.run() { try Serve.tellResult(sentence) }
             } catch {
                 let refusal = Refusal(error, in: place)
                 throw ExitCode(Serve.say(refusal.description, code: refusal.code))

@@ -6,7 +6,9 @@ struct Put: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Send a file to a URL.",
         discussion: """
-            Where no gateway runs, one is started for as long as this takes. First the file is staged: the gateway takes a copy, and when the connection to it is \
+            Where no gateway runs, one is started for as long as this takes; it goes through the \
+            proxies that http_proxy, https_proxy, all_proxy and no_proxy name. First the file is \
+            staged: the gateway takes a copy, and when the connection to it is \
             cut, or it is started anew, staging goes on where it was. Then the gateway sends the \
             copy to the server. The copy is deleted at the end, whatever the end is, unless \
             --keep-staged is given.
@@ -59,15 +61,14 @@ struct Put: ParsableCommand {
         let (board, prompt) = options.console(canAsk: canAsk)
         try CommandLineIO.run(json: options.json, about: GivenURL(url).url) {
             () throws(ClientError) in
-            let order = try order(canAsk: canAsk, board: board)
+            var order = try order(canAsk: canAsk, board: board)
             try options.gateway.withGateway(interrupts: interrupts) {
-                (gateway) throws(ClientError) in
-                let client = GatewayClient(gateway, interrupts: interrupts)
-                let display = ProgressDisplay(on: board)
-                let receipt = try Upload(
-                    order, client: client, display: display, prompt: prompt
-                ).run()
-                if options.json { CommandLineIO.print(receipt.json) }
+                (source) throws(ClientError) in
+                try options.takeProxies(of: source, into: &order.delegate, hasPrompt: canAsk)
+                let receipt = try Upload.run(
+                    order, gateway: source, interrupts: interrupts,
+                    display: ProgressDisplay(on: board), prompt: prompt)
+                if options.json { try CommandLineIO.print(receipt.json) }
             }
         }
     }

@@ -33,6 +33,12 @@ struct Add: ParsableCommand {
         help: "What is done where there is such a file: fail, rename, replace (default: fail).")
     var ifExists: IfExists?
 
+    @Option(
+        help: ArgumentHelp(
+            "A text of your own that the tasks bear, for lists; repeatable.",
+            valueName: "key=value"))
+    var metadata: [String] = []
+
     @Flag(help: "Add them suspended; `ferry resume` starts them.")
     var paused = false
 
@@ -54,6 +60,7 @@ struct Add: ParsableCommand {
         guard ifExists == nil || to != nil else {
             throw ValidationError("--if-exists goes with --to")
         }
+        try Tasks.requirePairs(metadata)
     }
 
     func run() throws {
@@ -64,7 +71,7 @@ struct Add: ParsableCommand {
                 for remark in remarks {
                     Screen.standardError(environment: [:]).print(DisplayText.line(remark))
                 }
-                CommandLineIO.print(json ? added.json : added.task)
+                try CommandLineIO.print(json ? added.json : added.task)
             }
         }
     }
@@ -78,6 +85,7 @@ struct Add: ParsableCommand {
                 "nobody answers for a task that is left alone: give a session that knows the user")
         }
         order.isSuspended = paused
+        for pair in metadata { order.bear(pair) }
         if let to {
             order.destination = try DownloadDestination(
                 parsing: to, of: order.url, ifExists: ifExists?.rawValue ?? "fail")
@@ -183,7 +191,7 @@ struct Retry: ParsableCommand {
             let queue = TaskQueue(try gatewayOptions.client(interrupts: .ofProcess()))
             for name in tasks {
                 let task = try queue.retry(queue.identifier(of: name))
-                CommandLineIO.print(json ? task.json : task.id)
+                try CommandLineIO.print(json ? task.json : task.id)
             }
         }
     }
@@ -194,12 +202,12 @@ struct Limit: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Limit the bytes a second of the gateway, a session or a task; or show that.",
         discussion: """
-            It holds for what runs, too. The gateway's own limit is forgotten when it ends.
+            It holds for what runs, too, and stays when the gateway is started again.
 
             Exit status: 0 done; 1 the gateway refused; 3 no gateway; 64 wrong arguments.
             """)
 
-    @Argument(help: "500k, 5M or 1g; off for no limit (default: show what there is).")
+    @Argument(help: "500k, 5M or 1.5 MB/s; off for no limit (default: show what there is).")
     var rate: String?
 
     @Option(help: "Of this session.")
@@ -236,9 +244,11 @@ struct Limit: ParsableCommand {
             }
             let limit = try queue.limit(of: scope)
             if json {
-                return CommandLineIO.print(members: { $0.member("maximumBytesPerSecond", limit) })
+                return try CommandLineIO.print(members: {
+                    $0.member("maximumBytesPerSecond", limit)
+                })
             }
-            CommandLineIO.print(limit.map { Figures.rate(Double($0)) } ?? "no limit")
+            try CommandLineIO.print(limit.map { Figures.rate(Double($0)) } ?? "no limit")
         }
     }
 }

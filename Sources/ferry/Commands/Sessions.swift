@@ -33,15 +33,13 @@ struct Sessions: ParsableCommand {
 
         func run() throws {
             try CommandLineIO.run(json: json) { () throws(ClientError) in
-                let sessions = try gatewayOptions.client().sessions().filter {
-                    all || $0["state"]?.string != "invalid"
-                }
+                let sessions = try gatewayOptions.client().sessions(endedToo: all)
                 if json {
-                    return CommandLineIO.print(members: { $0.member("sessions", sessions) })
+                    return try CommandLineIO.print(members: { $0.member("sessions", sessions) })
                 }
                 var shown: [RemoteSession] = []
                 for session in sessions { shown.append(try RemoteSession(session)) }
-                CommandLineIO.print { SessionTable.lines(shown, width: $0) }
+                try CommandLineIO.print { SessionTable.lines(shown, width: $0) }
             }
         }
     }
@@ -61,9 +59,9 @@ struct Sessions: ParsableCommand {
         func run() throws {
             try CommandLineIO.run(json: json) { () throws(ClientError) in
                 let client = try gatewayOptions.client()
-                if json { return CommandLineIO.print(try client.session(target.session)) }
+                if json { return try CommandLineIO.print(try client.session(target.session)) }
                 let page = try SessionPage(of: target.session, from: client)
-                for line in page.lines { CommandLineIO.print(line) }
+                for line in page.lines { try CommandLineIO.print(line) }
             }
         }
     }
@@ -81,7 +79,7 @@ struct Sessions: ParsableCommand {
 
         @Option(
             help: ArgumentHelp(
-                "The most bytes a second of all its tasks, as 500k, 2m or 1g.",
+                "The most bytes a second of all its tasks, as 500k, 2m or 1.5 MB/s.",
                 valueName: "bytes"))
         var limitRate: String?
 
@@ -106,8 +104,8 @@ struct Sessions: ParsableCommand {
                 if let limitRate { order.maximumBytesPerSecond = try TaskSettings.rate(limitRate) }
                 if let configuration { try order.readConfiguration(configuration) }
                 let session = try gatewayOptions.client().createSession(order)
-                if json { return CommandLineIO.print(session) }
-                CommandLineIO.print(try RemoteSession(session).id)
+                if json { return try CommandLineIO.print(session) }
+                try CommandLineIO.print(try RemoteSession(session).id)
             }
         }
     }
@@ -170,8 +168,8 @@ struct Sessions: ParsableCommand {
             try CommandLineIO.run(json: json) { () throws(ClientError) in
                 let session = try gatewayOptions.client().invalidateSession(
                     target.session, cancel ? .cancelTasks : .finishTasks)
-                if json { return CommandLineIO.print(session) }
-                CommandLineIO.print(SessionTable.summary(try RemoteSession(session)))
+                if json { return try CommandLineIO.print(session) }
+                try CommandLineIO.print(SessionTable.summary(try RemoteSession(session)))
             }
         }
     }

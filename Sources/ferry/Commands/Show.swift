@@ -22,9 +22,9 @@ struct Show: ParsableCommand {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             let id = try TaskQueue(client).identifier(of: task)
-            if json { return CommandLineIO.print(try TaskQueue(client).show(id)) }
+            if json { return try CommandLineIO.print(try TaskQueue(client).show(id)) }
             let page = try TaskPage(of: id, from: client)
-            CommandLineIO.print { _ in page.lines }
+            try CommandLineIO.print { _ in page.lines }
         }
     }
 }
@@ -67,9 +67,12 @@ struct Events: ParsableCommand {
             var scope = EventScope.tenant
             if let session { scope = .session(session) }
             if let task { scope = .task(try TaskQueue(client).identifier(of: task)) }
-            try EventLog(scope, client, replaysAll: replay || task != nil).run { event in
+            let screen = Screen.standardOutput(environment: [:])
+            try EventLog(scope, client, replaysAll: replay || task != nil).run(
+                each: screen.requireReader
+            ) { (event) throws(ClientError) in
                 if noProgress, EventLine.isProgress(event) { return }
-                CommandLineIO.print(json ? EventLine.json(event) : EventLine.text(event))
+                try CommandLineIO.print(json ? EventLine.json(event) : EventLine.text(event))
             }
         }
     }
@@ -96,7 +99,9 @@ struct Open: ParsableCommand {
             try client.send("GET", "/healthz", seconds: 5)
             let page = try GatewayPage(client.gateway)
             let environment = CommandLineIO.environment
-            if print || !page.open(environment: environment) { CommandLineIO.print(page.address) }
+            if print || !page.open(environment: environment) {
+                try CommandLineIO.print(page.address)
+            }
         }
     }
 }
@@ -126,7 +131,9 @@ struct Completions: ParsableCommand {
         }
     }
 
-    func run() {
-        Swift.print(Ferry.completionScript(for: shell.completion))
+    func run() throws {
+        try CommandLineIO.run { () throws(ClientError) in
+            try CommandLineIO.write(Ferry.completionScript(for: shell.completion) + "\n")
+        }
     }
 }

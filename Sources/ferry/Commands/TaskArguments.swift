@@ -54,10 +54,10 @@ struct TaskChangeOptions: ParsableArguments {
             for id in try arguments.identifiers(client, states: states) {
                 do throws(ClientError) {
                     guard let task = try change(TaskQueue(client), id) else { continue }
-                    CommandLineIO.print(json ? task.json : TaskTable.summary(task))
+                    try CommandLineIO.print(json ? task.json : TaskTable.summary(task))
                 } catch {
                     guard case .refused = error else { throw error }
-                    if json { CommandLineIO.print(error.json(about: nil)) }
+                    if json { try CommandLineIO.print(error.json(about: nil)) }
                     CommandLineIO.complain(error, about: id, showsURL: true)
                     failure = failure ?? error
                 }

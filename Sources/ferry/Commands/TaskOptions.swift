@@ -23,7 +23,7 @@ struct TaskOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "The most bytes a second between the gateway and the server, as 500k, 2m or 1g.",
+            "The most bytes a second between the gateway and the server, as 500k, 2m or 1.5 MB/s.",
             valueName: "bytes"))
     var limitRate: String?
 

@@ -51,6 +51,19 @@ struct TransferOptions: ParsableArguments {
         return settings
     }
 
+    /// What the environment says of proxies, for a gateway that is private to the user.
+    ///
+    /// - Throws: `badArgument`.
+    func takeProxies(
+        of source: GatewaySource, into settings: inout DelegateSettings, hasPrompt: Bool
+    ) throws(ClientError) {
+        let environment = CommandLineIO.environment
+        guard source.gateway.isPrivate, settings.session == nil, settings.proxy == nil,
+            let proxies = try EnvironmentProxies(environment)
+        else { return }
+        settings.take(proxies, variables: environment, hasPrompt: hasPrompt)
+    }
+
     /// Where the progress of so many transfers is shown, and on the same screen where questions are
     /// asked; nil without a terminal.
     func console(

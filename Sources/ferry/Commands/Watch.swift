@@ -29,7 +29,12 @@ struct Watch: ParsableCommand {
         try CommandLineIO.run { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             let environment = CommandLineIO.environment
-            let report = json ? { CommandLineIO.print(EventLine.json($0)) } : nil
+            var report: ((ServerSentEvent) throws(ClientError) -> Void)?
+            if json {
+                report = { (event) throws(ClientError) in
+                    try CommandLineIO.print(EventLine.json(event))
+                }
+            }
             if let task {
                 let display = ProgressDisplay(
                     on: .standardError(environment: environment), isQuiet: quiet || json)

@@ -32,11 +32,11 @@ struct Webhooks: ParsableCommand {
             try CommandLineIO.run(json: json) { () throws(ClientError) in
                 let webhooks = try gatewayOptions.client().webhooks()
                 if json {
-                    return CommandLineIO.print(members: { $0.member("webhooks", webhooks) })
+                    return try CommandLineIO.print(members: { $0.member("webhooks", webhooks) })
                 }
                 var shown: [RemoteWebhook] = []
                 for webhook in webhooks { shown.append(try RemoteWebhook(webhook)) }
-                CommandLineIO.print { WebhookTable.lines(shown, width: $0) }
+                try CommandLineIO.print { WebhookTable.lines(shown, width: $0) }
             }
         }
     }
@@ -64,9 +64,9 @@ struct Webhooks: ParsableCommand {
                 var order = choice.order(for: url)
                 order.description = description
                 let webhook = try gatewayOptions.client().createWebhook(order)
-                if json { return CommandLineIO.print(webhook) }
-                CommandLineIO.print(try RemoteWebhook(webhook).id)
-                CommandLineIO.print(webhook["secret"]?.string ?? "")
+                if json { return try CommandLineIO.print(webhook) }
+                try CommandLineIO.print(try RemoteWebhook(webhook).id)
+                try CommandLineIO.print(webhook["secret"]?.string ?? "")
             }
         }
     }
@@ -89,8 +89,8 @@ struct Webhooks: ParsableCommand {
                 let outcome = try gatewayOptions.client().testWebhook(target.webhook)
                 let status = outcome["status"]?.int64
                 isTaken = status.map { (200...299).contains($0) } ?? false
-                if json { return CommandLineIO.print(outcome) }
-                CommandLineIO.print(
+                if json { return try CommandLineIO.print(outcome) }
+                try CommandLineIO.print(
                     status.map { "the receiver answered \($0)" }
                         ?? "no answer: \(outcome["error"]?.string ?? "")")
             }
@@ -121,9 +121,9 @@ struct Webhooks: ParsableCommand {
                 let found = try gatewayOptions.client().deliveries(
                     of: target.webhook, state: state, limit: limit)
                 if json {
-                    return CommandLineIO.print(members: { $0.member("deliveries", found) })
+                    return try CommandLineIO.print(members: { $0.member("deliveries", found) })
                 }
-                CommandLineIO.print { WebhookTable.lines(deliveries: found, width: $0) }
+                try CommandLineIO.print { WebhookTable.lines(deliveries: found, width: $0) }
             }
         }
     }
@@ -210,7 +210,7 @@ struct Webhooks: ParsableCommand {
         func run() throws {
             try CommandLineIO.run { () throws(ClientError) in
                 let webhook = try gatewayOptions.client().rotateWebhookSecret(target.webhook)
-                CommandLineIO.print(webhook["secret"]?.string ?? "")
+                try CommandLineIO.print(webhook["secret"]?.string ?? "")
             }
         }
     }

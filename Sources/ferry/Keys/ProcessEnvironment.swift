@@ -1,3 +1,4 @@
+import Client
 import Foundation
 import Glibc
 
@@ -17,6 +18,6 @@ enum ProcessEnvironment {
             if let value = getenv(name) { explicit_bzero(value, strlen(value)) }
             unsetenv(name)
         }
-        return (variables, taken)
+        return (UserHome.completing(variables), taken)
     }
 }

@@ -47,6 +47,23 @@ struct StoreKey {
         }
     }
 
+    /// The key of a source, for a database that is not in a data directory: that one tells whether
+    /// it is the right one.
+    ///
+    /// - Throws: `Refusal` where there is no key.
+    static func find(_ source: KeySource) throws -> StoreKey {
+        switch source {
+        case .environment(let key): return StoreKey(key: key, file: nil)
+        case .file(let path):
+            let file = try KeyFile(named: path)
+            guard let key = try file.load() else { throw Refusal.noKeyFile(path) }
+            return StoreKey(key: key, file: file)
+        case .dataDirectory:
+            throw Refusal(
+                description: "--store needs FERRY_KEY or --key-file.", code: 78)
+        }
+    }
+
     /// Reads the file again: what is wrong with it now would prevent the next start, and then it
     /// may be too late to put the key back.
     ///

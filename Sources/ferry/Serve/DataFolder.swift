@@ -35,7 +35,10 @@ struct DataFolder {
     init(inUse path: String) throws(Refusal) {
         root = DataFolder.absolute(path)
         guard FileManager.default.fileExists(atPath: self.path(DurableStore.fileName)) else {
-            throw Refusal(description: "\(path) is no data directory of a gateway.", code: 66)
+            throw Refusal(
+                description:
+                    "\(path) is no data directory of a gateway: name one by --data-directory.",
+                code: 66)
         }
     }
 
@@ -83,18 +86,46 @@ struct DataFolder {
                 """, code: 65)
     }
 
+    /// Refuses a folder with a database of its own, for a gateway whose database is elsewhere: it
+    /// would know nothing of what is here, and housekeeping would remove it.
+    func refuseDatabase() throws(Refusal) {
+        guard hasItem(DurableStore.fileName) else { return }
+        throw Refusal(
+            description: """
+                \(path(DurableStore.fileName)) is the database of what is in \(root): with --store the \
+                gateway needs a data directory of its own. Nothing has been changed.
+                """, code: 78)
+    }
+
+    /// Refuses contents where the database is new: they belong to another one, and housekeeping
+    /// would remove them.
+    func refuseOthersContents(in store: GatewayStore) throws {
+        guard try !contents.isEmpty() else { return }
+        throw Refusal(
+            description: """
+                \(contents.path) has results that the database \(store.place(in: self)) knows nothing \
+                of: name the database that they belong to, or another data directory. Nothing has \
+                been changed.
+                """, code: 65)
+    }
+
     /// The contents.
     var contents: ContentFolder { ContentFolder(path: path(DataFolder.contentName)) }
 
     /// Refuses a database that tells of files none of which is there: the folder was not mounted,
     /// or not restored.
-    func refuseWithoutContents(of store: DurableStore) async throws {
+    func refuseWithoutContents(of store: GatewayStore) async throws {
         guard try contents.isEmpty(), try await store.namesFiles() else { return }
+        let repair =
+            switch store {
+            case .file:
+                " To go on without them, `ferry check --repair` sets aside what tells of them."
+            case .server: ""
+            }
         throw Refusal(
             description: """
-                \(contents.path) is missing or empty, though \(path(DurableStore.fileName)) tells of \
-                results in it: put them back, or mount it. To go on without them, `ferry check \
-                --repair` sets aside what tells of them. Nothing has been changed.
+                \(contents.path) is missing or empty, though \(store.place(in: self)) tells of \
+                results in it: put them back, or mount it.\(repair) Nothing has been changed.
                 """, code: 65)
     }
 

@@ -1,7 +1,8 @@
 /// How the descriptors that the process may have are divided: fixed shares, so that none is
 /// promised twice, and nobody has to wait for another's.
 ///
-/// - An eighth of all, and 48 at least, is for the store, the loop, and names that are looked up.
+/// - An eighth of all, and 48 at least, is for the store, the loop, names that are looked up, and
+///   contents on S3.
 /// - Half of the rest is for attempts. Each needs two, a socket and a file, and a session's first
 ///   two more, for its handle on the network. What running attempts leave of the half is for
 ///   connections that are kept for later ones, which are given up as soon as it is used up.
@@ -14,6 +15,9 @@
 /// Whatever needs a descriptor beyond its share, as where the whole system has none left, waits and
 /// tries again.
 struct DescriptorShares {
+    /// Connections for contents on S3, those in use and those kept.
+    static let contents = 26
+
     /// Attempts at a time; a session's first counts for `firstAttemptCost`.
     let attempts: Int
     let firstAttemptCost = 2

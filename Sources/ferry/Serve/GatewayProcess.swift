@@ -11,6 +11,7 @@ import REST
 import SQLiteStore
 import Sealing
 import Semantics
+import TLS
 
 /// A gateway from its start to its end.
 @LoopActor
@@ -20,10 +21,13 @@ struct GatewayProcess {
     private let gateway: Engine.Gateway
     private let service: Service
     private let server: Server
-    private let store: DurableStore
+    private let store: GatewayStore
     private let folder: DataFolder
     private let key: StoreKey
     private let digests: SHADigests
+    private let audit: AuditFile?
+    /// What TLS is spoken with, where it is.
+    private let certificate: ServedCertificate?
     /// Held to the end of the process: their release gives back the defaults, and a second signal
     /// would then kill a gateway that is still ending.
     private static var signals: Signals?
@@ -51,34 +55,55 @@ struct GatewayProcess {
         self.environment = environment
         // First of all: it takes what would open other doors out of the environment.
         let transport = CurlTransport(GatewayProcess.curlSettings(settings))
+        // Before anything is touched: a mistake in it is the operator's most likely one.
+        certificate = try settings.tls.map { files throws(TLSFileError) in
+            try ServedCertificate(files)
+        }
         let digests = SHADigests()
         let content = folder.contents
-        try folder.refuseWithoutDatabase()
-        key = try StoreKey.find(settings.key, in: folder)
+        if settings.contents == nil {
+            try folder.refuseContentsElsewhere { "start the gateway with --contents \($0)." }
+        }
+        if settings.store == nil {
+            try folder.refuseWithoutDatabase()
+            key = try StoreKey.find(settings.key, in: folder)
+        } else {
+            try folder.refuseDatabase()
+            key = try StoreKey.find(settings.key)
+        }
         let sealer = AESGCMSealer(key: key.key)
         self.folder = folder
         self.digests = digests
         let tokens = try GatewayProcess.tokens(settings, folder, environment, digests)
         let files = FileThreads(count: 4)
         let reserve = ReserveFile(at: folder.path(DataFolder.reserveName), files: files)
-        let store = try await GatewayProcess.openStore(in: folder, sealer, reserve)
-        let contents = try await store.load()
-        try await folder.refuseWithoutContents(of: store)
+        let store = try await GatewayProcess.openStore(settings, in: folder, sealer, reserve)
+        let contents = try await store.store.load()
+        let place = try await GatewayProcess.joinContents(
+            settings, in: folder, of: store, isNew: contents.lastIdentifier == 0, digests, files)
+        if settings.store != nil, contents.lastIdentifier == 0 {
+            try folder.refuseOthersContents(in: store)
+        }
         try content.prepare()
         self.store = store
+        audit = try settings.auditLog.map { path throws(Refusal) in try AuditFile(path) }
         var parts = GatewayParts(
-            store: store, transport: transport, digests: digests, sealer: sealer,
+            store: store.store, transport: transport, digests: digests, sealer: sealer,
             publicSuffixes: try LibPSL(), files: files, folder: content)
         parts.reserve = reserve
+        parts.storeIsElsewhere = settings.store != nil
+        if let place { parts.keepContents(in: place) }
         if !settings.folders.isEmpty { parts.saveDownloads(in: settings.folders) }
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts
         gateway = Engine.Gateway(
             parts, contents: contents, limits: GatewayProcess.limits(settings))
         var options = Service.Options(
-            tokens: tokens, hosts: HostRule(allowing: settings.allowedHosts + [settings.host]),
+            tokens: tokens, hosts: GatewayProcess.hosts(settings, certificate?.facts),
             isBehindTLSProxy: settings.isBehindTLSProxy, version: Ferry.release)
+        options.speaksTLS = certificate != nil
         options.commit = Ferry.commit
+        options.audit = audit
         options.machine = ThisMachine(dataDirectory: folder.root)
         let service = Service(gateway: gateway, transport: transport, options: options)
         self.service = service
@@ -90,15 +115,45 @@ struct GatewayProcess {
         service.server = server
     }
 
+    /// The names that clients may call the gateway by. What its certificate is for is meant for it:
+    /// no page of another name can get a certificate of the operator's.
+    private static func hosts(_ settings: ServeSettings, _ certificate: CertificateFacts?)
+        -> HostRule
+    {
+        let certified = (certificate?.names ?? []).filter { !HostRule.isTooWide($0) }.map {
+            $0.contains(":") ? "[\($0)]" : $0
+        }
+        return HostRule(allowing: settings.allowedHosts + [settings.host] + certified)
+    }
+
+    /// Where contents are kept, if not in the data directory.
+    private static func joinContents(
+        _ settings: ServeSettings, in folder: DataFolder, of store: GatewayStore, isNew: Bool,
+        _ digests: SHADigests, _ files: FileThreads
+    ) async throws -> (any WholeContents)? {
+        guard let place = settings.contents else {
+            try await folder.refuseWithoutContents(of: store)
+            return nil
+        }
+        let contents = try place.open(
+            settings, curlSettings(settings), digests: digests, files: files)
+        try await folder.join(contents, at: place.description, of: store, isNew: isNew)
+        await contents.forgetOldWork()
+        return contents
+    }
+
     /// Opens the database, on a full disk with room of the reserve.
     private static func openStore(
-        in folder: DataFolder, _ sealer: AESGCMSealer, _ reserve: ReserveFile
-    ) async throws -> DurableStore {
+        _ settings: ServeSettings, in folder: DataFolder, _ sealer: AESGCMSealer,
+        _ reserve: ReserveFile
+    ) async throws -> GatewayStore {
         while true {
-            do throws(StoreError) {
-                return try DurableStore(folder: folder.root, sealer: sealer)
+            do {
+                return try GatewayStore.open(settings, in: folder, sealer)
             } catch {
-                guard error == .full, await reserve.release() else { throw error }
+                guard error as? StoreError == .full, settings.store == nil,
+                    await reserve.release()
+                else { throw error }
             }
         }
     }
@@ -113,7 +168,10 @@ struct GatewayProcess {
             ending.end(with: 0)
         }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
-        var addresses = [try server.listen(on: .tcp(host: settings.host, port: settings.port))]
+        var addresses = [
+            try server.listen(
+                on: .tcp(host: settings.host, port: settings.port), tls: certificate?.tls)
+        ]
         if let path = settings.unixSocket {
             addresses.append(try server.listen(on: .unix(path: path)))
         }
@@ -125,16 +183,24 @@ struct GatewayProcess {
             }
         }
         try announce(addresses)
+        certificate?.onChange = { certificateHasChanged($0) }
 
         let code = await ending.code()
         let began = ContinuousClock.now
         service.isReady = false
         DiscoveryFile.remove(environment: environment)
-        if code != 0 { return code }  // the store is broken: nothing more may be promised
+        guard code == 0 else {
+            // The store is broken: nothing more may be promised.
+            service.endAudit()
+            audit?.close()
+            return code
+        }
         gateway.endWaits()
         await server.drain(within: .seconds(10))
         let interrupted = await gateway.stop()
-        try store.close()
+        try await store.close()
+        service.endAudit()
+        audit?.close()
         GatewayProcess.log.write(
             .notice, "the gateway has stopped",
             ["duration": .duration(.now - began), "interrupted": .number(interrupted)])
@@ -144,7 +210,7 @@ struct GatewayProcess {
     /// Says where the gateway is, for people and for the commands on this machine.
     private func announce(_ addresses: [ListenAddress]) throws {
         for address in addresses {
-            Serve.tell("Ferry listens on \(GatewayProcess.url(of: address))")
+            Serve.tell("Ferry listens on \(url(of: address))")
         }
         // Whoever has started a private gateway waits for no more than that.
         guard settings.userLock == nil else { return }
@@ -154,19 +220,22 @@ struct GatewayProcess {
         if let path = settings.metricsTokenFile {
             Serve.tell("The token for /metrics is in \(path)")
         }
-        tellCommands(of: addresses[0], try folder.token(environment: environment))
+        tellCommands(try folder.token(environment: environment))
         logStart(addresses)
     }
 
     private func logStart(_ addresses: [ListenAddress]) {
-        let places = addresses.map { GatewayProcess.url(of: $0) }.joined(separator: ",")
+        let places = addresses.map { url(of: $0) }.joined(separator: ",")
         let destinations = settings.allowedDestinations.map(\.description).joined(separator: ",")
         GatewayProcess.log.write(
             .notice, "the gateway has started",
             [
                 "version": .name(Ferry.release), "commit": .name(Ferry.commit),
                 "address": .name(places), "dataDirectory": .name(folder.root),
+                "store": .name(store.place(in: folder)),
+                "contents": .name(settings.contents?.description ?? folder.contents.path),
                 "behindTlsProxy": .name(settings.isBehindTLSProxy ? "true" : "false"),
+                "certificateNames": .name(certificate?.facts.names.joined(separator: ",") ?? ""),
                 "allowHost": .name(settings.allowedHosts.joined(separator: ",")),
                 "allowDestination": .name(destinations),
                 "logLevel": .name(settings.logLevel.rawValue),
@@ -174,10 +243,18 @@ struct GatewayProcess {
             ])
     }
 
-    private func tellCommands(of address: ListenAddress, _ token: AccessToken) {
+    /// Leaves the address where the commands on this machine find it. A gateway that asks for
+    /// client certificates is best reached by its unix socket, where it has one.
+    private func tellCommands(_ token: AccessToken) {
+        let addresses = server.addresses
+        let isPicky = certificate?.tls.context.asksForClientCertificates ?? false
+        guard let address = isPicky ? addresses.last : addresses.first else { return }
+        let isSecure = !address.isUnixSocket && certificate != nil
         do {
-            _ = try DiscoveryFile(gateway: GatewayProcess.url(of: address), token: token.text)
-                .write(environment: environment)
+            _ = try DiscoveryFile(
+                gateway: url(of: address), token: token.text,
+                publicKey: isSecure ? certificate?.facts.publicKeyPin : nil
+            ).write(environment: environment)
         } catch {
             Serve.tell("Commands on this machine need --gateway and --token-file: \(error)")
         }
@@ -208,6 +285,8 @@ struct GatewayProcess {
     /// gateway's to open again. What else a gateway was started with stays as it is to its end.
     private func reload() {
         readToken()
+        audit?.reopen()
+        certificate?.readAgain()
         do {
             try key.check()
         } catch {
@@ -217,13 +296,23 @@ struct GatewayProcess {
         }
     }
 
+    private func certificateHasChanged(_ facts: CertificateFacts) {
+        service.hosts = GatewayProcess.hosts(settings, facts)
+        guard settings.userLock == nil else { return }
+        do {
+            tellCommands(try folder.token(environment: environment))
+        } catch {
+            GatewayProcess.log.write(
+                .error, "commands on this machine will not know the new certificate",
+                ["error": .words("\(error)")])
+        }
+    }
+
     private func readToken() {
         do {
             service.tokens = try GatewayProcess.tokens(settings, folder, environment, digests)
             let token = try folder.token(environment: environment)
-            if let address = server.addresses.first, settings.userLock == nil {
-                tellCommands(of: address, token)
-            }
+            if settings.userLock == nil { tellCommands(token) }
             GatewayProcess.log.write(.notice, "SIGHUP: the token was read again")
         } catch {
             GatewayProcess.log.write(
@@ -232,16 +321,16 @@ struct GatewayProcess {
     }
 
     /// The address as the commands take it; one that means every interface is reached by loopback.
-    private static func url(of address: ListenAddress) -> String {
-        switch address {
-        case .unix(let path): "unix:\(path)"
-        case .tcp(let host, let port):
+    private func url(of address: ListenAddress) -> String {
+        guard case .tcp(let host, let port) = address else { return "unix:\(address)" }
+        let scheme = certificate == nil ? "http" : "https"
+        let reached =
             switch host {
-            case "0.0.0.0": "http://127.0.0.1:\(port)"
-            case "::": "http://[::1]:\(port)"
-            default: host.contains(":") ? "http://[\(host)]:\(port)" : "http://\(host):\(port)"
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "[::1]"
+            default: host.contains(":") ? "[\(host)]" : host
             }
-        }
+        return "\(scheme)://\(reached):\(port)"
     }
 
     private static func curlSettings(_ settings: ServeSettings) -> CurlSettings {

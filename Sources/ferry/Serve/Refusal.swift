@@ -1,5 +1,6 @@
 import Engine
 import Sealing
+import TLS
 
 /// Why the gateway does not start, or a command of the operator's does nothing.
 struct Refusal: Error, CustomStringConvertible {
@@ -15,6 +16,8 @@ extension Refusal {
         switch error {
         case let refusal as Refusal: self = refusal
         case let error as DataKeyError: self.init(error)
+        case let error as TLSFileError: self.init(error)
+        case let error as UnusablePlace: self.init(description: error.description, code: 69)
         case let error as StoreError: self.init(error, in: dataDirectory)
         default: self.init(description: "\(error)", code: 74)
         }
@@ -30,11 +33,19 @@ extension Refusal {
         self.init(description: error.description, code: code)
     }
 
+    /// A certificate or key that cannot be used: EX_NOINPUT where the system does not let it be
+    /// read, else EX_CONFIG.
+    init(_ error: TLSFileError) {
+        self.init(description: error.description, code: error.isOfSystem ? 66 : 78)
+    }
+
     /// A database that cannot be used: EX_DATAERR where it is damaged, else EX_IOERR.
     private init(_ error: StoreError, in dataDirectory: String) {
         switch error {
         case .full:
             self.init(description: "There is no room on the disk of \(dataDirectory).", code: 74)
+        case .away(let words):
+            self.init(description: "The database cannot be reached: \(words)", code: 69)
         case .failed(let words):
             self.init(
                 description: "The database in \(dataDirectory) cannot be used: \(words)", code: 74)

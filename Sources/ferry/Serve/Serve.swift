@@ -1,6 +1,6 @@
 import ArgumentParser
 import Diagnostics
-import Foundation
+import Glibc
 import Loop
 import Synchronization
 
@@ -26,6 +26,27 @@ struct Serve: ParsableCommand {
 
     @Option(help: "Where sessions, results and the token are kept (default: ./ferry-data).")
     var dataDirectory: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "A PostgreSQL database that sessions and tasks are kept in (default: a file in the data directory).",
+            discussion: """
+                As postgres://user:password@host:port/database, with the parameters that libpq knows. \
+                Others see the command line: give the password in FERRY_STORE, or in the file that \
+                PGPASSFILE names. It needs FERRY_KEY or --key-file.
+                """, valueName: "url"))
+    var store: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where results and staged files are kept, a shared folder or S3 (default: the data directory).",
+            discussion: """
+                As /absolute/path, or as s3://bucket/prefix, with ?endpoint=URL&region=NAME&style=path \
+                where that is not Amazon's. Credentials are AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and \
+                AWS_SESSION_TOKEN, else those of the shared credentials file. What is being fetched is in \
+                the data directory until it is whole.
+                """, valueName: "place"))
+    var contents: String?
 
     @Option(
         help: ArgumentHelp(
@@ -96,6 +117,28 @@ struct Serve: ParsableCommand {
         help: "A file of PEM certificates to trust in place of the system's.")
     var trustedCertificates: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "The certificate to speak TLS with, in PEM, with those that lead to its authority.",
+            discussion: """
+                It is read again when it changes, and on SIGHUP. `ferry certificate` makes one for a \
+                first try.
+                """, valueName: "file"), completion: .file())
+    var tlsCertificate: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --tls-certificate, in PEM, without a passphrase.",
+            valueName: "file"), completion: .file())
+    var tlsKey: String?
+
+    @Option(
+        name: .customLong("tls-client-ca"),
+        help: ArgumentHelp(
+            "Authorities in PEM: only clients with a certificate that one of them has signed can connect.",
+            valueName: "file"), completion: .file())
+    var tlsClientCA: String?
+
     @Flag(
         help:
             "Clients come through a proxy that speaks TLS: listening beyond loopback is then safe.")
@@ -118,6 +161,13 @@ struct Serve: ParsableCommand {
             valueName: "file"), completion: .file())
     var metricsTokenFile: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "A file that gets a line of JSON for each call of an admin, wrong token and denied destination.",
+            discussion: "Made for the gateway's user only; opened anew at SIGHUP.",
+            valueName: "file"), completion: .file())
+    var auditLog: String?
+
     @Option(help: "A file with these options, in JSON.")
     var configuration: String?
 
@@ -129,12 +179,12 @@ struct Serve: ParsableCommand {
 
     func run() throws {
         let (environment, keys) = ProcessEnvironment.taking([
-            KeySource.variable, KeyRotation.variable,
+            KeySource.variable, KeyRotation.variable, "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
         ])
         let settings: ServeSettings
         do {
             settings = try ServeSettings(
-                self, environment: environment, key: keys[KeySource.variable])
+                self, environment: environment, secrets: keys)
         } catch {
             throw ExitCode(Serve.say(error.description, code: error.code))
         }
@@ -152,13 +202,22 @@ struct Serve: ParsableCommand {
     /// Says why on standard error.
     /// - Returns: the exit code, one of <sysexits.h>.
     static func say(_ reason: String, code: Int32) -> Int32 {
-        FileHandle.standardError.write(Data("ferry: \(reason)\n".utf8))
+        _ = StandardStreams.write("ferry: \(reason)\n", to: STDERR_FILENO)
         return code
     }
 
-    /// Writes a line to standard output, at once.
+    /// Writes a line to standard output, at once; a gateway serves also where nobody can read that.
     static func tell(_ line: String) {
-        FileHandle.standardOutput.write(Data((line + "\n").utf8))
+        _ = StandardStreams.write(line + "\n", to: STDOUT_FILENO)
+    }
+
+    /// Writes a line that a command was run for to standard output, at once.
+    static func tellResult(_ line: String) throws(Refusal) {
+        let failure = StandardStreams.write(line + "\n", to: STDOUT_FILENO)
+        guard failure == 0 else {
+            throw Refusal(
+                description: "standard output: \(String(cString: strerror(failure)))", code: 74)
+        }
     }
 
     /// Handed from the loop to the command when the loop has ended.

@@ -4,6 +4,7 @@ import Glibc
 import HTTP
 import REST
 import Semantics
+import TLS
 
 /// The gateway's settings: from the command line, else the environment, else a file, else the
 /// defaults.
@@ -12,6 +13,13 @@ struct ServeSettings {
     let port: UInt16
     let unixSocket: String?
     let dataDirectory: String
+    /// The URL of a PostgreSQL database, which may have a password in it; nil for a database in the
+    /// data directory.
+    let store: String?
+    /// Where contents that are whole are kept; nil for the data directory.
+    let contents: ContentsPlace?
+    /// What credentials for that place are looked for in, with what the environment has no more.
+    let contentsEnvironment: [String: String]
     let key: KeySource
     let allowedDestinations: [AllowedDestination]
     let allowedHosts: [String]
@@ -30,15 +38,27 @@ struct ServeSettings {
     /// How long results of background sessions are kept, in days.
     let backgroundRetention: Int
     let isBehindTLSProxy: Bool
+    /// What TLS is spoken with; nil for HTTP in clear.
+    let tls: TLSFiles?
     let logLevel: Log.Level
     let logFormat: Log.Format
     /// Where the token is that may read `/metrics` and nothing else; nil for none.
     let metricsTokenFile: String?
+    /// Where the audit is kept; nil keeps none.
+    let auditLog: String?
     /// A file whose locks say how long the gateway is needed; nil for one that serves everybody.
     let userLock: String?
 
-    /// `key` is the value of FERRY_KEY, which the environment does not have any more.
-    init(_ options: Serve, environment: [String: String], key: String?) throws(Refusal) {
+    /// Settings from where they come from.
+    ///
+    /// - Parameters:
+    ///   - options: of the command line.
+    ///   - environment: of the process.
+    ///   - secrets: what was in it and is not any more, FERRY_KEY among it.
+    /// - Throws: `Refusal`.
+    init(
+        _ options: Serve, environment: [String: String], secrets: [String: String]
+    ) throws(Refusal) {
         let source = try SettingsSource(
             configuration: options.configuration, environment: environment)
         host = options.host ?? source.text("host") ?? "127.0.0.1"
@@ -50,7 +70,13 @@ struct ServeSettings {
         userLock = options.whileLocked
         unixSocket = options.unixSocket ?? source.text("unixSocket")
         dataDirectory = options.dataDirectory ?? source.dataDirectory
-        self.key = try KeySource(option: options.keyFile, source, variable: key)
+        self.key = try KeySource(
+            option: options.keyFile, source, variable: secrets[KeySource.variable])
+        store = try ServeSettings.store(options.store ?? source.text("store"), key: self.key)
+        contents = try (options.contents ?? source.text("contents")).map { text throws(Refusal) in
+            try ContentsPlace(text, environment: environment)
+        }
+        contentsEnvironment = environment.merging(secrets) { $1 }
         allowedHosts = options.allowHosts.isEmpty ? source.list("allowHost") : options.allowHosts
         for name in allowedHosts where HostRule.isTooWide(name) {
             throw Refusal(
@@ -92,6 +118,7 @@ struct ServeSettings {
             throw Refusal(description: "behind-tls-proxy must be true or false.", code: 64)
         }
         isBehindTLSProxy = options.behindTLSProxy || behind == "true"
+        tls = try ServeSettings.tls(options, source)
         guard
             let level = Log.Level(rawValue: options.logLevel ?? source.text("logLevel") ?? "notice")
         else {
@@ -106,7 +133,27 @@ struct ServeSettings {
         }
         logFormat = format
         metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
+        auditLog = options.auditLog ?? source.text("auditLog")
         try refuseOpenListener()
+    }
+
+    private static func store(_ url: String?, key: KeySource) throws(Refusal) -> String? {
+        guard let url else { return nil }
+        guard ["postgres://", "postgresql://"].contains(where: url.hasPrefix) else {
+            throw Refusal(
+                description: """
+                    --store names a PostgreSQL database, as in \
+                    postgres://user:password@host:port/database.
+                    """, code: 64)
+        }
+        if case .dataDirectory = key {
+            throw Refusal(
+                description: """
+                    --store needs FERRY_KEY or --key-file: a key that lay in the data directory \
+                    alone would be lost with this machine, and nothing else opens the database.
+                    """, code: 78)
+        }
+        return url
     }
 
     private static func origins(_ texts: [String]) throws(Refusal) -> [String] {
@@ -164,13 +211,38 @@ struct ServeSettings {
         }
     }
 
+    private static func tls(
+        _ options: Serve, _ source: SettingsSource
+    ) throws(Refusal) -> TLSFiles? {
+        let certificate = options.tlsCertificate ?? source.text("tlsCertificate")
+        let key = options.tlsKey ?? source.text("tlsKey")
+        let authorities = options.tlsClientCA ?? source.text("tlsClientCa")
+        if let certificate, let key {
+            return TLSFiles(
+                certificate: certificate, key: key, clientAuthorities: authorities)
+        }
+        guard certificate == nil, key == nil else {
+            throw Refusal(
+                description: """
+                    --tls-certificate and --tls-key go together: a certificate is of no use without \
+                    its key. Both may be in one file.
+                    """, code: 64)
+        }
+        guard authorities == nil else {
+            throw Refusal(
+                description: "--tls-client-ca needs --tls-certificate and --tls-key.", code: 64)
+        }
+        return nil
+    }
+
     /// Without TLS a token would cross the network in clear.
     private func refuseOpenListener() throws(Refusal) {
-        guard !isBehindTLSProxy, !isLoopback else { return }
+        guard tls == nil, !isBehindTLSProxy, !isLoopback else { return }
         throw Refusal(
             description: """
-                \(host) is not a loopback address, and Ferry itself speaks no TLS: tokens would cross \
-                the network in clear. Put a proxy with TLS in front and say --behind-tls-proxy.
+                \(host) is not a loopback address: without TLS, tokens would cross the network in \
+                clear. Give a certificate by --tls-certificate and --tls-key (`ferry certificate \
+                NAME` makes a pair), or put a proxy with TLS in front and say --behind-tls-proxy.
                 """, code: 78)
     }
 

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Glibc
+import Loop
 import REST
 import SQLiteStore
 
@@ -32,10 +33,8 @@ struct ThisMachine: Machine {
     private var disk: DiskFigures? {
         var system = statvfs()
         guard statvfs(folder, &system) == 0 else { return nil }
-        let block = Int64(clamping: system.f_frsize)
         return DiskFigures(
-            free: Int64(clamping: system.f_bavail) * block,
-            total: Int64(clamping: system.f_blocks) * block,
+            free: system.bytes(of: system.f_bavail), total: system.bytes(of: system.f_blocks),
             reserve: size(of: DataFolder.reserveName))
     }
 

@@ -151,14 +151,10 @@ struct Backup {
 
     /// What resume data of clients speaks of (S-34). It does not change while it has that name.
     private func copyKeptParts() throws {
-        try source.contents.forEachEntry { entry in
-            guard entry.kind == .kept else { return }
-            let path = source.contents.path(of: entry.owner.id, .kept)
-            let copy = contents.path(of: entry.owner.id, .kept)
+        try source.contents.forEachEntry([.kept]) { entry in
+            let (path, copy) = (source.contents.path(of: entry), contents.path(of: entry))
             try Backup.ifThere { try FileCopy.copy(path, to: copy) }
-            if try source.contents.length(of: entry.owner.id, .kept) == nil {
-                try contents.remove(entry.owner.id, .kept)
-            }
+            if try source.contents.length(of: entry) == nil { try contents.remove(entry) }
         }
     }
 
@@ -180,15 +176,14 @@ struct Backup {
         let copy = try StoreCopy(reading: draft)
         let manifest = try BackupManifest(target + "/" + Backup.manifestName)
         try contents.forEachEntry { entry in
-            let id = entry.owner.id
             let file = try copy.file(of: entry.owner)
             guard entry.kind == .kept || file?.kind == entry.kind else {
-                return try contents.remove(id, entry.kind)
+                return try contents.remove(entry)
             }
-            guard let length = try contents.length(of: id, entry.kind) else { return }
+            guard let length = try contents.length(of: entry) else { return }
             outcome.fileCount += 1
             outcome.byteCount += length
-            let path = contents.path(of: id, entry.kind).dropFirst(target.count + 1)
+            let path = contents.path(of: entry).dropFirst(target.count + 1)
             try manifest.add(String(path), length, digest: file?.digest)
         }
         for part in 0..<32 { try FileCopy.syncFolder(contents.path(ofPart: part)) }

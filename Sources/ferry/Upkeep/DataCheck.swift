@@ -14,24 +14,28 @@ struct DataCheck {
     /// - Returns: whether there is any damage; each is told by a line.
     func look() throws -> Bool {
         var count = 0
+        var lines = ResultLines()
         try DurableStore.check(folder: folder.root, sealer: sealer(), contents: folder.contents) {
             count += 1
-            Serve.tell($0.description)
+            lines.print($0.description)
         }
-        Serve.tell(
+        lines.print(
             count == 0
                 ? "\(folder.root) is whole."
                 : "\(folder.root) has \(DataCheck.count(count, "damage")): `ferry check --repair` sets aside what "
                     + "cannot be used.")
         if count > 0, try folder.contents.isEmpty() {
-            Serve.tell("There is not a single file in \(folder.contents.path): is it mounted?")
+            lines.print("There is not a single file in \(folder.contents.path): is it mounted?")
         }
+        try lines.requireWritten()
         return count > 0
     }
 
     /// Sets aside what is damaged, after the database's file was copied.
     /// - Returns: whether there was any damage.
     func repair() throws -> Bool {
+        // Not to be ended in the middle because nobody reads the lines any more.
+        Signals.ignoreBrokenPipes()
         let sealer = try sealer()
         let stamp = Date().ISO8601Format(.init(dateSeparator: .omitted, timeSeparator: .omitted))
         let copies = try copyDatabase(stamp)
@@ -41,23 +45,26 @@ struct DataCheck {
             attributes: [.posixPermissions: 0o700])
         defer { rmdir(aside) }  // unless there is something in it
         var count = 0
+        var lines = ResultLines()
         try DurableStore.repair(
             folder: folder.root, sealer: sealer, contents: folder.contents, asideFolder: aside
         ) {
             count += 1
-            Serve.tell($0.description)
+            lines.print($0.description)
         }
         guard count > 0 else {
             for copy in copies { unlink(copy) }
-            Serve.tell("\(folder.root) is whole.")
+            lines.print("\(folder.root) is whole.")
+            try lines.requireWritten()
             return false
         }
-        Serve.tell(
+        lines.print(
             """
             \(folder.root) had \(DataCheck.count(count, "damage")), which a start does not meet any more. Rows \
             that cannot be used are in the database's table `damaged`, files in \(aside); the database as it was \
             is \(copies[0]). Remove all that when nobody needs it.
             """)
+        try lines.requireWritten()
         return true
     }
 

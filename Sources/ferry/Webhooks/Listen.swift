@@ -31,13 +31,14 @@ extension Webhooks {
             LoopActor.loop.start()
             try await CommandLineIO.run { () async throws(ClientError) in
                 let printsJSON = json
-                let receiver = await WebhookReceiver { Listen.show($0, asJSON: printsJSON) }
+                let receiver = await WebhookReceiver { (message) throws(ClientError) in
+                    try Listen.show(message, asJSON: printsJSON)
+                }
                 let address = try await receiver.listen(port: port)
                 if let secret = try givenSecret() {
                     await receiver.receive(signedWith: secret)
                     Listen.say("Listening on http://\(address)/")
-                    await receiver.close(after: Signals.ending)
-                    return
+                    return try await receiver.close(after: Signals.ending)
                 }
                 let client = try gatewayOptions.client()
                 let made = try client.createWebhook(choice.order(for: "http://\(address)/"))
@@ -45,7 +46,12 @@ extension Webhooks {
                 await receiver.receive(
                     signedWith: made["secret"]?.string.flatMap(WebhookSecret.init))
                 Listen.say("Listening on http://\(address)/ as \(webhook.id)")
-                await receiver.close(after: Signals.ending)
+                do throws(ClientError) {
+                    try await receiver.close(after: Signals.ending)
+                } catch {
+                    try client.deleteWebhook(webhook.id)
+                    throw error
+                }
                 try client.deleteWebhook(webhook.id)
             }
         }
@@ -63,12 +69,14 @@ extension Webhooks {
         }
 
         @LoopActor
-        private static func show(_ message: WebhookReceiver.Message, asJSON: Bool) {
+        private static func show(
+            _ message: WebhookReceiver.Message, asJSON: Bool
+        ) throws(ClientError) {
             guard message.isVerified else {
                 return say("refused \(message.id): it was not signed with the secret")
             }
             guard !asJSON else {
-                return CommandLineIO.print(String(decoding: message.body, as: UTF8.self))
+                return try CommandLineIO.print(String(decoding: message.body, as: UTF8.self))
             }
             let value = try? JSONValue(parsing: message.body)
             let parts = [
@@ -76,7 +84,7 @@ extension Webhooks {
                 value?["data"]?["task"]?.string ?? value?["data"]?["session"]?.string,
                 message.id,
             ]
-            CommandLineIO.print(parts.compactMap { $0 }.joined(separator: "  "))
+            try CommandLineIO.print(parts.compactMap { $0 }.joined(separator: "  "))
         }
     }
 }

@@ -21,14 +21,16 @@ final class WebhookReceiver {
 
     private var secret: WebhookSecret?
     private var signals: Signals?
-    private let tell: @LoopActor (Message) -> Void
+    private let tell: @LoopActor (Message) throws(ClientError) -> Void
+    private var waiting: CheckedContinuation<Void, Never>?
+    private var failure: ClientError?
     private var server: Server?
 
     /// How old a message may be, in seconds.
     private static let tolerance: Int64 = 300
     private static let byteLimit = 1 << 20
 
-    init(_ tell: @escaping @LoopActor (Message) -> Void) { self.tell = tell }
+    init(_ tell: @escaping @LoopActor (Message) throws(ClientError) -> Void) { self.tell = tell }
 
     /// Listens on loopback.
     ///
@@ -53,16 +55,24 @@ final class WebhookReceiver {
     /// What messages are signed with from now on; without a secret all are refused.
     func receive(signedWith secret: WebhookSecret?) { self.secret = secret }
 
-    /// Waits for a signal; then answers what is under way, and listens no more.
-    func close(after ending: [CInt]) async {
-        await withCheckedContinuation { continuation in
-            var waiting: CheckedContinuation<Void, Never>? = continuation
-            signals = Signals(ending) { _ in
-                waiting?.resume()
-                waiting = nil
+    /// Waits for a signal, or until a message cannot be told; then answers what is under way, and
+    /// listens no more.
+    ///
+    /// - Throws: why a message could not be told.
+    func close(after ending: [CInt]) async throws(ClientError) {
+        if failure == nil {
+            await withCheckedContinuation { continuation in
+                waiting = continuation
+                signals = Signals(ending) { [weak self] _ in self?.endWait() }
             }
         }
         await server?.drain(within: .seconds(2))
+        if let failure { throw failure }
+    }
+
+    private func endWait() {
+        waiting?.resume()
+        waiting = nil
     }
 
     private func take(_ request: Request) async throws -> Response {
@@ -70,7 +80,12 @@ final class WebhookReceiver {
         let message = Message(
             id: request.header("webhook-id") ?? "", body: body,
             isVerified: isSigned(request, body))
-        tell(message)
+        do throws(ClientError) {
+            try tell(message)
+        } catch {
+            failure = error
+            endWait()
+        }
         return Response(status: message.isVerified ? 204 : 401)
     }
 

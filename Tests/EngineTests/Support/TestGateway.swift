@@ -27,6 +27,7 @@ final class TestGateway {
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
         directory: TemporaryDirectory? = nil, limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
+        storeIsElsewhere: Bool = false,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
         self.store = store
@@ -44,6 +45,7 @@ final class TestGateway {
         parts.ticketHosts = ticketHosts
         parts.connectivity = routes
         parts.reserve = reserve
+        parts.storeIsElsewhere = storeIsElsewhere
         gateway = Gateway(parts, contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,
@@ -69,22 +71,24 @@ final class TestGateway {
     static func open(
         store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
+        storeIsElsewhere: Bool = false,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> TestGateway {
         let harness = try await TestGateway(
             store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
-            routeWaits: routeWaits)
+            storeIsElsewhere: storeIsElsewhere, routeWaits: routeWaits)
         await harness.gateway.start()
         harness.gateway.housekeeper.stop()  // it comes when a test says so
         return harness
     }
 
     /// The process dies; what the disk has is opened again, and not started yet.
-    func crash() async throws -> TestGateway {
+    func crash(limits: GatewayLimits = GatewayLimits()) async throws -> TestGateway {
         store.refuse(with: .failed("the process is dead"))
         for runner in gateway.tasks.directory.runners.values { runner.abandon() }
         return try await TestGateway(
-            store: ScriptedStore(disk: store.disk), clock: clock, directory: directory)
+            store: ScriptedStore(disk: store.disk), clock: clock, directory: directory,
+            limits: limits)
     }
 
     // MARK: Sessions and tasks

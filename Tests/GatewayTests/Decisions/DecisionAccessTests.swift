@@ -17,7 +17,7 @@ struct DecisionAccessTests {
             (owner, Principal(tenant: home, scopes: all)),
             (colleague, Principal(tenant: home, scopes: [.decisions])),
             (stranger, Principal(tenant: TenantID(rawValue: 2), scopes: all)),
-            (unasked, Principal(tenant: home, scopes: all.subtracting([.decisions]))),
+            (unasked, Principal(tenant: home, scopes: all.subtracting([.decisions, .read]))),
         ]
     }
 

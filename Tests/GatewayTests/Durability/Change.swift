@@ -205,6 +205,15 @@ struct Change: Sendable, CustomTestStringConvertible {
             seen: "/v1/webhooks/{webhook}/deliveries"),
 
         .init(
+            "POST /v1/tenants", ["name": "other", "quotas": ["sessions": 1]],
+            seen: "/v1/tenants", "/v1/tenants/other", answer: .ofLocation),
+        .init(
+            "PATCH /v1/tenants/{tenant}", ["quotas": ["sessions": .null]],
+            seen: "/v1/tenants", "/v1/tenants/{tenant}", answer: .ofPath),
+        .init("DELETE /v1/tenants/{tenant}", seen: "/v1/tenants", "/v1/tenants/{tenant}"),
+        .init("POST /v1/tokens", ["tenant": "default", "scopes": ["read"]], seen: "/v1/tokens"),
+        .init("DELETE /v1/tokens/{token}", seen: "/v1/tokens", "/v1/tokens/{token}"),
+        .init(
             "PATCH /v1/gateway", ["maximumBytesPerSecond": 1_000_000], seen: "/v1/gateway",
             answer: .ofPath),
     ]

@@ -99,6 +99,11 @@ struct ChangeScene: Sendable {
         let part = try await client.send(
             "POST", "/v1/files", ["Upload-Complete": "?0"], body: Array("begun".utf8)
         ).json.id
+        let tenant: TestJSON = ["name": "team", "quotas": ["sessions": 2]]
+        _ = try await client.post("/v1/tenants", tenant).json(201, of: "POST tenants")
+        let token = try await client.post(
+            "/v1/tokens", ["tenant": "default", "scopes": ["tasks"]]
+        ).json(201, of: "POST tokens").id
         _ = try await client.get("/v1/sessions").json(200, of: "GET sessions")
         return [
             "session": session.id, "doomed": doomed.id, "asking": asking.id,
@@ -106,6 +111,7 @@ struct ChangeScene: Sendable {
             "waiting": waiting, "endless": endless, "asked": asked, "upload": upload,
             "decision": decision, "bodyDecision": bodyDecision, "file": file, "part": part,
             "webhook": webhook, "delivery": delivery, "origin": origin.url(""),
+            "tenant": "team", "token": token,
         ]
     }
 

@@ -15,8 +15,8 @@ struct LiveEventsTests {
 
     @Test func `silence is broken by a comment every 15 s`() async throws {
         let session = try await client.createSession()
-        let reader = try await client.events(session.path + "/events")
         let begin = ContinuousClock.now
+        let reader = try await client.events(session.path + "/events")
         try await eventually(within: .seconds(40), "a heartbeat") { !reader.comments.isEmpty }
         #expect(ContinuousClock.now - begin >= .seconds(14))
         #expect(reader.events.isEmpty && reader.retry == 2000)
@@ -27,8 +27,8 @@ struct LiveEventsTests {
         let session = try await client.createSession()
         let id = try await session.create("download", origin.url("/drip")).id
         let live = try await client.events("/v1/tasks/\(id)/events")
+        let begin = ContinuousClock.now  // before the first event can be
         _ = try await client.tell(id, "resume")
-        let begin = ContinuousClock.now
         let all = try await live.waitForEnd(within: .seconds(30))
         let seconds = (ContinuousClock.now - begin) / .seconds(1)
         let progress = all.filter { $0.event == "download.didWriteData" }

@@ -1,4 +1,5 @@
 import Foundation
+import Semantics
 import TestSupport
 import Testing
 
@@ -144,6 +145,18 @@ struct UploadCutTests {
         #expect(try await client.delete(upload.path).status == 204)
         #expect(try await second.response(to: "PATCH").status >= 404)
         #expect(try await upload.head().status == 404)
+    }
+
+    @Test func `whoever may only read sees how far an upload is, and ends nothing`() async throws {
+        let upload = try await client.openUpload()
+        let first = try await stuck(upload, after: 5000)
+        let reader = client.with(token: try await client.makeToken([.read]).text)
+        let seen = TestUpload(client: reader, id: upload.id)
+        #expect(try await seen.state() == .init(offset: 5000, isComplete: false))
+        try await first.send(Pattern.bytes(from: 5000, count: 995_000))
+        #expect(try await first.response(to: "PATCH").status == 204)
+        #expect(try await seen.state() == .init(offset: 1_000_000, isComplete: true))
+        #expect(try await upload.content().body == Pattern.bytes(count: 1_000_000))
     }
 
     @Test func `of many requests at once one has effect, and no byte is mixed`() async throws {

@@ -71,6 +71,7 @@ struct CheckTests {
         ("UPDATE cache_metadata SET metadata = x'00'", "cached response"),
         ("UPDATE event_pack SET events = x'02' WHERE session = SESSION", "events of session"),
         ("UPDATE tenant SET lastSequence = 'odd'", "Its counters"),
+        ("UPDATE task_count SET count = count + 1 WHERE session = SESSION", "The counts of its"),
     ]
 
     @Test(arguments: damages.indices)
@@ -118,6 +119,61 @@ struct CheckTests {
             let events = try await next.allEvents()
             try await eventually { events.names.contains("task.didComplete") }
             #expect(try await next.run("data", origin.url("/large"))["error"].isNull)
+            try await stop(again)
+        }
+    }
+
+    @Test func `a damaged tenant keeps what it has, and goes nowhere until somebody says where`()
+        async throws
+    {
+        try await RunningGateway.alone { gateway in
+            let client = try await gateway.client.makeTenant("team")
+            let session = try await client.createSession()
+            let task = try await session.run("download", origin.url("/large"))
+            try await stop(gateway)
+            try gateway.damage([
+                "UPDATE tenant_record SET properties = x'0AFF01' WHERE name = 'team'"
+            ])
+            let found = try await check(gateway, "--repair")
+            #expect(found.said.contains("tenant "), "\(found.said)")
+            #expect(try await check(gateway).exit == .status(0))
+            #expect(try gateway.setAside().map(\.source) == ["tenant_record"])
+
+            let again = try await gateway.restarted()
+            let later = again.client.with(token: client.token)
+            #expect(try await later.content(task.id).count == 100_000)
+            let next = TestSession(client: later, id: session.id, json: .null)
+            let denied = try await next.run("data", origin.url("/small"))
+            #expect(denied["error"]["name"].string == "destinationDenied")
+            _ = try await again.client.patch("/v1/tenants/team", ["egress": [:]])
+                .json(200, of: "PATCH")
+            #expect(try await next.run("data", origin.url("/small"))["error"].isNull)
+            try await stop(again)
+        }
+    }
+
+    @Test func `a tenant whose name is lost gets one that nobody has`() async throws {
+        try await RunningGateway.alone { gateway in
+            let client = try await gateway.client.makeTenant("team")
+            let session = try await client.createSession()
+            let task = try await session.run("download", origin.url("/large"))
+            for name in ["one", "two"] { _ = try await gateway.client.makeTenant(name) }
+            try await stop(gateway)
+            let number = "'tenant-' || (SELECT id FROM tenant_record WHERE name = 'team')"
+            try gateway.damage([
+                "UPDATE tenant_record SET name = \(number) WHERE name = 'one'",
+                "UPDATE tenant_record SET name = \(number) || '-2' WHERE name = 'two'",
+                "UPDATE tenant_record SET name = 'No Name' WHERE name = 'team'",
+            ])
+            let found = try await check(gateway, "--repair")
+            #expect(found.exit == .status(1), "\(found.said)\(found.reason)")
+            #expect(try await check(gateway).exit == .status(0))
+            let again = try await gateway.restarted()
+            let later = again.client.with(token: client.token)
+            #expect(try await later.content(task.id).count == 100_000)
+            let tenants = try await again.client.get("/v1/tenants").json(200, of: "GET")
+            let names = try #require(tenants["tenants"].array).compactMap { $0["name"].string }
+            #expect(names.count == 4 && names.contains { $0.hasSuffix("-3") }, "\(names)")
             try await stop(again)
         }
     }

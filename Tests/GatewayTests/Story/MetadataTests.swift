@@ -47,6 +47,28 @@ struct MetadataTests {
         #expect(try await client.task(task.id)["metadata"] == ["b": "2", "done": "yes"])
     }
 
+    @Test(arguments: ["default", "ephemeral"])
+    func `a text in another form of Unicode is another text`(type: String) async throws {
+        let session = try await client.createSession(type)
+        let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+        let task = try await session.create(
+            "data", origin.url(),
+            ["metadata": ["name": .string(composed)], "description": .string(composed)])
+        let events = try await session.allEvents()
+        let path = "/v1/tasks/\(task.id)"
+        _ = try await client.patch(path, ["metadata": ["name": .string(decomposed)]])
+        _ = try await client.patch(path, ["description": .string(decomposed)])
+        let told = try await events.collect { !$0.json["changes"]["description"].isNull }
+            .of(task.id).filter { $0.event == "task.didChange" }
+        #expect(told.count == 2)
+        func found(_ name: String) async throws -> Int? {
+            try await client.get(session.path + "/tasks?metadata.name=" + name)
+                .json(200, of: "GET")["tasks"].array?.count
+        }
+        #expect(try await found("caf%C3%A9") == 0)
+        #expect(try await found("cafe%CC%81") == 1)
+    }
+
     @Test func `it outlives the process`() async throws {
         try await RunningGateway.alone { gateway in
             let session = try await gateway.client.createSession(

@@ -37,6 +37,31 @@ struct QueueCommandTests {
         try await gateway.client.get("/v1/tasks/\(id)").json["state"].string ?? ""
     }
 
+    @Test func `tasks are sought by words, place and metadata, the newest first`() async throws {
+        let session = try await gateway.client.createSession()
+        let mark: [String: TestJSON] = ["metadata": ["job": "a=b"]]
+        let done = try await session.run("data", origin.url("/gone?one"), mark).id
+        let failed = try await session.run("data", "http://127.0.0.1:1/two", mark).id
+        let other = try await session.run("data", origin.url("/gone?three")).id
+        func found(_ options: String...) async throws -> [String] {
+            let process = try ChildProcess(
+                RunningGateway.executable,
+                ["tasks", "--all", "--json", "--session", session.id] + options,
+                environment: [
+                    "HOME": gateway.directory.path, "XDG_RUNTIME_DIR": gateway.directory.path,
+                ])
+            #expect(try await process.waitForEnd() == .status(0), "\(process.errorText)")
+            return try TestJSON(parsing: process.outputText)["tasks"].array?.map(\.id) ?? []
+        }
+        #expect(try await found() == [done, failed, other])
+        #expect(try await found("--newest", "--limit", "2") == [other, failed])
+        #expect(try await found("--search", "GONE?") == [done, other])
+        #expect(try await found("--metadata", "job=a=b", "--failed") == [failed])
+        #expect(try await found("--host", "localhost") == [])
+        _ = try await ferry("tasks", "--metadata", "job", status: 64)
+        _ = try await ferry("tasks", "--limit", "0", status: 64)
+    }
+
     @Test func `a task is added, paused, resumed, limited, shown, cancelled and removed`()
         async throws
     {
@@ -92,6 +117,19 @@ struct QueueCommandTests {
         _ = try await ferry("resume", id)
         _ = try await gateway.client.completedTask(id)
         #expect(try await ferry("show", id).output.contains("the server answered 404"))
+    }
+
+    @Test func `tasks bear what is said of them, and are found by it`() async throws {
+        let id = try await ferry(
+            "add", "--metadata", "job=a=b", "--metadata", "team=", origin.url("/gone")
+        ).output.trimmingCharacters(in: .newlines)
+        let metadata = try await gateway.client.get("/v1/tasks/\(id)").json["metadata"]
+        #expect(metadata["job"].string == "a=b" && metadata["team"].string == "")
+        #expect(try await ferry("tasks", "--all", "--metadata", "job=a=b").output.contains(id))
+        _ = try await ferry("add", "--metadata", "job", origin.url("/gone"), status: 64)
+        let refused = try await ferry(
+            "add", "--metadata", "a b=c", origin.url("/gone"), status: 1)
+        #expect(refused.errors.contains("metadata.a b"), "\(refused.errors)")
     }
 
     @Test func `events of a task end with it`() async throws {

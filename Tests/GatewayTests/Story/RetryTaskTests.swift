@@ -289,6 +289,61 @@ struct RetryTaskTests {
         #expect(other["results"][0]["problem"]["code"] == "idempotency-key-reused")
     }
 
+    @Test func `with a key a filter is about what it found first (R-10)`() async throws {
+        let session = try await client.createSession()
+        let task = try await session.run("data", "http://127.0.0.1:1/").id
+        let body: TestJSON = [
+            "action": "retry", "filter": ["session": .string(session.id), "error": true],
+        ]
+        let key: HeaderLines = ["Idempotency-Key": UUID().uuidString]
+        let first = try await act(body, key)
+        #expect(first["results"].array?.map { $0["task"].string } == [task])
+        let created = try #require(first["results"][0]["created"].string)
+        _ = try await client.completedTask(created)
+        #expect(try await act(body, key) == first)
+        // Another key is another request: it finds the second failure, too.
+        let other = try await act(body, ["Idempotency-Key": UUID().uuidString])
+        #expect(other["results"].array?.map { $0["task"].string } == [task, created])
+    }
+
+    @Test func `pages of retries come to an end, however soon the new tasks fail`() async throws {
+        let session = try await client.createSession("ephemeral")
+        let spec = TestSession.spec("data", "http://127.0.0.1:1/", ["resume": true])
+        for count in [500, 20] {
+            _ = try await client.post(
+                session.path + "/tasks", .array(Array(repeating: spec, count: count)))
+        }
+        try await eventually {
+            try await session.now()["taskCounts"]["completed"].int == 520
+        }
+        var body: [String: TestJSON] = [
+            "action": "retry", "filter": ["session": .string(session.id), "error": true],
+        ]
+        var counts: [Int] = []
+        repeat {
+            let page = try await act(.object(body))
+            counts.append(page["results"].array?.count ?? 0)
+            body["cursor"] = page["nextCursor"].string.map { .string($0) }
+            try await eventually {
+                try await session.now()["taskCounts"]["completed"].int
+                    == 520 + counts.reduce(0, +)
+            }
+        } while body["cursor"] != nil && counts.count < 5
+        #expect(counts == [500, 20])
+    }
+
+    @Test func `a task that is made again belongs to the trace of who asks`() async throws {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let task = try await client.createSession().run("data", origin.url()).id
+        let one = try await client.post(
+            "/v1/tasks/\(task)/retry", nil, ["traceparent": trace])
+        #expect(one.json["traceparent"].string == trace)
+        let many = try await act(
+            ["action": "retry", "tasks": [.string(task)]], ["traceparent": trace])
+        let second = try #require(many["results"][0]["created"].string)
+        #expect(try await client.task(second)["traceparent"].string == trace)
+    }
+
     private static let misunderstood: [(body: TestJSON, pointer: String)] = [
         (["tasks": []], "/action"), (["action": "stop", "tasks": []], "/action"),
         (["action": "cancel"], "/tasks"),

@@ -109,6 +109,22 @@ struct TaskListTests {
         #expect(seen.contains("shared") && mine.allSatisfy { seen.contains($0.id) })
     }
 
+    @Test func `a session that has ended is listed where its state is asked for`() async throws {
+        let ended = try await client.createSession("ephemeral")
+        let mode: TestJSON = ["mode": "cancelTasks"]
+        #expect(try await client.post(ended.path + "/invalidate", mode).status == 202)
+        try await eventually { try await ended.now()["state"] == "invalid" }
+        for (query, isListed) in [
+            ("", false), ("?state=active,invalidating", false), ("?state=invalid", true),
+            ("?state=all", true),
+        ] {
+            let list = try await client.get("/v1/sessions" + query).json(200, of: query)
+            #expect(list["sessions"].array?.contains { $0.id == ended.id } == isListed, "\(query)")
+        }
+        let answer = try await client.get("/v1/sessions?state=ended")
+        #expect(answer.status == 422 && answer.problem == "invalid-value")
+    }
+
     @Test(arguments: [
         "?limit=0", "?limit=501", "?limit=x", "?state=done", "?state=", "?type=data,x",
         "?group=state", "?cursor=tsk_", "?cursor=1",

@@ -43,10 +43,17 @@ struct InProcessGateway: Sendable {
     static func open(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store = MemoryStore(), key: DataKey = DataKey(),
-        egress: EgressPolicy = EgressPolicy()
+        egress: EgressPolicy = EgressPolicy(),
+        _ change: @Sendable (inout Service.Options) -> Void = { _ in }
     ) async throws -> InProcessGateway {
         LoopActor.loop.start()
-        return try await start(principals, in: directory, on: store, store.load(), key, egress)
+        var contents = try await store.load()
+        let known = [TenantID.operatorTenant] + contents.tenants.map(\.id)
+        let others = Set(principals.map(\.1.tenant)).subtracting(known)
+        contents.tenants += others.sorted { $0.rawValue < $1.rawValue }.map { tenant in
+            TenantRecord(id: tenant, name: "tenant-\(tenant.rawValue)", createdAt: nil)
+        }
+        return try await start(principals, in: directory, on: store, contents, key, egress, change)
     }
 
     /// The service of a gateway that nobody calls.
@@ -59,6 +66,13 @@ struct InProcessGateway: Sendable {
             EgressPolicy()
         )
         .service
+    }
+
+    /// Lets the operator in with this token, and nobody with another one of a file.
+    @LoopActor func setToken(_ token: AccessToken) {
+        var tokens = TokenTable(digests: SHADigests())
+        tokens.add(token, for: .operator)
+        service.tokens = tokens
     }
 
     /// How many requests have come; health is not counted.
@@ -77,7 +91,8 @@ struct InProcessGateway: Sendable {
     private static func makeParts(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store, _ contents: StoreContents, _ key: DataKey,
-        _ egress: EgressPolicy
+        _ egress: EgressPolicy,
+        _ change: @Sendable (inout Service.Options) -> Void = { _ in }
     ) throws -> (service: Service, engine: Engine.Gateway) {
         let folder = ContentFolder(path: directory.file("content"))
         try folder.prepare()
@@ -92,11 +107,13 @@ struct InProcessGateway: Sendable {
             contents: contents)
         var tokens = TokenTable(digests: digests)
         for (token, principal) in principals { tokens.add(token, for: principal) }
-        let service = Service(
-            gateway: gateway, transport: transport,
-            options: Service.Options(
-                tokens: tokens, hosts: HostRule(allowing: []), isBehindTLSProxy: false,
-                version: "test"))
+        var options = Service.Options(
+            tokens: tokens, hosts: HostRule(allowing: []), isBehindTLSProxy: false,
+            version: "test")
+        // Tests send every operation with wrong tokens.
+        options.failureLimit = .max
+        change(&options)
+        let service = Service(gateway: gateway, transport: transport, options: options)
         return (service, gateway)
     }
 
@@ -104,10 +121,11 @@ struct InProcessGateway: Sendable {
     private static func start(
         _ principals: [(AccessToken, Principal)], in directory: TemporaryDirectory,
         on store: any Store, _ contents: StoreContents, _ key: DataKey,
-        _ egress: EgressPolicy
+        _ egress: EgressPolicy,
+        _ change: @Sendable (inout Service.Options) -> Void = { _ in }
     ) throws -> InProcessGateway {
         let (service, engine) = try makeParts(
-            principals, in: directory, on: store, contents, key, egress)
+            principals, in: directory, on: store, contents, key, egress, change)
         service.isReady = true
         let arrivals = Arrivals()
         let server = Server(

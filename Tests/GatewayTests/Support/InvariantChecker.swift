@@ -22,7 +22,7 @@ struct InvariantChecker {
             report.tasks[task.id] = task
             report.violations += try await violations(of: task)
         }
-        for session in try await all("/v1/sessions", "sessions") {
+        for session in try await all("/v1/sessions", "sessions", "&state=all") {
             let events = try await events(of: session.id)
             report.events[session.id] = events
             report.violations += Self.violations(of: events, session.id)

@@ -11,6 +11,8 @@ struct Serve {
 
     let arguments: [String]
     var environment: [String: String] = [:]
+    /// What a shell does before it becomes the gateway; nil where none is needed.
+    var prelude: String?
     /// Stands for the operator's home and runtime directory.
     let home: TemporaryDirectory
 
@@ -19,9 +21,13 @@ struct Serve {
         var all = ProcessInfo.processInfo.environment.filter { !$0.key.hasPrefix("FERRY_") }
         all["HOME"] = home.path
         all["XDG_RUNTIME_DIR"] = home.path
-        return try ChildProcess(
-            RunningGateway.executable, ["serve"] + arguments,
-            environment: all.merging(environment) { $1 })
+        all.merge(environment) { $1 }
+        guard let prelude else {
+            return try ChildProcess(
+                RunningGateway.executable, ["serve"] + arguments, environment: all)
+        }
+        let words = ["-c", prelude + "; exec \"$0\" serve \"$@\"", RunningGateway.executable]
+        return try ChildProcess("/bin/bash", words + arguments, environment: all)
     }
 
     /// Starts it, waits until it is ready, and gives its address.

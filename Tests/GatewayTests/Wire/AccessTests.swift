@@ -1,3 +1,4 @@
+import Foundation
 import REST
 import Semantics
 import TestSupport
@@ -22,7 +23,8 @@ struct AccessTests {
         return full
             + lacking.map { scope, token in
                 // Who may do what the operator does may read the metrics, too.
-                let missing: Set<Scope> = scope == .metrics ? [.metrics, .admin] : [scope]
+                // Who may read everything of the tenant needs no other scope for that.
+                let missing: Set<Scope> = scope == .metrics ? [.metrics, .admin] : [scope, .read]
                 return (token, Principal(tenant: home, scopes: all.subtracting(missing)))
             }
     }
@@ -98,8 +100,11 @@ struct AccessTests {
             where operation.path.contains("{") && operation.scope != "none" {
                 let answer = try await send(
                     operation, Self.stranger.text, gateway, session, task)
-                #expect(answer.status == 404, "\(operation): \(answer.text)")
-                if operation.method != "HEAD" { #expect(answer.problem == "not-found") }
+                // Not even who is called admin there is the gateway's.
+                let (status, problem) =
+                    operation.scope == "admin" ? (403, "forbidden") : (404, "not-found")
+                #expect(answer.status == status, "\(operation): \(answer.text)")
+                if operation.method != "HEAD" { #expect(answer.problem == problem) }
             }
             let client = TestClient(gateway.endpoint, token: Self.stranger.text)
             let sessions = try await client.get("/v1/sessions").json["sessions"].array ?? []
@@ -139,5 +144,116 @@ struct AccessTests {
             }
             #expect(statuses == [200, 401, 200, 401])
         }
+    }
+
+    // MARK: Tokens that were made by a call
+
+    @Test func `a token that has expired or was revoked is 401 at every operation (X-13)`()
+        async throws
+    {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            let owner = TestClient(gateway.endpoint, token: Self.owner.text)
+            let revoked = try await owner.makeToken(Scope.allCases)
+            let expired = try await owner.makeToken(
+                Scope.allCases, ["expiresAt": .string(Self.instant(after: .seconds(5)))])
+            for token in [revoked, expired] {
+                let client = owner.with(token: token.text)
+                #expect(try await client.get("/v1/tasks").status == 200)
+            }
+            #expect(try await owner.delete("/v1/tokens/\(revoked.id)").status == 204)
+            try await eventually("the token to expire") {
+                try await owner.with(token: expired.text).get("/v1/tasks").status == 401
+            }
+            for operation in contract.operations where operation.scope != "none" {
+                for token in [revoked, expired] {
+                    let answer = try await send(operation, token.text, gateway, session, task)
+                    #expect(answer.status == 401, "\(operation)")
+                }
+            }
+        }
+    }
+
+    @Test func `the scope read is enough for every GET of the tenant, and for nothing else (X-13)`()
+        async throws
+    {
+        let contract = try Contract()
+        try await withHome { gateway, session, task in
+            let owner = TestClient(gateway.endpoint, token: Self.owner.text)
+            let token = try await owner.makeToken([.read]).text
+            let reader = owner.with(token: token)
+            for operation in contract.operations
+            where !["none", "any"].contains(operation.scope) {
+                let isReading = ["GET", "HEAD"].contains(operation.method)
+                if isReading, operation.scope == "events" {
+                    let events = try await reader.events(
+                        operation.path(session: session, task: task))
+                    #expect(events.head.status == 200, "\(operation)")
+                } else {
+                    let answer = try await send(operation, token, gateway, session, task)
+                    let isOfGateway = ["admin", "metrics"].contains(operation.scope)
+                    #expect(
+                        (answer.status == 403) == (!isReading || isOfGateway),
+                        "\(operation): \(answer.status)")
+                    #expect(answer.status != 401)
+                    if isReading, !isOfGateway, !operation.path.contains("{") {
+                        #expect(answer.status == 200, "\(operation)")
+                    }
+                }
+            }
+            #expect(try await owner.task(task)["state"].string == "suspended")
+            // A browser that was let in with it may read as well, and no more.
+            let login = try await reader.post("/v1/browser-session")
+            let cookie = login.headers["Set-Cookie"]?.split(separator: ";").first.map(String.init)
+            let browser = TestClient(gateway.endpoint)
+            let fields: HeaderLines = [
+                "Cookie": cookie ?? "", "Origin": "http://\(gateway.endpoint)",
+            ]
+            #expect(try await browser.get("/v1/tasks/\(task)", fields).status == 200)
+            let changed = try await browser.send("POST", "/v1/tasks/\(task)/cancel", fields)
+            #expect(changed.status == 403 && changed.problem == "forbidden")
+        }
+    }
+
+    @Test func `what another tenant has is as unknown in a body as what nobody has (X-13)`()
+        async throws
+    {
+        try await withHome { gateway, _, task in
+            let owner = TestClient(gateway.endpoint, token: Self.owner.text)
+            let stranger = owner.with(token: Self.stranger.text)
+            let file = try await owner.send("POST", "/v1/files", body: [1, 2, 3]).json.id
+            let session = try await stranger.createSession()
+            let home = try await owner.createSession()
+            let bodies: [(theirs: TestJSON, nobodys: TestJSON)] = [
+                (["file": .string(file)], ["file": "fil_000000000001"]),
+                (["task": .string(task)], ["task": "tsk_000000000001"]),
+            ]
+            for (theirs, nobodys) in bodies {
+                var answers: [String] = []
+                for body in [theirs, nobodys] {
+                    let spec = TestSession.spec("upload", "http://192.0.2.1/", ["body": body])
+                    let answer = try await stranger.post(session.path + "/tasks", spec)
+                    #expect((400..<500).contains(answer.status), "\(answer.text)")
+                    answers.append(answer.text)
+                }
+                #expect(answers[0] == answers[1])
+            }
+            let bound: TestJSON = [
+                "url": "http://192.0.2.1/", "events": ["*"], "session": .string(home.id),
+            ]
+            let refused = try await stranger.post("/v1/webhooks", bound)
+            #expect((400..<500).contains(refused.status))
+            // Nor do keys meet.
+            let key: HeaderLines = ["Idempotency-Key": "same"]
+            let mine = try await owner.post("/v1/sessions", [:], key).json.id
+            let others = try await stranger.post("/v1/sessions", [:], key)
+            #expect(others.status == 201 && others.headers["Idempotency-Replayed"] == nil)
+            #expect(try others.json.id != mine)
+        }
+    }
+
+    private static func instant(after delay: Duration) -> String {
+        (Date.now + Double(delay.components.seconds))
+            .ISO8601Format(.init(includingFractionalSeconds: true))
     }
 }

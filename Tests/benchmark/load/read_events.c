@@ -1,12 +1,14 @@
 // Reads one event stream with many connections at once and checks what each was given.
 //
-//   read_events PORT PATH HEADER READERS PREFIX EXPECTED WINDOW TIMEOUT
+//   read_events PORT PATH HEADER READERS PREFIX EXPECTED WINDOW TIMEOUT STREAMS
 //
+// With STREAMS so many readers share a connection of HTTP/2; 0 gives each one of HTTP/1.1.
 // HEADER is one header line, or "-". A line of the stream that starts with PREFIX counts as one
 // event; for "id:" its two numbers must grow, and all readers must see the same ones. Prints
 // "ready" once every reader's answer has begun, and one line of JSON when every reader has
 // EXPECTED events, or TIMEOUT seconds have passed since the last one was ready.
 #include "common.h"
+#include <nghttp2/nghttp2.h>
 
 enum { PREFIX_ROOM = 64, BUFFER = 1 << 18 };
 
@@ -72,6 +74,13 @@ static void take_body(struct reader *r, const char *bytes, size_t count) {
     }
 }
 
+static void become_ready(void) {
+    if (++ready == reader_count) {
+        puts("ready");
+        fflush(stdout);
+    }
+}
+
 /// Takes bytes of the head; returns how many belonged to it.
 static size_t take_head(struct reader *r, const char *bytes, size_t count) {
     size_t room = sizeof r->head - 1 - r->head_length;
@@ -89,10 +98,7 @@ static size_t take_head(struct reader *r, const char *bytes, size_t count) {
     if (strncmp(r->head, "HTTP/1.1 200", 12) != 0) fail("the stream answered: %s", r->head);
     r->state = strcasestr(r->head, "\r\ntransfer-encoding: chunked\r\n") ? CHUNK_SIZE : PLAIN;
     r->chunk_left = 0;
-    if (++ready == reader_count) {
-        puts("ready");
-        fflush(stdout);
-    }
+    become_ready();
     return (size_t)(end + 4 - r->head) - before;
 }
 
@@ -156,9 +162,139 @@ static void report(struct reader *readers) {
            identical ? "true" : "false", closed, first_at, last_at);
 }
 
+// HTTP/2
+
+struct connection {
+    int descriptor;
+    nghttp2_session *session;
+};
+
+static int take_data(nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *bytes,
+                     size_t count, void *context) {
+    (void)flags, (void)context;
+    take_body(nghttp2_session_get_stream_user_data(session, id), (const char *)bytes, count);
+    return 0;
+}
+
+static int take_field(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
+                      size_t name_length, const uint8_t *value, size_t value_length, uint8_t flags,
+                      void *context) {
+    (void)session, (void)frame, (void)flags, (void)context;
+    if (name_length != 7 || memcmp(name, ":status", 7) != 0) return 0;
+    if (value_length != 3 || memcmp(value, "200", 3) != 0)
+        fail("the stream answered: %.*s", (int)value_length, value);
+    become_ready();
+    return 0;
+}
+
+static int note_close(nghttp2_session *session, int32_t id, uint32_t code, void *context) {
+    (void)session, (void)id, (void)code, (void)context;
+    closed++;
+    return 0;
+}
+
+static void send_frames(struct connection *c) {
+    const uint8_t *bytes;
+    ssize_t count;
+    while ((count = nghttp2_session_mem_send(c->session, &bytes)) > 0)
+        send_all(c->descriptor, (const char *)bytes, (size_t)count);
+}
+
+static nghttp2_nv field(const char *name, const char *value) {
+    return (nghttp2_nv){(uint8_t *)name, (uint8_t *)value, strlen(name), strlen(value), 0};
+}
+
+/// Opens a connection and a stream on it for each of `count` readers.
+static void open_streams(struct connection *c, int port, const char *path, char *header,
+                         struct reader *readers, int count) {
+    char authority[32];
+    snprintf(authority, sizeof authority, "127.0.0.1:%d", port);
+    nghttp2_nv fields[6] = {field(":method", "GET"), field(":scheme", "http"),
+                            field(":authority", authority), field(":path", path),
+                            field("accept", "text/event-stream")};
+    size_t field_count = 5;
+    char *colon = strchr(header, ':');
+    char name[64];
+    if (colon) {
+        snprintf(name, sizeof name, "%.*s", (int)(colon - header), header);
+        for (char *c = name; *c; c++) *c |= *c >= 'A' && *c <= 'Z' ? 0x20 : 0;
+        fields[field_count++] = field(name, colon + 1 + strspn(colon + 1, " "));
+    }
+    nghttp2_session_callbacks *callbacks;
+    nghttp2_session_callbacks_new(&callbacks);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, take_data);
+    nghttp2_session_callbacks_set_on_header_callback(callbacks, take_field);
+    nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, note_close);
+    c->descriptor = connect_loopback(port);
+    nghttp2_session_client_new(&c->session, callbacks, c);
+    nghttp2_session_callbacks_del(callbacks);
+    nghttp2_submit_settings(c->session, NGHTTP2_FLAG_NONE, NULL, 0);
+    // As browsers do: the windows of the streams are enough.
+    nghttp2_session_set_local_window_size(c->session, NGHTTP2_FLAG_NONE, 0, 15 << 20);
+    for (int i = 0; i < count; i++)
+        nghttp2_submit_request(c->session, NULL, fields, field_count, NULL, &readers[i]);
+    send_frames(c);
+}
+
+/// Takes what has arrived on a connection; false once it is closed.
+static int take_frames(struct connection *c, const char *bytes, size_t count) {
+    if (nghttp2_session_mem_recv(c->session, (const uint8_t *)bytes, count) < 0) return 0;
+    send_frames(c);
+    return 1;
+}
+
+// Both
+
+/// Waits until every reader has all it is to have, or the time is up.
+static void run(int poll, double timeout, int (*take_bytes)(void *, const char *, size_t),
+                int (*descriptor)(void *), void (*close_)(void *)) {
+    char *buffer = malloc(BUFFER);
+    if (!buffer) fail("out of memory");
+    struct epoll_event events[256];
+    double deadline = now() + timeout;
+    int was_ready = 0;
+    while (finished < reader_count && closed < reader_count) {
+        int n = epoll_wait(poll, events, 256, 100);
+        moment = now();
+        if (moment > deadline) break;
+        for (int i = 0; i < n; i++) {
+            void *context = events[i].data.ptr;
+            ssize_t bytes = recv(descriptor(context), buffer, BUFFER, 0);
+            int is_open = bytes < 0 && (errno == EAGAIN || errno == EINTR);
+            if (bytes > 0) is_open = take_bytes(context, buffer, (size_t)bytes);
+            if (!is_open) {
+                epoll_ctl(poll, EPOLL_CTL_DEL, descriptor(context), NULL);
+                close_(context);
+            }
+        }
+        if (!was_ready && ready == reader_count) {
+            was_ready = 1;
+            deadline = now() + timeout;
+        }
+    }
+}
+
+static int reader_descriptor(void *context) { return ((struct reader *)context)->descriptor; }
+static int connection_descriptor(void *context) {
+    return ((struct connection *)context)->descriptor;
+}
+static int reader_take(void *context, const char *bytes, size_t count) {
+    take(context, bytes, count);
+    return 1;
+}
+static int connection_take(void *context, const char *bytes, size_t count) {
+    return take_frames(context, bytes, count);
+}
+static void close_reader(void *context) {
+    ((struct reader *)context)->state = CLOSED;
+    closed++;
+}
+/// Its streams' ends have been counted, or never will be.
+static void close_connection(void *context) { (void)context; }
+
 int main(int count, char **words) {
-    if (count != 9)
-        fail("usage: %s PORT PATH HEADER READERS PREFIX EXPECTED WINDOW TIMEOUT", words[0]);
+    if (count != 10)
+        fail("usage: %s PORT PATH HEADER READERS PREFIX EXPECTED WINDOW TIMEOUT STREAMS", words[0]);
     int port = atoi(words[1]);
     reader_count = atoi(words[4]);
     prefix = words[5];
@@ -167,6 +303,7 @@ int main(int count, char **words) {
     expected = strtoull(words[6], NULL, 10);
     window = atof(words[7]);
     double timeout = atof(words[8]);
+    int streams = atoi(words[9]);
 
     char request[2048];
     int has_header = strcmp(words[3], "-") != 0;
@@ -179,37 +316,26 @@ int main(int count, char **words) {
 
     int poll = epoll_create1(EPOLL_CLOEXEC);
     struct reader *readers = calloc((size_t)reader_count, sizeof *readers);
-    char *buffer = malloc(BUFFER);
-    if (poll < 0 || !readers || !buffer) fail("out of memory or descriptors");
-    for (int i = 0; i < reader_count; i++) {
-        readers[i].descriptor = connect_loopback(port);
-        readers[i].ordered = 1;
-        watch(poll, readers[i].descriptor, &readers[i]);
-        send_all(readers[i].descriptor, request, (size_t)length);
-    }
-
-    struct epoll_event events[256];
-    double deadline = now() + timeout;
-    int was_ready = 0;
-    while (finished < reader_count && closed < reader_count) {
-        int n = epoll_wait(poll, events, 256, 100);
-        moment = now();
-        if (moment > deadline) break;
-        for (int i = 0; i < n; i++) {
-            struct reader *r = events[i].data.ptr;
-            ssize_t bytes = recv(r->descriptor, buffer, BUFFER, 0);
-            if (bytes > 0) {
-                take(r, buffer, (size_t)bytes);
-            } else if (bytes == 0 || (errno != EAGAIN && errno != EINTR)) {
-                epoll_ctl(poll, EPOLL_CTL_DEL, r->descriptor, NULL);
-                r->state = CLOSED;
-                closed++;
-            }
+    if (poll < 0 || !readers) fail("out of memory or descriptors");
+    for (int i = 0; i < reader_count; i++) readers[i].ordered = 1;
+    if (streams > 0) {
+        int connection_count = (reader_count + streams - 1) / streams;
+        struct connection *connections = calloc((size_t)connection_count, sizeof *connections);
+        if (!connections) fail("out of memory");
+        for (int i = 0; i < connection_count; i++) {
+            int left = reader_count - i * streams;
+            open_streams(&connections[i], port, words[2], has_header ? words[3] : "",
+                         readers + i * streams, left < streams ? left : streams);
+            watch(poll, connections[i].descriptor, &connections[i]);
         }
-        if (!was_ready && ready == reader_count) {
-            was_ready = 1;
-            deadline = now() + timeout;
+        run(poll, timeout, connection_take, connection_descriptor, close_connection);
+    } else {
+        for (int i = 0; i < reader_count; i++) {
+            readers[i].descriptor = connect_loopback(port);
+            watch(poll, readers[i].descriptor, &readers[i]);
+            send_all(readers[i].descriptor, request, (size_t)length);
         }
+        run(poll, timeout, reader_take, reader_descriptor, close_reader);
     }
     report(readers);
     return 0;

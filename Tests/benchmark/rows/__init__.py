@@ -7,8 +7,8 @@ from collections.abc import Callable
 from ..bench import Bench
 from ..results import Comparison
 from . import (
-    background, cached, create, download, events, forgetting, get, idle, latency, lists, memory,
-    peak, readers, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
+    background, cached, create, crowd, download, events, forgetting, get, get_h2, get_tls, idle, large_tls, latency, lists,
+    memory, peak, readers, readers_h2, restart, segments, slow_disk, small, stream_down, stream_up, upload, waiting,
     webhooks, webhooks_stuck,
 )  # fmt: skip
 
@@ -21,6 +21,9 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "small": ("10,000 downloads of 1 KiB", small.measure),
     "cached": ("10,000 answers of 1 KiB from the cache", cached.measure),
     "get": ("GET /v1/tasks/{id}, 64 connections", get.measure),
+    "get-h2": ("the same over HTTP/2, 8 connections with 32 streams each", get_h2.measure),
+    "get-tls": ("the same over TLS 1.3, 64 connections, and new handshakes", get_tls.measure),
+    "large-tls": ("1 GiB of a kept content, and of a staged file, over TLS 1.3", large_tls.measure),
     "create": ("POST of one suspended task, 64 connections", create.measure),
     "memory": ("memory of 2,000 slow downloads at once", memory.measure),
     "events": ("500 event readers of one session, 1,000 events a second", events.measure),
@@ -29,11 +32,13 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "peak": ("memory five minutes after a peak", peak.measure),
     "idle": ("a gateway at rest, alone and with 5,000 silent event readers", idle.measure),
     "readers": ("5,000 event readers of one session, 100 events a second", readers.measure),
+    "readers-h2": ("the same over 50 connections of HTTP/2", readers_h2.measure),
     "lists": ("lists with 1,000,000 tasks and 20,000 sessions", lists.measure),
     "forgetting": ("GET /healthz while a long history is forgotten", forgetting.measure),
     "webhooks": ("10,000 events of 1,000 tasks to a webhook, and GETs meanwhile", webhooks.measure),
     "webhooks-stuck": ("100,000 events for a receiver that never answers", webhooks_stuck.measure),
     "background": ("1,000 background downloads over 20 kills", background.measure),
     "waiting": ("restart with 100,000 waiting tasks", waiting.measure),
+    "crowd": ("100,000 waiting tasks of one tenant beside another tenant", crowd.measure),
     "restart": ("restart with 100,000 tasks in the store", restart.measure),
 }

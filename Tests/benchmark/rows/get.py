@@ -45,8 +45,8 @@ def measure(bench: Bench) -> list[Comparison]:
             )
     row = ("get", "request", samples["ferry"])
     return [
-        *compare_work(*row, "aria2.tellStatus", samples["aria2"], 3, 0.35),
-        *compare_work(*row, "nginx return 200", samples["nginx"], 0.6, 1.7),
+        *compare_work(*row, "aria2.tellStatus", samples["aria2"], 3.3, 0.35),
+        *compare_work(*row, "nginx return 200", samples["nginx"], 0.9, 1.15),
     ]
 
 

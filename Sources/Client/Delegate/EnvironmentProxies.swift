@@ -1,0 +1,127 @@
+internal import JSON
+
+/// The proxies that the environment names, as curl and wget read it.
+///
+/// They count for a gateway that is private to the user, who acts for himself there: another one
+/// has an operator, who decides about its ways.
+public struct EnvironmentProxies: Equatable, Sendable {
+    /// For http URLs.
+    private(set) var http: WebPlace?
+    /// For https URLs.
+    private(set) var https: WebPlace?
+    /// For those that have no other.
+    private(set) var socks: WebPlace?
+    /// `4`, `5` or `5h`.
+    private(set) var socksVersion = "5h"
+    /// Hosts that are reached without one.
+    private(set) var exceptions: [String] = []
+    /// Who the user is to the HTTP proxy.
+    private(set) var login: Login?
+
+    /// More than anybody names; a gateway takes no more.
+    private static let mostExceptions = 1000
+
+    /// Reads `http_proxy`, and in either case `https_proxy`, `all_proxy` and `no_proxy`; nil where
+    /// no proxy is named. `HTTP_PROXY` does not count: a CGI program has it from its client.
+    ///
+    /// - Throws: `badArgument` for what is no proxy, or of a kind that cannot be used.
+    public init?(_ environment: [String: String]) throws(ClientError) {
+        func value(_ names: String...) -> (name: String, text: String)? {
+            for name in names {
+                if let text = environment[name]?.trimmed, !text.isEmpty { return (name, text) }
+            }
+            return nil
+        }
+        if let (name, text) = value("http_proxy") {
+            try take(text, called: name, \.http)
+        }
+        if let (name, text) = value("https_proxy", "HTTPS_PROXY") {
+            try take(text, called: name, \.https)
+        }
+        if let (name, text) = value("all_proxy", "ALL_PROXY") {
+            try take(text, called: name, nil)
+        }
+        guard http != nil || https != nil || socks != nil else { return nil }
+        let exempt = value("no_proxy", "NO_PROXY")?.text ?? ""
+        exceptions = Array(
+            exempt.split { $0 == "," || $0 == " " }.flatMap { EnvironmentProxies.patterns(of: $0) }
+                .prefix(EnvironmentProxies.mostExceptions))
+    }
+
+    private mutating func take(
+        _ text: String, called name: String, _ use: WritableKeyPath<EnvironmentProxies, WebPlace?>?
+    ) throws(ClientError) {
+        let mark = text.firstRange(of: "://")
+        let scheme = mark.map { text[..<$0.lowerBound].lowercased() } ?? "http"
+        let rest = mark.map { text[$0.upperBound...] } ?? text[...]
+        let given = GivenURL("http://" + rest)
+        let place = given.url.dropFirst("http://".count).prefix { $0 != "/" }
+        let digits = place.reversed().prefix { $0.isNumber }.count
+        // curl's own port, where none is said.
+        let hasPort = digits > 0 && place.dropLast(digits).hasSuffix(":")
+        guard let proxy = WebPlace(url: "http://\(place)\(hasPort ? "" : ":1080")") else {
+            throw .badArgument(
+                "\(name): '\(CommandText.withoutPasswords(text))' is no proxy: HOST:PORT")
+        }
+        switch scheme {
+        case "http":
+            if let use {
+                self[keyPath: use] = proxy
+            } else {
+                http = http ?? proxy
+                https = https ?? proxy
+            }
+            login = login ?? given.login
+        case "socks4", "socks5", "socks5h":
+            guard socks == nil else { return }
+            socks = proxy
+            socksVersion = String(scheme.dropFirst("socks".count))
+        default:
+            throw .badArgument(
+                """
+                \(name): proxies of the kind \(scheme) cannot be used: those of http, socks4, socks5 \
+                and socks5h can
+                """)
+        }
+    }
+
+    /// Writes the member `connectionProxyDictionary` of a session's configuration.
+    func write(to json: inout JSONWriter) {
+        json.object("connectionProxyDictionary") { json in
+            for (kind, proxy) in [("HTTP", http), ("HTTPS", https), ("SOCKS", socks)] {
+                guard let proxy else { continue }
+                json.member(named: "\(kind)Enable", true)
+                json.member(named: "\(kind)Proxy", proxy.host)
+                json.member(named: "\(kind)Port", proxy.port)
+            }
+            if socks != nil { json.member("SOCKSVersion", socksVersion) }
+            if !exceptions.isEmpty { json.member("ExceptionsList", exceptions) }
+        }
+    }
+
+    /// A name stands for all names below it, too (curl(1), `--noproxy`).
+    private static func patterns(of entry: Substring) -> [String] {
+        var name = entry.hasPrefix(".") ? entry.dropFirst() : entry
+        if name == "*" { return ["*"] }
+        if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+            name = name[..<end].dropFirst()
+        }
+        let colons = name.count { $0 == ":" }
+        // curl never meets a host by its port, either.
+        guard colons != 1 else { return [] }
+        let isAddress =
+            name.contains("/") || colons > 1
+            || name.allSatisfy { $0.isNumber || $0 == "." }
+        guard !name.isEmpty, !isAddress else { return name.isEmpty ? [] : [String(name)] }
+        let letters = name.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "*"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        return letters ? [String(name), "*." + name] : []
+    }
+}

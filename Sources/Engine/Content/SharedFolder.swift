@@ -1,0 +1,135 @@
+internal import Glibc
+internal import Loop
+
+/// A folder of contents that may be on another file system. Every call blocks and belongs on a file
+/// thread.
+struct SharedFolder: Sendable {
+    /// Its files and their names.
+    let folder: ContentFolder
+    private static let markName = "ferry-contents"
+    /// What a crash leaves behind of a content that was being written is removed after so many
+    /// seconds without a byte: another gateway may be writing it.
+    private static let abandonment = 3600
+    private static let draftEnd = ".new"
+    private static let pieceLength: Int64 = 1 << 20
+
+    // MARK: The mark
+
+    /// The mark; nil where there is none, in a folder that is there.
+    func readMark() throws -> String? {
+        let directory = Glibc.open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw FileError("open", code: errno) }
+        defer { close(directory) }
+        let file = openat(directory, Self.markName, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else {
+            guard errno == ENOENT else { throw FileError("open", code: errno) }
+            return nil
+        }
+        defer { close(file) }
+        let bytes = try [UInt8](unsafeUninitializedCapacity: 128) { buffer, count in
+            count = try ContentFile.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: file, at: 0)
+        }
+        return String(decoding: bytes.prefix { $0 > 0x20 }, as: UTF8.self)
+    }
+
+    /// Makes the folder's parts, and leaves a mark.
+    func write(mark: String) throws {
+        try folder.prepare()
+        try write(to: "\(folder.path)/\(Self.markName)") { file in
+            try Array("\(mark)\n".utf8).withUnsafeBytes {
+                try ContentFile.write($0, to: file, at: 0)
+            }
+        }
+    }
+
+    /// What is missing in a folder without its mark is not gone: the folder is not mounted.
+    ///
+    /// - Throws: `FileError` that is `isAway`.
+    func requireMark() throws {
+        do {
+            if try readMark() != nil { return }
+        } catch let error as FileError where error.code != ENOENT {
+            throw error
+        }
+        throw FileError("open", code: EHOSTDOWN)
+    }
+
+    // MARK: Contents
+
+    /// Copies a part here.
+    func put(_ part: FinishedPart) throws {
+        do {
+            try write(to: folder.path(of: part.owner.id)) { file in
+                var offset: Int64 = 0
+                while offset < part.length {
+                    let count = Int(min(Self.pieceLength, part.length - offset))
+                    let bytes = try part.read(at: offset, count: count)
+                    guard bytes.count == count else { throw FileError("pread", code: 0) }
+                    try bytes.withUnsafeBytes { try ContentFile.write($0, to: file, at: offset) }
+                    offset += Int64(count)
+                }
+            }
+        } catch let error as FileError where error.code == ENOENT {
+            try requireMark()
+            throw error
+        }
+    }
+
+    /// Makes a second file of a content.
+    func copy(_ source: ContentOwner, to target: ContentOwner) throws {
+        let path = folder.path(of: target.id)
+        let draft = Self.draft(of: path)
+        try FileCopy.copy(folder.path(of: source.id), to: draft)
+        guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
+        try FileCopy.syncFolder(Self.parent(of: path))
+    }
+
+    /// Writes a file under another name, and gives it its own once the disk has it.
+    private func write(to path: String, _ body: (CInt) throws -> Void) throws {
+        let directory = Glibc.open(Self.parent(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard directory >= 0 else { throw FileError("open", code: errno) }
+        defer { close(directory) }
+        let draft = Self.draft(of: path)
+        let file = Glibc.open(draft, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else { throw FileError("open", code: errno) }
+        do {
+            defer { close(file) }
+            try body(file)
+            guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
+            guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
+        } catch {
+            unlink(draft)
+            throw error
+        }
+        guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
+    }
+
+    private static func draft(of path: String) -> String {
+        "\(path).\(UInt64.random(in: 0 ... .max))\(draftEnd)"
+    }
+
+    private static func parent(of path: String) -> String {
+        String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.endIndex))
+    }
+
+    /// Removes what was left half written.
+    func sweep() {
+        for part in 0..<32 { sweep(folder.path(ofPart: part)) }
+    }
+
+    private func sweep(_ path: String) {
+        guard let directory = opendir(path) else { return }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            var status = stat()
+            guard name.hasSuffix(Self.draftEnd), stat("\(path)/\(name)", &status) == 0,
+                time(nil) - status.st_mtim.tv_sec > Self.abandonment
+            else { continue }
+            unlink("\(path)/\(name)")
+        }
+    }
+}

@@ -1,0 +1,60 @@
+public import Loop
+
+/// A place beside this machine's data folder where contents are kept that are whole: what a
+/// `SplitContentStore` asks of it.
+///
+/// Errors are `FileError`s, and those of a place that cannot be reached are `isAway`.
+@LoopActor
+public protocol WholeContents: AnyObject, Sendable {
+    /// The mark that a gateway has left here; nil where there is none.
+    ///
+    /// - Throws: `UnusablePlace`.
+    func mark() async throws -> String?
+    /// Leaves a mark, by which the place is known again: 1 to 100 letters, digits and hyphens.
+    ///
+    /// - Throws: `UnusablePlace`, also where nothing can be written.
+    func setMark(_ mark: String) async throws
+    /// Whether there is no content here, in a place without a mark too.
+    ///
+    /// - Throws: `UnusablePlace`.
+    func isEmpty() async throws -> Bool
+    /// Forgets what an earlier process has begun here and not ended. For a place that no other
+    /// gateway writes to at the moment, once it is known by its mark.
+    func forgetOldWork() async
+    /// Puts a whole content into its place, in which it can be opened; there for good when it
+    /// returns. What was there of that owner is replaced.
+    ///
+    /// - Parameters:
+    ///   - part: the content.
+    ///   - isWanted: asked now and then; the call may end with any error where it is not.
+    /// - Throws: `FileError`; one that is `isForLater` has put nothing, and the call may be made
+    ///   again.
+    func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws
+    /// As `ContentStore.open`.
+    func open(_ owner: ContentOwner) async throws -> (any OpenContent)?
+    /// As `ContentStore.copy`.
+    func copy(_ source: ContentOwner, to target: ContentOwner) async throws
+    /// Removes contents; nothing is fine too. Who has opened one can read it to its end.
+    ///
+    /// - Throws: `FileError`, the first one; what could be removed is.
+    func remove(_ owners: [ContentOwner]) async throws
+    /// The length of a content in bytes; nil where there is none, of a place that has its mark.
+    ///
+    /// - Throws: `FileError`.
+    func length(of owner: ContentOwner) async throws -> Int64?
+    /// All contents here, in no order, and what was left half done is removed.
+    ///
+    /// - Throws: `FileError`.
+    func list() async throws -> [ContentEntry]
+    /// The gateway stops: what waits for a place that cannot be reached waits no longer.
+    func stopWaiting()
+}
+
+/// A place for contents cannot be used.
+public struct UnusablePlace: Error, CustomStringConvertible {
+    /// A sentence for the operator, with what to do about it.
+    public let description: String
+
+    /// - Parameter description: the sentence.
+    public init(_ description: String) { self.description = description }
+}

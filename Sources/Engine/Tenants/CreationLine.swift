@@ -1,0 +1,59 @@
+internal import Loop
+internal import Semantics
+
+/// Lets tasks that are created in arrays come to a store a batch at a time, of tenants in turn: so
+/// no commit grows with what one of them has sent at once, and the others wait for a short one.
+@LoopActor
+final class CreationLine {
+    private struct Waiter {
+        let count: Int
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    /// Fewer tasks than this wait for nobody: a request has to be answered in any case.
+    private static let smallCount = 16
+    /// About how many tasks of arrays a batch has at most: some 20 ms of the store's time.
+    private static let batchSize = 1000
+
+    private unowned let commits: CommitQueue
+    private var line = FairLine<Waiter>(share: 500)
+    /// Of the batch that is being gathered.
+    private var admittedCount = 0
+
+    init(to commits: CommitQueue) { self.commits = commits }
+
+    /// Returns when so many tasks of a tenant may be created; in the same turn of the loop, where
+    /// nobody waits and there is room in the batch.
+    func turn(for count: Int, of tenant: TenantID) async {
+        // On a full disk nobody waits to be told of it.
+        guard count >= CreationLine.smallCount, !commits.isStalled else { return }
+        guard !line.isEmpty || admittedCount >= CreationLine.batchSize else { return admit(count) }
+        await withCheckedContinuation { continuation in
+            line.append(Waiter(count: count, continuation: continuation), of: tenant)
+        }
+    }
+
+    /// The store takes nothing for a while: who waits goes on, and is refused.
+    func release() { while let next = line.popFirst(cost: \.count) { next.continuation.resume() } }
+
+    private func admit(_ count: Int) {
+        if admittedCount == 0 { commits.callBeforeDeparture(self) }
+        admittedCount += count
+    }
+
+    private func goOn() {
+        while admittedCount < CreationLine.batchSize, let next = line.popFirst(cost: \.count) {
+            admit(next.count)
+            next.continuation.resume()
+        }
+    }
+}
+
+extension CreationLine: CommitCompanion {
+    func batchDeparts() {
+        admittedCount = 0
+        // What goes on now is for the next batch, which needs the queue to be there still.
+        guard !line.isEmpty else { return }
+        LoopActor.later { [self, commits] in withExtendedLifetime(commits) { goOn() } }
+    }
+}

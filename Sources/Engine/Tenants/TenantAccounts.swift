@@ -1,0 +1,73 @@
+internal import Loop
+internal import Semantics
+
+/// The accounts of all tenants that have called, or have anything.
+@LoopActor
+final class TenantAccounts {
+    private var accounts: [TenantID: TenantAccount] = [:]
+    /// The one that was asked for last: nearly every request is of the same tenant.
+    private var latest: TenantAccount?
+    private let bandwidth: Bandwidth
+    private let clock: any Clock
+
+    /// The newest event of each tenant that the store has had since before the start.
+    private let sequences: [TenantID: Int64]
+    /// Whether the parts of earlier processes are counted.
+    private var knowsParts = false
+
+    /// The accounts of those that the store knows, with the outstanding tasks that it has counted;
+    /// `bandwidth` is the limit of the gateway, which theirs are within.
+    init(_ contents: StoreContents, within bandwidth: Bandwidth, clock: any Clock) {
+        self.bandwidth = bandwidth
+        self.clock = clock
+        sequences = contents.tenantSequences
+        for tenant in sequences.keys { _ = self[tenant] }
+        for (tenant, count) in contents.outstandingTasks {
+            self[tenant].take(Int64(count), of: .outstandingTasks)
+        }
+    }
+
+    /// Whether there is more than one tenant to share with.
+    var areSeveral: Bool { accounts.count > 1 }
+
+    /// A tenant's account. The operator's tenant has no quotas until some are set: the machine is
+    /// the operator's; others have the usual ones.
+    subscript(tenant: TenantID) -> TenantAccount {
+        if let latest, latest.tenant == tenant { return latest }
+        let account = accounts[tenant] ?? make(tenant)
+        latest = account
+        return account
+    }
+
+    private func make(_ tenant: TenantID) -> TenantAccount {
+        let quotas = tenant == .operatorTenant ? TenantQuotas([:]) : .defaults
+        let account = TenantAccount(
+            of: tenant, quotas, within: bandwidth, clock: clock,
+            eventsAfter: sequences[tenant] ?? 0)
+        if knowsParts { account.recallParts([:]) }
+        accounts[tenant] = account
+        return account
+    }
+
+    /// Counts the parts of downloads that were kept at the start; those of before there were
+    /// tenants are nobody's.
+    func recallParts(_ entries: [ContentEntry]) {
+        var lengths: [TenantID: [TaskID: Int64]] = [:]
+        for entry in entries {
+            guard let tenant = entry.tenant, case .task(let task) = entry.owner else { continue }
+            lengths[tenant, default: [:]][task] = entry.length
+        }
+        for tenant in lengths.keys { _ = self[tenant] }
+        knowsParts = true
+        for (tenant, account) in accounts { account.recallParts(lengths[tenant] ?? [:]) }
+    }
+
+    /// The part of a download is not kept any more.
+    func dropPart(of task: TaskID, in tenant: TenantID) { accounts[tenant]?.dropPart(of: task) }
+
+    /// Forgets a tenant of which nothing is left.
+    func remove(_ tenant: TenantID) {
+        accounts[tenant] = nil
+        if latest?.tenant == tenant { latest = nil }
+    }
+}

@@ -1,0 +1,236 @@
+internal import Diagnostics
+internal import Engine
+internal import Loop
+internal import Synchronization
+
+/// The connections to one database: one that writes, and those that read, each with a thread that
+/// waits for it. All of them come again when they were lost.
+///
+/// Not on the loop, where everything else waits for sockets: records are made and sealed between
+/// the statements, and the loop's thread is what a gateway has least of.
+final class DatabaseConnections: Sendable {
+    /// How long a lost connection, or a transaction that others get in the way of, is tried again
+    /// before whoever asked for something is told.
+    static let patience = Duration.seconds(2)
+
+    private struct Writer {
+        var connection: Connection?
+        /// Whether it is known that the database is away.
+        var isAway = false
+        /// A transaction of which it is not known whether it was committed. The server knows the
+        /// newest one only: it is asked before anything else is written.
+        var unsettled: [UInt8]?
+        /// Whether such transactions were committed, for those who come again.
+        var verdicts: [[UInt8]: Bool] = [:]
+    }
+
+    private let address: DatabaseAddress
+    private let lock: DatabaseLock
+    private let waiting: Patience
+    private let writer: Mutex<Writer>
+    private let writerThread = FileThreads(count: 1)
+    private let readers: DatabaseReaders
+    /// Set by the first failure that is no loss: nothing is written any more.
+    private let failure = Mutex<StoreError?>(nil)
+    private let log = Log("store.postgres")
+
+    /// Opens the writer's connection, takes the database for this gateway, and lets `prepare` see
+    /// to the tables meanwhile. Blocks.
+    init(
+        _ address: DatabaseAddress, _ lock: DatabaseLock, _ waiting: Patience,
+        prepare: (Connection) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        self.address = address
+        self.lock = lock
+        self.waiting = waiting
+        readers = DatabaseReaders(address, waiting)
+        let connection = try Connection(address, waiting)
+        try lock.acquire(connection)
+        try prepare(connection)
+        try lock.claim(connection)
+        writer = Mutex(Writer(connection: connection))
+    }
+
+    // MARK: Writing
+
+    /// A transaction of which it is not known whether it was committed: the connection was lost
+    /// when it had been sent.
+    struct UncertainCommit<Value: Sendable>: Sendable {
+        fileprivate let name: [UInt8]
+        /// What it has answered, if it was.
+        fileprivate let value: Value
+    }
+
+    /// What has become of a transaction.
+    enum Outcome<Value: Sendable>: Sendable {
+        case committed(Value)
+        /// Nothing of it was done.
+        case refused(StoreError)
+        /// It is to be asked for again.
+        case unknown(UncertainCommit<Value>, StoreError)
+    }
+
+    /// Runs a transaction on the writer's thread; it is durable when it is told to be committed.
+    ///
+    /// - Parameters:
+    ///   - uncertain: what an earlier call with the same transaction has left: it is not done again
+    ///     where that was committed.
+    ///   - body: is called again where the connection was lost, or others got in the way.
+    /// - Returns: What has become of it.
+    func transaction<Value: Sendable>(
+        settling uncertain: UncertainCommit<Value>? = nil,
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) async -> Outcome<Value> {
+        await withCheckedContinuation { continuation in
+            writerThread.submit { [self] in
+                continuation.resume(returning: attempts(uncertain, body))
+            }
+        }
+    }
+
+    /// Runs a transaction as `transaction` does, and waits until it is known whether it was
+    /// committed, however long that takes.
+    func writing<Value: Sendable>(
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        var uncertain: UncertainCommit<Value>?
+        while true {
+            switch await transaction(settling: uncertain, body) {
+            case .committed(let value): return value
+            case .refused(let error): throw error
+            case .unknown(let unknown, let error):
+                guard !waiting.closing.hasBegun else { throw error }
+                uncertain = unknown
+            }
+        }
+    }
+
+    private func attempts<Value>(
+        _ uncertain: UncertainCommit<Value>?, _ body: @Sendable (Connection) throws -> Value
+    ) -> Outcome<Value> {
+        writer.withLock { writer in
+            var uncertain = uncertain
+            var backOff = BackOff(for: Self.patience, unlessLongerThan: waiting.answer)
+            while true {
+                if let failure = failure.withLock({ $0 }) { return .refused(failure) }
+                let error: StoreError
+                var trouble = Trouble.lost
+                do {
+                    let connection = try connected(&writer)
+                    do {
+                        let value = try attempt(connection, &writer, &uncertain, body)
+                        note(isAway: false, &writer)
+                        return .committed(value)
+                    } catch let thrown {
+                        error = StoreError(any: thrown)
+                        connection.rollBack()
+                        guard let met = connection.trouble else { return refuse(error) }
+                        trouble = met
+                        if trouble == .lost { writer.connection = nil }
+                    }
+                } catch let thrown {
+                    error = StoreError(any: thrown)
+                    guard case .away = error else { return refuse(error) }
+                }
+                if trouble == .lost { note(isAway: true, &writer, error) }
+                guard !waiting.closing.hasBegun, backOff.wait() else {
+                    return uncertain.map { .unknown($0, error) } ?? .refused(error)
+                }
+            }
+        }
+    }
+
+    private func attempt<Value>(
+        _ connection: Connection, _ writer: inout Writer,
+        _ uncertain: inout UncertainCommit<Value>?,
+        _ body: @Sendable (Connection) throws -> Value
+    ) throws -> Value {
+        connection.startAgain()
+        try settle(&writer, by: connection)
+        if let asked = uncertain {
+            uncertain = nil
+            if writer.verdicts.removeValue(forKey: asked.name) == true { return asked.value }
+        }
+        // What the transaction looks at is to be as others have left it.
+        try connection.begin("ISOLATION LEVEL READ COMMITTED")
+        let value = try body(connection)
+        let name = DatabaseLock.random()
+        try lock.record(name, by: connection)
+        uncertain = UncertainCommit(name: name, value: value)
+        writer.unsettled = name
+        do {
+            try connection.commit()
+        } catch {
+            // With an answer there is no doubt.
+            if connection.trouble != .lost { (uncertain, writer.unsettled) = (nil, nil) }
+            throw error
+        }
+        writer.unsettled = nil
+        return value
+    }
+
+    private func settle(_ writer: inout Writer, by connection: Connection) throws(StoreError) {
+        guard let name = writer.unsettled else { return }
+        writer.verdicts[name] = try lock.hasCommitted(name, by: connection)
+        writer.unsettled = nil
+    }
+
+    private func connected(_ writer: inout Writer) throws(StoreError) -> Connection {
+        if let connection = writer.connection { return connection }
+        let connection = try Connection(address, waiting)
+        try lock.reacquire(connection)
+        writer.connection = connection
+        readers.renew()
+        return connection
+    }
+
+    private func refuse<Value>(_ error: StoreError) -> Outcome<Value> {
+        if case .failed = error { failure.withLock { $0 = error } }
+        return .refused(error)
+    }
+
+    private func note(isAway: Bool, _ writer: inout Writer, _ error: StoreError? = nil) {
+        guard writer.isAway != isAway else { return }
+        writer.isAway = isAway
+        if let error {
+            log.write(.warning, "the database is away", ["error": .words("\(error)")])
+        } else {
+            log.write(.notice, "the database is there again")
+        }
+    }
+
+    // MARK: Reading
+
+    /// Runs a read of one state of the database.
+    ///
+    /// - Parameters:
+    ///   - mayRepeat: whether it may be done again where the connection was lost.
+    ///   - body: reads.
+    /// - Returns: What the body returns.
+    /// - Throws: what it throws, or `away`.
+    func reading<Value: Sendable>(
+        mayRepeat: @escaping @Sendable () -> Bool = { true },
+        _ body: @escaping @Sendable (Connection) throws -> Value
+    ) async throws(StoreError) -> Value {
+        try await readers.reading(mayRepeat: mayRepeat, body)
+    }
+
+    // MARK: The end
+
+    /// Closes the connections that read and have nothing to do: the next read opens one anew.
+    func releaseMemory() { readers.releaseMemory() }
+
+    /// Closes the connections, once what is running has come to its end, or has heard nothing of
+    /// the server for a second. Nothing is written or read any more.
+    func close() async {
+        waiting.closing.begin()
+        await withCheckedContinuation { continuation in
+            writerThread.submit { [self] in
+                failure.withLock { $0 = $0 ?? .failed("The store is closed.") }
+                writer.withLock { $0.connection = nil }
+                continuation.resume()
+            }
+        }
+        releaseMemory()
+    }
+}

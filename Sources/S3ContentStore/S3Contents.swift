@@ -1,0 +1,244 @@
+internal import Diagnostics
+public import Engine
+internal import Glibc
+public import Loop
+internal import Semantics
+
+/// Whole contents as objects on S3, or on what speaks its language: `<prefix><two digits>/<id>`, as
+/// in a folder of contents, and one for the mark.
+///
+/// An object that is open when it is removed goes when its last reader has; a crash before leaves
+/// it to housekeeping, which finds it in the list.
+public final class S3Contents: WholeContents {
+    private struct Readers {
+        var count = 0
+        var isDoomed = false
+    }
+
+    private let location: S3Location
+    private let client: S3Client
+    private let objects: S3Objects
+    private let uploader: S3Uploader
+    private var readers: [ContentOwner: Readers] = [:]
+    /// When the mark was last seen, so that what is missing is missing.
+    private var markSeenAt: ContinuousClock.Instant?
+    private let log = Log("contents.s3")
+    private static let markName = "ferry-contents"
+    private static let markInterval = Duration.seconds(60)
+
+    /// Contents at a place; nothing is asked before the first call.
+    ///
+    /// - Parameters:
+    ///   - location: where.
+    ///   - environment: credentials are looked for in it, else in the file that it names.
+    ///   - transport: asks; it needs to be let go wherever the endpoint is.
+    ///   - digests: SHA-256, HMAC and MD5.
+    ///   - files: read what is sent.
+    ///   - clock: what requests are dated by.
+    /// - Throws: `UnusablePlace` for an environment with half of the credentials.
+    public convenience init(
+        at location: S3Location, environment: [String: String], transport: any Transport,
+        digests: any Digests, files: FileThreads, clock: any Clock = SystemClock()
+    ) throws(UnusablePlace) {
+        try self.init(
+            at: location, environment: environment, transport: transport, digests: digests,
+            files: files, clock: clock, sizes: S3Sizes())
+    }
+
+    init(
+        at location: S3Location, environment: [String: String], transport: any Transport,
+        digests: any Digests, files: FileThreads, clock: any Clock, sizes: S3Sizes
+    ) throws(UnusablePlace) {
+        self.location = location
+        client = S3Client(
+            location, transport: transport, digests: digests,
+            credentials: try S3CredentialSource(environment: environment, files: files),
+            clock: clock)
+        objects = S3Objects(client, bucket: location.bucket, digests: digests)
+        uploader = S3Uploader(objects, digests: digests, files: files, sizes: sizes)
+        client.onReturn = { [weak uploader] in uploader?.forgetAbandoned() }
+    }
+
+    private func key(_ owner: ContentOwner) -> String {
+        location.prefix + ContentFolder.name(of: owner.id)
+    }
+
+    private var markKey: String { location.prefix + Self.markName }
+
+    // MARK: The mark
+
+    /// As the port says.
+    public func mark() async throws -> String? {
+        do throws(S3Failure) {
+            let mark = try await objects.readWhole(markKey)
+            if mark != nil { markSeenAt = .now }
+            return mark.map { String(decoding: $0.prefix { $0 > 0x20 }, as: UTF8.self) }
+        } catch {
+            throw UnusablePlace(error.sentence(about: location))
+        }
+    }
+
+    /// As the port says.
+    public func setMark(_ mark: String) async throws {
+        do throws(S3Failure) {
+            try await objects.put(markKey, Array("\(mark)\n".utf8))
+            markSeenAt = .now
+        } catch {
+            throw UnusablePlace(error.sentence(about: location))
+        }
+    }
+
+    /// As the port says; looks at a thousand objects at most.
+    public func isEmpty() async throws -> Bool {
+        do throws(S3Failure) {
+            let found = try await objects.list(below: location.prefix, limit: 1000)
+            return !found.contains { owner(of: $0.key) != nil }
+        } catch {
+            throw UnusablePlace(error.sentence(about: location))
+        }
+    }
+
+    /// As the port says: uploads, whose parts S3 keeps, and bills.
+    public func forgetOldWork() async {
+        do throws(S3Failure) {
+            let uploads = try await objects.uploads(below: location.prefix)
+            uploader.abandon(uploads.filter { owner(of: $0.key) != nil })
+        } catch {
+            log.write(
+                .warning, "uploads of an earlier process stay on S3",
+                ["error": .words("\(error.fileError)"), "place": .name(location.place)])
+        }
+    }
+
+    /// Makes sure that what is missing is missing, and not the bucket.
+    private func requireMark() async throws {
+        if let markSeenAt, .now - markSeenAt < Self.markInterval { return }
+        try await asking { [self] () async throws in
+            guard try await objects.readWhole(markKey) != nil else {
+                throw S3Failure("GetObject", .away, "The mark is missing.")
+            }
+        }
+        markSeenAt = .now
+    }
+
+    // MARK: Contents
+
+    /// As the port says.
+    public func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
+        let owner = part.owner
+        try await asking { [self] in
+            try await uploader.put(part, as: key(owner), while: isWanted)
+        }
+        // Who still reads what was there before reads to no end; what is there now stays.
+        readers[owner]?.isDoomed = false
+    }
+
+    /// As the port says.
+    public func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
+        guard readers[owner]?.isDoomed != true else { return nil }
+        readers[owner, default: Readers()].count += 1
+        do {
+            let head = try await asking { [self] in try await objects.head(key(owner)) }
+            if let head {
+                return S3Content(key(owner), head, of: objects) { [weak self] in
+                    LoopActor.post { self?.close(owner) }
+                }
+            }
+            close(owner)
+            try await requireMark()
+            return nil
+        } catch {
+            close(owner)
+            throw error
+        }
+    }
+
+    /// A reader has gone.
+    private func close(_ owner: ContentOwner) {
+        guard var state = readers[owner] else { return }
+        state.count -= 1
+        guard state.count == 0 else {
+            readers[owner] = state
+            return
+        }
+        readers[owner] = nil
+        guard state.isDoomed else { return }
+        LoopActor.start { [self] in
+            do throws(S3Failure) {
+                try await objects.remove([key(owner)])
+            } catch {
+                // The next start sweeps it up.
+                log.write(
+                    .warning, "a content stays on S3", ["error": .words("\(error.fileError)")])
+            }
+        }
+    }
+
+    /// As the port says: S3 copies it, by itself.
+    public func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+        guard readers[source]?.isDoomed != true else { throw FileError("CopyObject", code: ENOENT) }
+        try await asking { [self] in
+            guard let head = try await objects.head(key(source)) else {
+                throw S3Failure("HeadObject", .missing)
+            }
+            try await uploader.copy(key(source), head, to: key(target))
+        }
+    }
+
+    /// As the port says.
+    public func remove(_ owners: [ContentOwner]) async throws {
+        var keys: [String] = []
+        for owner in owners {
+            if readers[owner] != nil {
+                readers[owner]?.isDoomed = true
+            } else {
+                keys.append(key(owner))
+            }
+        }
+        let removed = keys
+        try await asking { [self] in try await objects.remove(removed) }
+    }
+
+    /// As the port says.
+    public func length(of owner: ContentOwner) async throws -> Int64? {
+        let head = try await asking { [self] in try await objects.head(key(owner)) }
+        if head == nil { try await requireMark() }
+        return head?.length
+    }
+
+    /// As the port says.
+    public func list() async throws -> [ContentEntry] {
+        let listed = try await asking { [self] in
+            try await objects.list(below: location.prefix)
+        }
+        return listed.compactMap { object in
+            guard let owner = owner(of: object.key), readers[owner]?.isDoomed != true else {
+                return nil
+            }
+            return ContentEntry(
+                owner: owner, kind: .whole, modified: KeptTime(milliseconds: object.modified),
+                tenant: nil, length: object.length)
+        }
+    }
+
+    /// Whose content an object is; nil for one that is none.
+    private func owner(of key: String) -> ContentOwner? {
+        guard let name = key.split(separator: "/").last,
+            let owner = ContentOwner(String(name)), key == self.key(owner)
+        else { return nil }
+        return owner
+    }
+
+    /// As the port says.
+    public func stopWaiting() { client.stop() }
+
+    private func asking<Value: Sendable>(
+        _ body: @LoopActor () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await body()
+        } catch let failure as S3Failure {
+            throw failure.fileError
+        }
+    }
+}

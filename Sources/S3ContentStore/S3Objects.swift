@@ -1,0 +1,291 @@
+internal import Engine
+internal import JSON
+internal import Loop
+internal import Semantics
+internal import Syntax
+
+/// The objects of a bucket, by the calls that contents need.
+/// <https://docs.aws.amazon.com/AmazonS3/latest/API/API_Operations_Amazon_Simple_Storage_Service.html>
+@LoopActor
+final class S3Objects {
+    /// What is known of an object.
+    struct Head: Sendable {
+        /// In bytes.
+        let length: Int64
+        /// What changes with the bytes, with its quotes.
+        let etag: String
+    }
+
+    /// An object that was listed.
+    struct Listed: Sendable {
+        let key: String
+        let length: Int64
+        /// Milliseconds since 1970.
+        let modified: Int64
+    }
+
+    /// An upload that was begun.
+    struct Upload: Sendable, Equatable {
+        let key: String
+        let identifier: String
+    }
+
+    /// A part of an upload that S3 has.
+    struct Part: Sendable {
+        let number: Int
+        let etag: String
+    }
+
+    let client: S3Client
+    private let digests: any Digests
+    private let bucket: String
+    /// Keys that one DeleteObjects may name.
+    static let removalCount = 1000
+
+    init(_ client: S3Client, bucket: String, digests: any Digests) {
+        self.client = client
+        self.bucket = bucket
+        self.digests = digests
+    }
+
+    // MARK: Reading
+
+    /// What there is of a key; nil where there is nothing.
+    func head(_ key: String) async throws(S3Failure) -> Head? {
+        do throws(S3Failure) {
+            let answer = try await client.send(S3Request("HeadObject", "HEAD", key))
+            guard let length = answer.headers.first("Content-Length").flatMap(Int64.init),
+                length >= 0, let etag = answer.etag
+            else { throw S3Failure("HeadObject", .refused, "There is no length or no tag.") }
+            return Head(length: length, etag: etag)
+        } catch  where error.kind == .missing {
+            return nil
+        }
+    }
+
+    /// Bytes of an object, if it is still the same one.
+    func read(
+        _ key: String, _ etag: String, from start: Int64, count: Int
+    ) async throws(S3Failure) -> [UInt8] {
+        var request = S3Request("GetObject", "GET", key)
+        let end = start + Int64(count) - 1
+        request.headers = [("if-match", etag), ("range", "bytes=\(start)-\(end)")]
+        request.answerLimit = count
+        let answer = try await client.send(request)
+        let range = answer.headers.first("Content-Range") ?? ""
+        guard answer.status == 206, range.hasPrefix("bytes \(start)-\(end)/"),
+            answer.body.count == count
+        else { throw S3Failure("GetObject", .refused, "It answers with other bytes.") }
+        return answer.body
+    }
+
+    /// A small object, whole; nil where there is none.
+    func readWhole(_ key: String) async throws(S3Failure) -> [UInt8]? {
+        var request = S3Request("GetObject", "GET", key)
+        request.answerLimit = 1 << 16
+        do throws(S3Failure) {
+            return try await client.send(request).body
+        } catch  where error.kind == .missing && error.code != "NoSuchBucket" {
+            return nil
+        }
+    }
+
+    // MARK: Writing
+
+    /// Makes an object; S3 holds the bytes against the digest that is signed with them.
+    func put(_ key: String, _ bytes: [UInt8], digest: [UInt8]? = nil) async throws(S3Failure) {
+        var request = S3Request("PutObject", "PUT", key)
+        request.headers = [("content-type", "application/octet-stream")]
+        request.body = bytes
+        request.digest = digest
+        _ = try await client.send(request, .upload)
+    }
+
+    /// Makes an object of another one of at most 5 GiB.
+    func copy(_ source: String, _ head: Head, to key: String) async throws(S3Failure) {
+        var request = S3Request("CopyObject", "PUT", key)
+        request.headers = [
+            ("x-amz-copy-source", "/\(bucket)/\(source)"),
+            ("x-amz-copy-source-if-match", head.etag),
+        ]
+        _ = try await client.send(request, .upload)
+    }
+
+    // MARK: Uploads in parts
+
+    /// Begins an upload.
+    func begin(_ key: String) async throws(S3Failure) -> Upload {
+        var request = S3Request("CreateMultipartUpload", "POST", key)
+        request.query = [("uploads", "")]
+        request.headers = [("content-type", "application/octet-stream")]
+        let answer = try await client.send(request, .upload)
+        guard let identifier = answer.document?.text(of: "UploadId"), !identifier.isEmpty else {
+            throw S3Failure("CreateMultipartUpload", .refused, "There is no UploadId.")
+        }
+        return Upload(key: key, identifier: identifier)
+    }
+
+    /// Adds a part.
+    func put(
+        _ bytes: [UInt8], digest: [UInt8], as number: Int, of upload: Upload
+    ) async throws(S3Failure) -> Part {
+        var request = S3Request("UploadPart", "PUT", upload.key)
+        request.query = [("partNumber", "\(number)"), ("uploadId", upload.identifier)]
+        request.body = bytes
+        request.digest = digest
+        let answer = try await client.send(request, .upload)
+        guard let etag = answer.etag else {
+            throw S3Failure("UploadPart", .refused, "There is no tag.")
+        }
+        return Part(number: number, etag: etag)
+    }
+
+    /// Adds bytes of another object as a part.
+    func copy(
+        _ range: Range<Int64>, of source: String, _ head: Head, as number: Int, of upload: Upload
+    ) async throws(S3Failure) -> Part {
+        var request = S3Request("UploadPartCopy", "PUT", upload.key)
+        request.query = [("partNumber", "\(number)"), ("uploadId", upload.identifier)]
+        request.headers = [
+            ("x-amz-copy-source", "/\(bucket)/\(source)"),
+            ("x-amz-copy-source-if-match", head.etag),
+            ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"),
+        ]
+        let answer = try await client.send(request, .upload)
+        guard let etag = answer.document?.text(of: "ETag") else {
+            throw S3Failure("UploadPartCopy", .refused, "There is no tag.")
+        }
+        return Part(number: number, etag: etag)
+    }
+
+    /// Makes an object of the parts: from now on it is there.
+    func complete(_ upload: Upload, _ parts: [Part]) async throws(S3Failure) {
+        var request = S3Request("CompleteMultipartUpload", "POST", upload.key)
+        request.query = [("uploadId", upload.identifier)]
+        let list = parts.sorted { $0.number < $1.number }.map {
+            "<Part><PartNumber>\($0.number)</PartNumber><ETag>\(XMLElement.escaped($0.etag))</ETag></Part>"
+        }
+        request.body = Array(
+            "<CompleteMultipartUpload>\(list.joined())</CompleteMultipartUpload>".utf8)
+        let answer = try await client.send(request, .upload)
+        // S3 may say 200 before it knows the end; then the body is the error, which `send` looks
+        // for.
+        guard answer.document?.name == "CompleteMultipartUploadResult" else {
+            throw S3Failure("CompleteMultipartUpload", .away, "There is no result.")
+        }
+    }
+
+    /// Forgets an upload and its parts; one that is gone is fine too.
+    func abort(_ upload: Upload) async throws(S3Failure) {
+        var request = S3Request("AbortMultipartUpload", "DELETE", upload.key)
+        request.query = [("uploadId", upload.identifier)]
+        do throws(S3Failure) {
+            _ = try await client.send(request)
+        } catch  where error.kind == .missing {}
+    }
+
+    /// All uploads that were begun below a prefix, and are not complete.
+    func uploads(below prefix: String) async throws(S3Failure) -> [Upload] {
+        var uploads: [Upload] = []
+        var marker: (key: String, upload: String)?
+        while true {
+            var request = S3Request("ListMultipartUploads", "GET")
+            request.query = [("uploads", ""), ("prefix", prefix)]
+            if let marker {
+                request.query += [
+                    ("key-marker", marker.key), ("upload-id-marker", marker.upload),
+                ]
+            }
+            let list = try await client.send(request).document
+            guard let list, list.name == "ListMultipartUploadsResult" else {
+                throw S3Failure("ListMultipartUploads", .refused, "There is no list.")
+            }
+            for upload in list.all("Upload") {
+                guard let key = upload.text(of: "Key"), key.hasPrefix(prefix),
+                    let identifier = upload.text(of: "UploadId")
+                else { continue }
+                uploads.append(Upload(key: key, identifier: identifier))
+            }
+            guard list.text(of: "IsTruncated") == "true",
+                let key = list.text(of: "NextKeyMarker"),
+                let upload = list.text(of: "NextUploadIdMarker")
+            else { return uploads }
+            guard marker.map({ $0 != (key, upload) }) ?? true else {
+                throw S3Failure("ListMultipartUploads", .refused, "The list does not go on.")
+            }
+            marker = (key, upload)
+        }
+    }
+
+    // MARK: Lists and removal
+
+    /// All objects below a prefix, or so many at least.
+    func list(below prefix: String, limit: Int = .max) async throws(S3Failure) -> [Listed] {
+        var objects: [Listed] = []
+        var token: String?
+        while true {
+            var request = S3Request("ListObjectsV2", "GET")
+            request.query = [("list-type", "2"), ("prefix", prefix)]
+            if limit < 1000 { request.query.append(("max-keys", "\(limit)")) }
+            if let token { request.query.append(("continuation-token", token)) }
+            let list = try await client.send(request).document
+            guard let list, list.name == "ListBucketResult" else {
+                throw S3Failure("ListObjectsV2", .refused, "There is no list.")
+            }
+            for object in list.all("Contents") {
+                guard let key = object.text(of: "Key"), key.hasPrefix(prefix),
+                    let length = object.text(of: "Size").flatMap(Int64.init), length >= 0
+                else { continue }
+                let modified = object.text(of: "LastModified").flatMap(RFC3339.milliseconds) ?? 0
+                objects.append(Listed(key: key, length: length, modified: modified))
+            }
+            let next = list.text(of: "NextContinuationToken")
+            guard list.text(of: "IsTruncated") == "true", next != nil, objects.count < limit
+            else { return objects }
+            guard next != token else {
+                throw S3Failure("ListObjectsV2", .refused, "The list does not go on.")
+            }
+            token = next
+        }
+    }
+
+    /// Removes objects; those that are not there are fine too.
+    func remove(_ keys: [String]) async throws(S3Failure) {
+        guard keys.count > 1 else {
+            guard let key = keys.first else { return }
+            do throws(S3Failure) {
+                _ = try await client.send(S3Request("DeleteObject", "DELETE", key))
+            } catch  where error.kind == .missing {}
+            return
+        }
+        var failure: S3Failure?
+        for start in stride(from: 0, to: keys.count, by: Self.removalCount) {
+            let slice = keys[start..<min(keys.count, start + Self.removalCount)]
+            do throws(S3Failure) {
+                try await removeMany(slice)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    private func removeMany(_ keys: ArraySlice<String>) async throws(S3Failure) {
+        var request = S3Request("DeleteObjects", "POST")
+        request.query = [("delete", "")]
+        let list = keys.map { "<Object><Key>\(XMLElement.escaped($0))</Key></Object>" }
+        request.body = Array("<Delete><Quiet>true</Quiet>\(list.joined())</Delete>".utf8)
+        // The one request for which S3 wants a digest of this kind.
+        let digest = digests.hash(request.body, by: .md5)
+        request.headers = [
+            ("content-md5", Base64.standard.text(of: digest)), ("content-type", "application/xml"),
+        ]
+        let answer = try await client.send(request)
+        guard let error = answer.document?.first("Error") else { return }
+        var failure = S3Failure(
+            "DeleteObjects", .refused, error.text(of: "Message") ?? "An object stays.")
+        failure.status = answer.status
+        failure.code = (error.text(of: "Code") ?? "").filter(\.isLetter)
+        throw failure
+    }
+}

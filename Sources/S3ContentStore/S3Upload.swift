@@ -1,0 +1,179 @@
+internal import Engine
+internal import Loop
+internal import Semantics
+
+/// Sizes by which contents go to S3 and come from it.
+struct S3Sizes: Sendable {
+    /// Up to here an object is sent by one request; and the least that a part has.
+    var part: Int64 = 8 << 20
+    /// Parts that an object may have. <https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>
+    var partCount: Int64 = 10_000
+    /// Up to here an object is copied by one request.
+    var copy: Int64 = 5 << 30
+    /// Bytes of uploads that are in memory at a time, all together: a part that is greater is then
+    /// the only one.
+    var memory = 64 << 20
+    /// Parts of one object that are sent at a time.
+    var parallel = 3
+
+    /// How long the parts of an object are: as short as their count lets them be, in whole MiB.
+    func part(of length: Int64) -> Int64 {
+        let least = (length + partCount - 1) / partCount
+        return max(part, (least + (1 << 20) - 1) / (1 << 20) * (1 << 20))
+    }
+
+    /// The parts of an object; none for one of no bytes.
+    func ranges(of length: Int64, by part: Int64) -> [Range<Int64>] {
+        stride(from: 0, to: length, by: Int64.Stride(part)).map { $0..<min($0 + part, length) }
+    }
+}
+
+/// Brings contents to S3: small ones by one request, others in parts, some at a time.
+@LoopActor
+final class S3Uploader {
+    private let objects: S3Objects
+    private let digests: any Digests
+    private let files: FileThreads
+    private let sizes: S3Sizes
+    private let memory: S3Gate
+    /// Uploads that are to be forgotten as soon as S3 can be asked again.
+    private var abandoned: [S3Objects.Upload] = []
+
+    init(
+        _ objects: S3Objects, digests: any Digests, files: FileThreads, sizes: S3Sizes
+    ) {
+        self.objects = objects
+        self.digests = digests
+        self.files = files
+        self.sizes = sizes
+        memory = S3Gate(room: sizes.memory)
+    }
+
+    /// Puts a content.
+    func put(
+        _ content: FinishedPart, as key: String, while isWanted: @LoopActor () -> Bool
+    ) async throws {
+        guard content.length > sizes.part else {
+            let count = Int(content.length)
+            await memory.enter(count)
+            defer { memory.leave(count) }
+            let (bytes, digest) = try await read(content, 0..<content.length)
+            return try await objects.put(key, bytes, digest: digest)
+        }
+        let part = sizes.part(of: content.length)
+        try await inParts(
+            sizes.ranges(of: content.length, by: part), as: key, length: content.length,
+            while: isWanted
+        ) { [self] range, number, upload in
+            let count = Int(range.upperBound - range.lowerBound)
+            await memory.enter(count)
+            defer { memory.leave(count) }
+            let (bytes, digest) = try await read(content, range)
+            return try await objects.put(bytes, digest: digest, as: number, of: upload)
+        }
+    }
+
+    /// Copies an object on S3's side.
+    func copy(_ source: String, _ head: S3Objects.Head, to key: String) async throws {
+        guard head.length > sizes.copy else {
+            return try await objects.copy(source, head, to: key)
+        }
+        let part = max(sizes.part(of: head.length), min(sizes.copy, 1 << 30))
+        try await inParts(
+            sizes.ranges(of: head.length, by: part), as: key, length: head.length, while: { true }
+        ) { [objects] range, number, upload in
+            try await objects.copy(range, of: source, head, as: number, of: upload)
+        }
+    }
+
+    /// Forgets what was begun and not completed.
+    func abandon(_ uploads: [S3Objects.Upload]) {
+        abandoned += uploads
+        forgetAbandoned()
+    }
+
+    /// S3 can be asked again.
+    func forgetAbandoned() {
+        guard !abandoned.isEmpty else { return }
+        let uploads = abandoned
+        abandoned = []
+        LoopActor.start { [self] in
+            for (number, upload) in uploads.enumerated() {
+                do throws(S3Failure) {
+                    try await objects.abort(upload)
+                } catch {
+                    if error.kind == .away { abandoned += uploads[number...] }
+                    return
+                }
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    private typealias Step =
+        @LoopActor (Range<Int64>, Int, S3Objects.Upload) async throws -> S3Objects.Part
+
+    private func inParts(
+        _ ranges: [Range<Int64>], as key: String, length: Int64,
+        while isWanted: @LoopActor () -> Bool, _ step: @escaping Step
+    ) async throws {
+        let upload = try await objects.begin(key)
+        do {
+            let parts = try await send(ranges, of: upload, while: isWanted, step)
+            do throws(S3Failure) {
+                try await objects.complete(upload, parts)
+            } catch  where error.kind == .missing {
+                // An answer was lost, and the upload is no more; that it is complete is seen below.
+            }
+            guard try await objects.head(key)?.length == length else {
+                throw S3Failure("CompleteMultipartUpload", .away, "The object has another length.")
+            }
+        } catch {
+            abandon([upload])
+            throw error
+        }
+    }
+
+    /// Sends all parts, some at a time; after a failure no further one is begun, and those that
+    /// were are waited for.
+    private func send(
+        _ ranges: [Range<Int64>], of upload: S3Objects.Upload,
+        while isWanted: @LoopActor () -> Bool, _ step: @escaping Step
+    ) async throws -> [S3Objects.Part] {
+        var running: [Task<S3Objects.Part, any Error>] = []
+        var parts: [S3Objects.Part] = []
+        var failure: (any Error)?
+        func takeFirst() async {
+            do {
+                parts.append(try await running.removeFirst().value)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        for (index, range) in ranges.enumerated() {
+            if running.count == sizes.parallel { await takeFirst() }
+            if !isWanted() { failure = failure ?? S3Failure("UploadPart", .stopped) }
+            guard failure == nil else { break }
+            running.append(
+                LoopActor.start { try await step(range, index + 1, upload) })
+        }
+        while !running.isEmpty { await takeFirst() }
+        if let failure { throw failure }
+        return parts
+    }
+
+    /// Bytes of a content, and their digest.
+    private func read(
+        _ content: FinishedPart, _ range: Range<Int64>
+    ) async throws -> (bytes: [UInt8], digest: [UInt8]) {
+        try await files.run { [digests] in
+            let count = Int(range.upperBound - range.lowerBound)
+            let bytes = count == 0 ? [] : try content.read(at: range.lowerBound, count: count)
+            guard bytes.count == count else { throw FileError("pread", code: 0) }
+            var digest = digests.start(.sha256)
+            bytes.withUnsafeBytes { digest.update($0) }
+            return (bytes, digest.value())
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import Curl
+import Engine
+import Foundation
+import Glibc
+import Loop
+import S3ContentStore
+import Sealing
+import Semantics
+
+/// Where contents that are whole are kept, where that is not the data directory.
+enum ContentsPlace {
+    /// A folder that may be on another file system, by its absolute path.
+    case folder(String)
+    case s3(S3Location)
+
+    /// Reads the value of `--contents`.
+    init(_ text: String, environment: [String: String]) throws(Refusal) {
+        if text.hasPrefix("/") {
+            var path = text[...]
+            while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
+            self = .folder(String(path))
+            return
+        }
+        guard text.hasPrefix("s3://") else {
+            throw Refusal(
+                description: """
+                    --contents names an absolute path, or a place on S3 as in s3://bucket/prefix.
+                    """, code: 64)
+        }
+        do {
+            self = .s3(try S3Location(text, environment: environment))
+        } catch {
+            throw Refusal(description: error.description, code: 64)
+        }
+    }
+
+    /// As people know it.
+    var description: String {
+        switch self {
+        case .folder(let path): path
+        case .s3(let location): location.place
+        }
+    }
+
+    /// What keeps contents there.
+    @LoopActor
+    func open(
+        _ settings: ServeSettings, _ curl: CurlSettings, digests: SHADigests, files: FileThreads
+    ) throws -> any WholeContents {
+        switch self {
+        case .folder(let path): return SharedFolderContents(at: path, files: FileThreads())
+        case .s3(let location):
+            // The operator has named it: the rules for clients' destinations are not for it.
+            var curl = curl
+            curl.egress = EgressPolicy(
+                allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
+            curl.descriptors = DescriptorShares.contents
+            return try S3Contents(
+                at: location, environment: settings.contentsEnvironment,
+                transport: CurlTransport(curl), digests: digests, files: files)
+        }
+    }
+}
+
+/// What a data directory knows of the place of its contents: a mark that is there, too, and its
+/// name.
+private struct ContentsMark {
+    let mark: String
+    let place: String
+    static let fileName = "contents-place"
+
+    init(mark: String, place: String) {
+        self.mark = mark
+        self.place = place
+    }
+
+    /// That of a data directory; nil for one that keeps its contents itself.
+    init?(in folder: DataFolder) throws(Refusal) {
+        let path = folder.path(Self.fileName)
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        let text = FileManager.default.contents(atPath: path).map {
+            String(decoding: $0, as: UTF8.self)
+        }
+        let lines = (text ?? "").split(separator: "\n")
+        guard lines.count == 2 else {
+            throw Refusal(
+                description: """
+                    \(path), which tells where the contents are, cannot be read: put it back. Nothing \
+                    has been changed.
+                    """, code: 65)
+        }
+        mark = String(lines[0])
+        place = String(lines[1])
+    }
+
+    func write(in folder: DataFolder) throws {
+        let path = folder.path(Self.fileName)
+        try Data("\(mark)\n\(place)\n".utf8).write(
+            to: URL(fileURLWithPath: path + ".new"))
+        let file = Glibc.open(path + ".new", O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw FileError("open", code: errno) }
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
+        guard rename(path + ".new", path) == 0 else { throw FileError("rename", code: errno) }
+        try FileCopy.syncFolder(folder.root)
+    }
+}
+
+extension DataFolder {
+    /// Refuses a folder whose contents are elsewhere, for who would look for them here.
+    ///
+    /// - Parameter remedy: what to do, given the place.
+    /// - Throws: `Refusal`.
+    func refuseContentsElsewhere(_ remedy: (String) -> String) throws(Refusal) {
+        guard let known = try ContentsMark(in: self) else { return }
+        throw Refusal(
+            description: """
+                The contents of \(root) are in \(known.place): \(remedy(known.place)) Nothing has been \
+                changed.
+                """, code: 78)
+    }
+
+    /// Makes sure that a place has the contents of this folder and its database, and no others', so
+    /// that nobody takes for lost, or for superfluous, what is elsewhere. A new place is marked.
+    ///
+    /// - Parameters:
+    ///   - contents: the place.
+    ///   - name: what it is called.
+    ///   - store: the database.
+    ///   - isNew: whether that has nothing in it yet.
+    /// - Throws: `Refusal`, `UnusablePlace`.
+    @LoopActor
+    func join(
+        _ contents: any WholeContents, at name: String, of store: GatewayStore, isNew: Bool
+    ) async throws {
+        try refuseOwnContents(for: name)
+        let known = try ContentsMark(in: self)
+        let found = try await contents.mark()
+        if let known {
+            if found == nil, try await contents.isEmpty(), try await !store.namesFiles() {
+                // The first start was interrupted between the two marks.
+                try ContentsMark(mark: known.mark, place: name).write(in: self)
+                return try await contents.setMark(known.mark)
+            }
+            guard known.mark == found else {
+                throw Refusal(
+                    description: """
+                        \(name) does not have the contents of \(root), which are in \(known.place)\
+                        \(found == nil ? ": it is empty" : ""). Name that place, or mount it. Nothing \
+                        has been changed.
+                        """, code: 65)
+            }
+            if known.place != name {
+                try ContentsMark(mark: known.mark, place: name).write(in: self)
+            }
+            return
+        }
+        if let found {
+            // A node that was lost is made anew beside a database on a server.
+            guard case .server = store, !isNew else {
+                throw Refusal(
+                    description: """
+                        \(name) has the contents of another gateway: name another place, as a prefix \
+                        or a folder below it. Nothing has been changed.
+                        """, code: 65)
+            }
+            return try ContentsMark(mark: found, place: name).write(in: self)
+        }
+        guard try await contents.isEmpty() else {
+            throw Refusal(
+                description: """
+                    \(name) has contents that no gateway has marked as its own: name an empty place. \
+                    Nothing has been changed.
+                    """, code: 65)
+        }
+        if try await store.namesFiles() {
+            throw Refusal(
+                description: """
+                    \(name) is empty, though \(store.place(in: self)) tells of results: start the \
+                    gateway as before, with the place that has them. Nothing has been changed.
+                    """, code: 65)
+        }
+        let mark = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
+        let made = ContentsMark(mark: mark.joined(separator: "-"), place: name)
+        try made.write(in: self)
+        try await contents.setMark(made.mark)
+    }
+
+    /// Nothing moves contents that are whole from one place to another.
+    private func refuseOwnContents(for name: String) throws {
+        var hasWhole = false
+        try contents.forEachEntry([.whole]) { _ in hasWhole = true }
+        guard hasWhole else { return }
+        throw Refusal(
+            description: """
+                \(contents.path) has results, and nothing moves them to \(name): start the gateway \
+                without --contents, or with another data directory. Nothing has been changed.
+                """, code: 65)
+    }
+}

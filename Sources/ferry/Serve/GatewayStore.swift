@@ -1,0 +1,76 @@
+import Engine
+import PostgresStore
+import SQLiteStore
+import Sealing
+
+/// The database of a gateway: a file in its data directory, or one on a server.
+enum GatewayStore {
+    case file(DurableStore)
+    case server(PostgresStore)
+
+    /// Opens the database that the settings name. Blocks.
+    ///
+    /// - Throws: `StoreError` for a file; `Refusal` for one on a server, in words about it.
+    static func open(
+        _ settings: ServeSettings, in folder: DataFolder, _ sealer: AESGCMSealer
+    ) throws -> GatewayStore {
+        guard let url = settings.store else {
+            return .file(try DurableStore(folder: folder.root, sealer: sealer))
+        }
+        do throws(StoreError) {
+            return .server(try PostgresStore(url: url, sealer: sealer))
+        } catch {
+            throw Refusal(error, ofDatabaseAt: PostgresStore.place(of: url))
+        }
+    }
+
+    var store: any Store {
+        switch self {
+        case .file(let store): store
+        case .server(let store): store
+        }
+    }
+
+    /// Where it is, without a password.
+    func place(in folder: DataFolder) -> String {
+        switch self {
+        case .file: folder.path(DurableStore.fileName)
+        case .server(let store): store.place
+        }
+    }
+
+    /// Whether it tells of files in the folder of the contents.
+    func namesFiles() async throws(StoreError) -> Bool {
+        switch self {
+        case .file(let store): try await store.namesFiles()
+        case .server(let store): try await store.namesFiles()
+        }
+    }
+
+    /// Waits for what is running.
+    func close() async throws(StoreError) {
+        switch self {
+        case .file(let store): try store.close()
+        case .server(let store): await store.close()
+        }
+    }
+}
+
+extension Refusal {
+    /// A database on a server that cannot be used: EX_UNAVAILABLE where it cannot be reached,
+    /// EX_CONFIG for another key, else EX_IOERR.
+    fileprivate init(_ error: StoreError, ofDatabaseAt place: String) {
+        switch error {
+        case .away(let words):
+            self.init(
+                description: "There is no connection to the database \(place): \(words)", code: 69)
+        case .full:
+            self.init(description: "The database \(place) has no room on its disk.", code: 74)
+        case .damaged(let words):
+            self.init(description: "The database \(place): \(words)", code: 78)
+        case .failed(let words):
+            self.init(
+                description: "The database \(place) cannot be used: \(words)", code: 74)
+        }
+    }
+}

@@ -1,0 +1,318 @@
+import Curl
+import Foundation
+import Loop
+import Sealing
+import Semantics
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Engine
+@testable import S3ContentStore
+
+/// What was asked for, in the order in which it came to an origin.
+private final class Ranges: Sendable {
+    private let values = Mutex<[String]>([])
+    var all: [String] { values.withLock { $0 } }
+    func append(_ range: String) { values.withLock { $0.append(range) } }
+}
+
+/// What becomes of contents where S3 fails, answers late, or is away.
+struct FaultTests {
+    private static let files = FileThreads(count: 2)
+    private static let task = ContentOwner.task(TaskID(rawValue: 7))
+    private static let isRunning: Void = LoopActor.loop.start()
+
+    /// A store on a scripted S3: in parts of 100 kB.
+    @LoopActor
+    private final class Bench {
+        let s3: ScriptedS3
+        let directory: TemporaryDirectory
+        let contents: S3Contents
+        let store: SplitContentStore
+        let spools: Spools
+        let folder: ContentFolder
+
+        init(_ s3: ScriptedS3) async throws {
+            self.s3 = s3
+            directory = try TemporaryDirectory()
+            folder = ContentFolder(path: directory.path)
+            try folder.prepare()
+            var everywhere = EgressPolicy()
+            everywhere.allowed = [try AllowedDestination(parsing: "127.0.0.0/8")]
+            var sizes = S3Sizes()
+            (sizes.part, sizes.memory) = (100_000, 300_000)
+            contents = try S3Contents(
+                at: S3Location(s3.place, environment: [:]),
+                environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
+                transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "tests")),
+                digests: SHADigests(), files: FaultTests.files, clock: SystemClock(), sizes: sizes)
+            try await contents.setMark("of-a-test")
+            store = SplitContentStore(contents, partsIn: folder, files: FaultTests.files)
+            spools = Spools(
+                in: folder, files: FaultTests.files, room: DiskRoom(), clock: SystemClock(),
+                digests: SHADigests(), contents: store)
+        }
+
+        func spool(_ count: Int) async throws -> ContentSpool {
+            let spool = spools.makeSpool(for: FaultTests.task, digest: nil)
+            spool.moveToDisk()
+            Pattern.bytes(count: count).withUnsafeBytes { spool.append($0) }
+            try await spool.settle()
+            return spool
+        }
+
+        func put(_ count: Int) async throws { _ = try await spool(count).finish() }
+
+        /// Whether all is there that was put, and nothing of it here any more.
+        func verify(_ count: Int) async throws {
+            let content = try await store.openKnown(FaultTests.task)
+            #expect(content.length == count)
+            #expect(
+                try await content.read(at: 0, count: count + 1) == Pattern.bytes(count: count))
+            #expect(try folder.length(of: FaultTests.task.id, .part) == nil)
+        }
+
+        func hasPart() throws -> Bool { try folder.length(of: FaultTests.task.id, .part) != nil }
+    }
+
+    init() { Self.isRunning }
+
+    /// A fault for the first requests of a kind.
+    private static func first(
+        _ count: Int, _ operation: String, _ fault: ScriptedS3.Fault
+    ) -> ScriptedS3.Script {
+        let left = Atomic(count)
+        return { asked, _ in
+            guard asked == operation,
+                left.wrappingSubtract(1, ordering: .relaxed).oldValue > 0
+            else { return nil }
+            return fault
+        }
+    }
+
+    @Test(arguments: [
+        ("PutObject", ScriptedS3.Fault.answer(503, "SlowDown"), 50_000),
+        ("PutObject", .answer(400, "RequestTimeout"), 50_000),
+        ("PutObject", .answer(429, ""), 50_000), ("PutObject", .cut, 50_000),
+        ("PutObject", .lostAnswer, 50_000), ("CreateMultipartUpload", .answer(500, ""), 350_000),
+        ("UploadPart", .cut, 350_000), ("UploadPart", .lostAnswer, 350_000),
+        ("UploadPart", .answer(503, "SlowDown"), 350_000),
+        ("CompleteMultipartUpload", .answer(200, "InternalError"), 350_000),
+        ("CompleteMultipartUpload", .lostAnswer, 350_000),
+        ("HeadObject", .answer(503, ""), 350_000),
+    ]) @LoopActor
+    func `what fails once is sent again, and nothing is lost`(
+        operation: String, fault: ScriptedS3.Fault, count: Int
+    ) async throws {
+        let bench = try await Bench(ScriptedS3())
+        bench.s3.spoil(Self.first(1, operation, fault))
+        try await bench.put(count)
+        #expect(bench.s3.count(operation) >= 2)
+        try await bench.verify(count)
+        #expect(bench.s3.uploadCount == 0)
+    }
+
+    @Test @LoopActor func `a read that is cut goes on with the same bytes`() async throws {
+        let bench = try await Bench(ScriptedS3())
+        try await bench.put(90_000)
+        bench.s3.spoil(Self.first(2, "GetObject", .cut))
+        try await bench.verify(90_000)
+        #expect(bench.s3.count("GetObject") == 3)
+    }
+
+    @Test @LoopActor
+    func `what is read in order comes by a request for each MiB, and elsewhere what is asked for`()
+        async throws
+    {
+        let bench = try await Bench(ScriptedS3())
+        let (count, mebibyte) = (2_500_000, 1 << 20)
+        try await bench.put(count)
+        let ranges = Ranges()
+        bench.s3.spoil { _, request in
+            if let range = request.headers["range"] { ranges.append(range) }
+            return nil
+        }
+        let content = try await bench.store.openKnown(Self.task)
+        var read: [UInt8] = []
+        while read.count < count {
+            read += try await content.read(at: Int64(read.count), count: 100_000)
+        }
+        #expect(read == Pattern.bytes(count: count))
+        let all = stride(from: 0, to: count, by: mebibyte).map {
+            "bytes=\($0)-\(min($0 + mebibyte, count) - 1)"
+        }
+        #expect(ranges.all == all)
+        #expect(
+            try await content.read(at: 700_000, count: 10)
+                == Pattern.bytes(from: 700_000, count: 10))
+        #expect(ranges.all == all + ["bytes=700000-700009"])
+    }
+
+    @Test(arguments: ["PutObject", "UploadPart"]) @LoopActor
+    func `what is forbidden is an error at once, and the part stays`(
+        operation: String
+    ) async throws {
+        let bench = try await Bench(ScriptedS3())
+        let before = bench.s3.count(operation)
+        bench.s3.spoil { asked, _ in asked == operation ? .answer(403, "AccessDenied") : nil }
+        let spool = try await bench.spool(operation == "PutObject" ? 90_000 : 190_000)
+        let error = try await #require(throws: FileError.self) { try await spool.finish() }
+        #expect(error == FileError("\(operation) 403 AccessDenied", code: EACCES))
+        #expect(bench.s3.count(operation) - before <= 2)  // two parts side by side
+        #expect(try bench.hasPart() && bench.s3.keys.isEmpty)
+        try await eventually("the upload to be forgotten") { bench.s3.uploadCount == 0 }
+        // And it can be put when that was mended.
+        bench.s3.spoil { _, _ in nil }
+        try await bench.put(190_000)
+        try await bench.verify(190_000)
+    }
+
+    @Test @LoopActor
+    func `an object that is replaced under a reader is not mixed with the new one`()
+        async throws
+    {
+        let bench = try await Bench(ScriptedS3())
+        try await bench.put(3_000_000)
+        let content = try await bench.store.openKnown(Self.task)
+        #expect(try await content.read(at: 0, count: 1000) == Pattern.bytes(count: 1000))
+        bench.s3.replaceAll(by: [UInt8](repeating: 1, count: 3_000_000))
+        let error = try await #require(throws: FileError.self) {
+            try await content.read(at: 2_500_000, count: 1000)
+        }
+        #expect(error.code == ESTALE)
+    }
+
+    @Test @LoopActor func `while S3 is away a content waits, and goes there when it is back`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        let isAway = Atomic(true)
+        s3.spoil { _, _ in isAway.load(ordering: .relaxed) ? .answer(503, "") : nil }
+        let spool = try await bench.spool(350_000)
+        let end = LoopActor.start { _ = try await spool.finish() }
+        try await eventually("some tries") { s3.count("CreateMultipartUpload") >= 3 }
+        #expect(try bench.hasPart())
+        isAway.store(false, ordering: .relaxed)
+        try await end.value
+        try await bench.verify(350_000)
+    }
+
+    @Test @LoopActor func `nothing waits for S3 when the gateway stops`() async throws {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        s3.spoil { _, _ in .answer(503, "") }
+        let spool = try await bench.spool(50_000)
+        let end = LoopActor.start { _ = try await spool.finish() }
+        try await eventually("a try") { s3.count("PutObject") >= 3 }
+        bench.store.stopWaiting()
+        let error = try await #require(throws: FileError.self) { try await end.value }
+        #expect(error.code == ECANCELED)
+        #expect(try bench.hasPart())
+    }
+
+    @Test @LoopActor func `a content that is removed while it is sent is not there afterwards`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        let hold = Atomic(true)
+        s3.spoil { operation, _ in
+            operation == "UploadPart" && hold.load(ordering: .relaxed) ? .answer(503, "") : nil
+        }
+        let spool = try await bench.spool(350_000)
+        let end = LoopActor.start { _ = try await spool.finish() }
+        try await eventually("a part on its way") { s3.count("UploadPart") >= 1 }
+        try await bench.store.remove([Self.task])
+        #expect(try await bench.store.open(Self.task) == nil)
+        hold.store(false, ordering: .relaxed)
+        await #expect(throws: FileError.self) { try await end.value }
+        #expect(try !bench.hasPart() && s3.keys.isEmpty)
+        try await eventually("the upload to be forgotten") { s3.uploadCount == 0 }
+    }
+
+    @Test @LoopActor func `an object that is read goes with its last reader`() async throws {
+        let bench = try await Bench(ScriptedS3())
+        try await bench.put(50_000)
+        var readers = [
+            try await bench.store.openKnown(Self.task), try await bench.store.openKnown(Self.task),
+        ]
+        try await bench.store.remove([Self.task])
+        #expect(bench.s3.count("DeleteObject") == 0 && bench.s3.keys.count == 1)
+        readers.removeLast()
+        let bytes = try await readers[0].read(at: 0, count: 50_000)
+        #expect(bytes == Pattern.bytes(count: 50_000))
+        readers.removeAll()
+        try await eventually("the object to go") { bench.s3.keys.isEmpty }
+    }
+
+    @Test @LoopActor func `what an earlier process has begun to send is forgotten, and no other's`()
+        async throws
+    {
+        let bench = try await Bench(ScriptedS3())
+        bench.s3.leaveUpload(of: "p/" + ContentFolder.name(of: Self.task.id))
+        bench.s3.leaveUpload(of: "p/else")
+        await bench.contents.forgetOldWork()
+        try await eventually("one upload") { bench.s3.uploadCount == 1 }
+    }
+
+    @Test @LoopActor func `a bucket that is gone is not taken for one whose contents are`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let other = try await Bench(s3)
+        // Another process, which has not seen the mark.
+        s3.spoil { operation, _ in
+            ["HeadObject", "GetObject"].contains(operation) ? .answer(404, "NoSuchBucket") : nil
+        }
+        let fresh = try S3Contents(
+            at: S3Location(s3.place, environment: [:]),
+            environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
+            transport: CurlTransport(
+                CurlSettings(
+                    egress: EgressPolicy(allowed: [AllowedDestination(parsing: "127.0.0.0/8")]),
+                    userAgent: "tests")),
+            digests: SHADigests(), files: Self.files)
+        let store = SplitContentStore(fresh, partsIn: other.folder, files: Self.files)
+        var file = StagedFile(
+            id: FileID(rawValue: 1), tenant: .operatorTenant, announcedLength: nil,
+            expectedDigest: nil, mediaType: nil, createdAt: Timestamp(milliseconds: 0),
+            usedAt: KeptTime(milliseconds: 0))
+        (file.length, file.isComplete) = (5, true)
+        let staged = file
+        await #expect(throws: FileError.self) { try await store.removeDamaged(among: [staged]) }
+        let error = try await #require(throws: UnusablePlace.self) { try await fresh.mark() }
+        #expect(error.description.contains("make the bucket bucket"))
+    }
+
+    @Test @LoopActor func `credentials that have run out are read again from their file`()
+        async throws
+    {
+        let s3 = try ScriptedS3()
+        let directory = try TemporaryDirectory()
+        let path = directory.file("credentials")
+        func write(_ key: String) throws {
+            let text = "[default]\naws_access_key_id=\(key)\naws_secret_access_key=s\n"
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        }
+        try write("old")
+        s3.spoil { _, request in
+            request.headers["Authorization"]?.contains("Credential=new/") == true
+                ? nil : .answer(403, "ExpiredToken")
+        }
+        let contents = try S3Contents(
+            at: S3Location(s3.place, environment: [:]),
+            environment: ["AWS_SHARED_CREDENTIALS_FILE": path],
+            transport: CurlTransport(
+                CurlSettings(
+                    egress: EgressPolicy(allowed: [AllowedDestination(parsing: "127.0.0.0/8")]),
+                    userAgent: "tests")),
+            digests: SHADigests(), files: Self.files)
+        let error = try await #require(throws: UnusablePlace.self) { try await contents.mark() }
+        #expect(error.description.contains("correct the credentials"))
+        try write("newer-than-that")
+        try write("new")
+        #expect(try await contents.mark() == nil)
+    }
+}
