@@ -46,13 +46,13 @@ build-tests: toolchain
 test: build-tests ## all tests, the contract checks, real servers against a live gateway, the page in a browser
 	# What holds up the loop, or blocks threads by waiting for processes, has a process of its own; so has
 	# what must not be late.
-	$(SWIFT) test --skip-build --disable-xctest --skip '^(HTTP|TLS|Curl|Engine|Client|Gateway)Tests\.'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^(HTTP|TLS)Tests\.'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^CurlTests\.'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^EngineTests\.'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^ClientTests\.'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.' --skip '\.ShownChange'
-	$(SWIFT) test --skip-build --disable-xctest --filter '^GatewayTests\.ShownChange'
+	@SWIFT="$(SWIFT)" Tests/suite --skip '^(HTTP|TLS|Curl|Engine|Client|Gateway)Tests\.'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^(HTTP|TLS)Tests\.'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^CurlTests\.'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^EngineTests\.'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^ClientTests\.'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'
+	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.ShownChange'
 	# Side by side: both wait more than they compute, and each has servers of its own.
 	@{ Tests/contract/run $(DEBUG) && Tests/servers/run $(DEBUG) -k 'http2 or tls'; } \
 		>.build/contract.log 2>&1 & contract=$$!; \

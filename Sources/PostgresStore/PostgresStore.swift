@@ -14,6 +14,7 @@ internal import Synchronization
 public final class PostgresStore: Store {
     private let connections: DatabaseConnections
     private let sealer: any Sealer
+    private let signsOfLife: Task<Void, Never>
     /// Where the database is, without the password.
     public let place: String
     /// Sessions of which it is known that their rows are there.
@@ -41,13 +42,58 @@ public final class PostgresStore: Store {
 
     /// The same, with other times to wait: for a gateway that still has the database, and for the
     /// server.
-    init(
+    convenience init(
         url: String, sealer: any Sealer, patience: Duration, waiting: Patience = Patience()
+    ) throws(StoreError) {
+        try self.init(
+            url: url, sealer: sealer, turn: .now(patience: patience), waiting: waiting)
+    }
+
+    /// Opens a database as soon as no other gateway has it: at once when that one has ended; when
+    /// it has given no sign of life for 6 s and has no connection any more, as after kill -9; and
+    /// for 15 s where it has one, in which case it can write nothing any more. Blocks for as long
+    /// as that takes, also while the server is away, but not for a server that cannot be reached
+    /// to begin with.
+    ///
+    /// - Parameters:
+    ///   - url: as above.
+    ///   - sealer: must have the key that the tables were made with, which is looked at at once.
+    ///   - wait: what ends the wait.
+    ///   - whileWaiting: called when another gateway has the database, again and again.
+    /// - Throws: as above; `failed` where the wait was ended.
+    public convenience init(
+        url: String, sealer: any Sealer, inTurn wait: DatabaseWait,
+        whileWaiting: @escaping @Sendable () -> Void
+    ) throws(StoreError) {
+        try self.init(
+            url: url, sealer: sealer, inTurn: wait, DatabaseLock.Silence(),
+            whileWaiting: whileWaiting)
+    }
+
+    /// The same, with other times for a gateway to be silent.
+    convenience init(
+        url: String, sealer: any Sealer, inTurn wait: DatabaseWait, _ silence: DatabaseLock.Silence,
+        whileWaiting: @escaping @Sendable () -> Void
+    ) throws(StoreError) {
+        let turn = DatabaseTurn.next(silence, whileWaiting: whileWaiting) {
+            connection throws(StoreError) in
+            do {
+                try GatewayRow.check(sealer, by: connection)
+                try connection.settle()
+            } catch {
+                throw StoreError(any: error)
+            }
+        }
+        try self.init(url: url, sealer: sealer, turn: turn, waiting: wait.patience)
+    }
+
+    private init(
+        url: String, sealer: any Sealer, turn: DatabaseTurn, waiting: Patience
     ) throws(StoreError) {
         let address = try DatabaseAddress(url)
         place = address.place
         self.sealer = sealer
-        connections = try DatabaseConnections(address, DatabaseLock(patience: patience), waiting) {
+        let connections = try DatabaseConnections(address, waiting, turn) {
             connection throws(StoreError) in
             do {
                 // With another key nothing is changed.
@@ -58,6 +104,16 @@ public final class PostgresStore: Store {
                 throw StoreError(any: error)
             }
         }
+        self.connections = connections
+        signsOfLife = Task { await connections.giveSignsOfLife() }
+    }
+
+    deinit { signsOfLife.cancel() }
+
+    /// Tells, once, of what has ended the store before anybody has asked it for something: that
+    /// another gateway has taken the database over.
+    public func tellFailure(to listener: @escaping @Sendable (StoreError) -> Void) {
+        connections.tellFailure(to: listener)
     }
 
     /// Where the database of a URL is, without the password; of no use for what is no such URL.
@@ -67,7 +123,10 @@ public final class PostgresStore: Store {
 
     /// Waits for what is running, but a second at most where the server says nothing, and closes
     /// the connections. Without it nothing is lost.
-    public func close() async { await connections.close() }
+    public func close() async {
+        signsOfLife.cancel()
+        await connections.close()
+    }
 
     // MARK: Store
 
@@ -304,4 +363,18 @@ public final class PostgresStore: Store {
             return rows.first?.bool(0) ?? false
         }
     }
+}
+
+/// A wait for a database that another gateway has.
+public struct DatabaseWait: Sendable {
+    let patience = Patience()
+
+    /// A wait that nobody has ended yet.
+    public init() {}
+
+    /// Whether it was ended.
+    public var isOver: Bool { patience.closing.hasBegun }
+
+    /// Ends it, within a second.
+    public func end() { patience.closing.begin() }
 }

@@ -18,7 +18,7 @@ struct PostgresSessionTests {
                 DatabaseAddress(
                     url + "%20-csynchronous_commit%3Doff%20-cstatement_timeout%3D700"
                         + "%20-cidle_in_transaction_session_timeout%3D900"))
-            try DatabaseLock(patience: .zero).acquire(connection)
+            try DatabaseLock().acquire(connection, within: .zero)
             try connection.send("BEGIN")
             #expect(throws: StoreError.self) { try connection.rows("SELECT 1 / 0") }
             connection.rollBack()
@@ -38,12 +38,12 @@ struct PostgresSessionTests {
         try await TemporarySchema.with { url in
             let others = try Connection(DatabaseAddress(url))
             try Schema.migrate(others)
-            let lock = DatabaseLock(patience: .seconds(10))
+            let lock = DatabaseLock()
             let address = try DatabaseAddress(
                 url + "%20-cdefault_transaction_isolation%3Dserializable")
             // The server does not know that this one is of no use any more.
             let lost = try Connection(address)
-            try lock.acquire(lost)
+            try lock.acquire(lost, within: .seconds(10))
             try lock.claim(lost)
             let again = try Connection(address)
             try lock.reacquire(again)
@@ -68,8 +68,8 @@ struct PostgresSessionTests {
                 return rows.first?.bool(0) ?? false
             }
             // Of another gateway nothing is ended.
-            let other = DatabaseLock(patience: .zero)
-            #expect(throws: StoreError.away("Another connection has the database.")) {
+            let other = DatabaseLock()
+            #expect(throws: StoreError.failed("Another gateway has taken the database over.")) {
                 try other.reacquire(others)
             }
             #expect(try again.rows("SELECT 1").count == 1)

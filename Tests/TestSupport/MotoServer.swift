@@ -12,15 +12,11 @@ public final class MotoServer: Sendable {
     /// Whether it can be had on this machine; says so where it cannot. The first time it may have
     /// to be installed.
     public static let isInstalled: Bool = {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: script)
-        process.arguments = ["--install"]
-        process.standardOutput = FileHandle.nullDevice
-        do {
-            try process.run()
-            process.waitUntilExit()
-            if process.terminationStatus == 0 { return true }
-        } catch {}
+        let deadline = ContinuousClock.now + .seconds(300)
+        if let install = try? ChildProcess(script, ["--install"]) {
+            while install.exit == nil, ContinuousClock.now < deadline { usleep(10_000) }
+            if install.exit == .status(0) { return true }
+        }
         FileHandle.standardError.write(
             Data("No moto here (PyPI): nothing is tested on S3.\n".utf8))
         return false

@@ -32,20 +32,23 @@ final class DatabaseConnections: Sendable {
     private let readers: DatabaseReaders
     /// Set by the first failure that is no loss: nothing is written any more.
     private let failure = Mutex<StoreError?>(nil)
+    /// Told of that failure.
+    private let onFailure = Mutex<(@Sendable (StoreError) -> Void)?>(nil)
+    /// When the newest transaction was committed, which is a sign of life.
+    private let lastCommit = Mutex(ContinuousClock.now)
     private let log = Log("store.postgres")
 
     /// Opens the writer's connection, takes the database for this gateway, and lets `prepare` see
     /// to the tables meanwhile. Blocks.
     init(
-        _ address: DatabaseAddress, _ lock: DatabaseLock, _ waiting: Patience,
+        _ address: DatabaseAddress, _ waiting: Patience, _ turn: DatabaseTurn,
         prepare: (Connection) throws(StoreError) -> Void
     ) throws(StoreError) {
         self.address = address
-        self.lock = lock
         self.waiting = waiting
+        lock = DatabaseLock()
         readers = DatabaseReaders(address, waiting)
-        let connection = try Connection(address, waiting)
-        try lock.acquire(connection)
+        let connection = try turn.take(lock, at: address, waiting)
         try prepare(connection)
         try lock.claim(connection)
         writer = Mutex(Writer(connection: connection))
@@ -166,6 +169,7 @@ final class DatabaseConnections: Sendable {
             throw error
         }
         writer.unsettled = nil
+        lastCommit.withLock { $0 = .now }
         return value
     }
 
@@ -185,8 +189,31 @@ final class DatabaseConnections: Sendable {
     }
 
     private func refuse<Value>(_ error: StoreError) -> Outcome<Value> {
-        if case .failed = error { failure.withLock { $0 = error } }
+        if case .failed(let words) = error {
+            failure.withLock { $0 = error }
+            log.write(.error, "nothing is written any more", ["error": .words(words)])
+            onFailure.withLock { $0.take() }?(error)
+        }
         return .refused(error)
+    }
+
+    /// Has the first failure told that is no loss, also where nobody has asked for anything: that
+    /// another gateway has taken the database over.
+    func tellFailure(to listener: @escaping @Sendable (StoreError) -> Void) {
+        onFailure.withLock { $0 = listener }
+    }
+
+    // MARK: Signs of life
+
+    /// Gives a sign of life whenever nothing was written for a while. Runs until its task is
+    /// cancelled.
+    func giveSignsOfLife() async {
+        while !Task.isCancelled {
+            let beat = DatabaseLock.Silence.beat
+            try? await Task.sleep(for: beat)
+            guard ContinuousClock.now - lastCommit.withLock({ $0 }) >= beat else { continue }
+            _ = await transaction { _ in }
+        }
     }
 
     private func note(isAway: Bool, _ writer: inout Writer, _ error: StoreError? = nil) {
@@ -226,8 +253,14 @@ final class DatabaseConnections: Sendable {
         waiting.closing.begin()
         await withCheckedContinuation { continuation in
             writerThread.submit { [self] in
-                failure.withLock { $0 = $0 ?? .failed("The store is closed.") }
-                writer.withLock { $0.connection = nil }
+                let isOver = failure.withLock { failure in
+                    defer { failure = failure ?? .failed("The store is closed.") }
+                    return failure != nil
+                }
+                writer.withLock { writer in
+                    if !isOver, let connection = writer.connection { lock.leave(connection) }
+                    writer.connection = nil
+                }
                 continuation.resume()
             }
         }

@@ -1,4 +1,5 @@
 internal import Engine
+internal import Glibc
 
 /// Holds a database for one gateway: a lock of the session of its writer's connection, which the
 /// server lets go when that ends, and a row that says who had it last.
@@ -7,16 +8,27 @@ internal import Engine
 /// way. Each transaction asks for the row, too: so nothing is written twice, or by two, where
 /// something between gateway and server lets sessions be shared.
 struct DatabaseLock: Sendable {
-    /// How long a gateway waits for the connection of one that was killed to be noticed.
-    let patience: Duration
+    /// How long the gateway that has the database gives no sign of life before it counts as lost.
+    struct Silence: Sendable {
+        /// Where it has the lock: its machine may have stopped, or the way to it may be cut.
+        var withSession = Duration.seconds(15)
+        /// Where it has no session any more: it has been killed, or is about to connect again.
+        var withoutSession = Duration.seconds(6)
+        /// How often it gives one where nothing is written.
+        static let beat = Duration.milliseconds(2500)
+    }
+
     /// What names this gateway, until it ends.
     private let holder = DatabaseLock.random()
 
-    init(patience: Duration) { self.patience = patience }
-
     /// Takes the lock, which needs no table.
+    ///
+    /// - Parameters:
+    ///   - connection: which has the lock from then on.
+    ///   - patience: how long it waits for the connection of a gateway that was killed to be
+    ///     noticed.
     /// - Throws: `failed` where another gateway has it.
-    func acquire(_ connection: Connection) throws(StoreError) {
+    func acquire(_ connection: Connection, within patience: Duration) throws(StoreError) {
         try SessionSettings.apply(to: connection)
         var backOff = BackOff(for: patience)
         while try !lock(connection) {
@@ -24,25 +36,97 @@ struct DatabaseLock: Sendable {
         }
     }
 
+    /// Waits for the lock until the gateway that has the database has ended, or has given no sign
+    /// of life for too long. What is left of its session is ended then, and its next transaction is
+    /// refused.
+    ///
+    /// - Parameters:
+    ///   - connection: which has the lock from then on.
+    ///   - silence: what counts as too long.
+    ///   - closing: ends the wait.
+    ///   - whileWaiting: called before each wait.
+    /// - Returns: Whether it has the lock; false where the wait was ended.
+    /// - Throws: `away` where the connection is lost.
+    func awaitTurn(
+        _ connection: Connection, _ silence: Silence, until closing: Patience.Closing,
+        whileWaiting: @Sendable () -> Void
+    ) throws(StoreError) -> Bool {
+        try SessionSettings.apply(to: connection)
+        while true {
+            let other = try otherGateway(connection)
+            if other.hasLeft(silence), try lock(connection) {
+                return true
+            }
+            whileWaiting()
+            if other.hangs(silence) {
+                try endOtherSession(where: "holder = $1", .bytes(other.name), by: connection)
+            }
+            guard !closing.hasBegun else { return false }
+            usleep(Self.turnPause)
+        }
+    }
+
+    /// What the row says of the gateway that has the database.
+    private func otherGateway(_ connection: Connection) throws(StoreError) -> OtherGateway {
+        let isThere = try connection.rows("SELECT to_regclass('holder') IS NOT NULL")
+        guard isThere.first?.bool(0) == true else {
+            try connection.settle()
+            return OtherGateway()
+        }
+        // Tables of an earlier version know no signs of life.
+        let rows = try connection.rows(
+            """
+            SELECT holder,
+                (extract(epoch FROM clock_timestamp()
+                    - (to_jsonb(has) ->> 'seen')::timestamptz) * 1000)::bigint,
+                (extract(epoch FROM clock_timestamp()
+                    - pg_postmaster_start_time()) * 1000)::bigint
+            FROM holder AS has WHERE id = 1
+            """)
+        try connection.settle()
+        guard let row = rows.first else { return OtherGateway() }
+        return OtherGateway(
+            name: row.bytesOrNil(0), silence: row.int64OrNil(1).map { .milliseconds($0) },
+            serverAge: .milliseconds(row.int64(2)))
+    }
+
+    /// How long a gateway that waits for its turn rests between two looks, in microseconds.
+    private static let turnPause: UInt32 = 300_000
+
     /// Writes down that this gateway has the database, once it has the lock.
     func claim(_ connection: Connection) throws(StoreError) {
         try connection.begin("ISOLATION LEVEL READ COMMITTED")
-        try connection.send("UPDATE holder SET holder = $1 WHERE id = 1", [.bytes(holder)])
+        try connection.send(
+            "UPDATE holder SET holder = $1, seen = clock_timestamp() WHERE id = 1",
+            [.bytes(holder)])
         try connection.commit()
+    }
+
+    /// Writes down that this gateway has the database no more, so that the next one need not wait
+    /// for signs of life. Without it nothing is lost.
+    func leave(_ connection: Connection) {
+        _ = try? connection.rows(
+            "UPDATE holder SET holder = NULL WHERE id = 1 AND holder = $1", [.bytes(holder)])
+        try? connection.settle()
     }
 
     /// Takes the lock again, with another connection. Where nobody else has had it meanwhile, the
     /// server's end of the lost one may still have it: that is ended.
     ///
-    /// - Throws: `away` where the lock is not to be had, yet; `failed` where another gateway has
-    ///   had the database meanwhile.
+    /// - Throws: `away` where the lock is not to be had, yet; `failed` where another gateway has, or
+    ///   has had, the database meanwhile.
     func reacquire(_ connection: Connection) throws(StoreError) {
         try SessionSettings.apply(to: connection)
         var backOff = BackOff(for: .seconds(1))
         while try !lock(connection) {
-            try endOtherSession(by: connection)
+            try refuseWhenTakenOver(connection)
+            try endOtherSession(where: "holder = $1", .bytes(holder), by: connection)
             guard backOff.wait() else { throw .away("Another connection has the database.") }
         }
+        try refuseWhenTakenOver(connection)
+    }
+
+    private func refuseWhenTakenOver(_ connection: Connection) throws(StoreError) {
         let rows = try connection.rows("SELECT holder FROM holder WHERE id = 1")
         try connection.settle()
         guard rows.first?.bytes(0) == holder else {
@@ -50,15 +134,16 @@ struct DatabaseLock: Sendable {
         }
     }
 
-    /// Writes the name of a transaction inside of it, which fails where another gateway has taken
-    /// the database over.
+    /// Writes the name of a transaction inside of it, which is a sign of life, too, and fails where
+    /// another gateway has taken the database over.
     func record(_ transaction: [UInt8], by connection: Connection) throws(StoreError) {
         // Of no row a division makes an error, with which the server takes the transaction back:
         // nobody has to wait for the answer first.
         try connection.send(
             """
             WITH own AS (
-                UPDATE holder SET committed = $1 WHERE id = 1 AND holder = $2 RETURNING id
+                UPDATE holder SET committed = $1, seen = clock_timestamp()
+                WHERE id = 1 AND holder = $2 RETURNING id
             )
             SELECT 1 / count(*) FROM own
             """, [.bytes(transaction), .bytes(holder)])
@@ -91,15 +176,19 @@ struct DatabaseLock: Sendable {
         return result != 0
     }
 
-    private func endOtherSession(by connection: Connection) throws(StoreError) {
+    /// Ends the session that has the lock, where a condition holds for the row that says whose it
+    /// is.
+    private func endOtherSession(
+        where condition: String, _ parameter: Parameter, by connection: Connection
+    ) throws(StoreError) {
         _ = try connection.rows(
             """
             SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
             WHERE locktype = 'advisory' AND granted AND usename = current_user
                 AND datname = current_database() AND pid <> pg_backend_pid()
                 AND (classid::bigint << 32 | objid::bigint) = \(Self.lockNumber("gateway"))
-                AND EXISTS (SELECT 1 FROM holder WHERE id = 1 AND holder = $1)
-            """, [.bytes(holder)])
+                AND EXISTS (SELECT 1 FROM holder AS has WHERE id = 1 AND \(condition))
+            """, [parameter])
         try connection.settle()
     }
 
@@ -107,5 +196,28 @@ struct DatabaseLock: Sendable {
     /// database.
     static func lockNumber(_ name: String) -> String {
         "hashtextextended('ferry \(name) ' || current_schema(), 0)"
+    }
+}
+
+/// A gateway that may have the database.
+private struct OtherGateway {
+    /// What names it; nil where nobody has the database.
+    var name: [UInt8]?
+    /// Since its last sign of life; nil where it gives none.
+    var silence: Duration?
+    /// How long the server has been there.
+    var serverAge = Duration.zero
+
+    /// Whether it counts as lost if it has no lock.
+    func hasLeft(_ limits: DatabaseLock.Silence) -> Bool {
+        guard name != nil, let silence else { return true }
+        return silence > limits.withoutSession && serverAge > limits.withSession
+    }
+
+    /// Whether it counts as lost though it has the lock. A server that was itself away until a
+    /// moment ago has heard nothing of anybody.
+    func hangs(_ limits: DatabaseLock.Silence) -> Bool {
+        guard name != nil, let silence else { return false }
+        return silence > limits.withSession && serverAge > limits.withSession
     }
 }

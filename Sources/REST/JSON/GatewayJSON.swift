@@ -11,17 +11,11 @@ struct Readiness: JSONWritable {
     let checks: [(name: StaticString, fault: String?)]
 
     /// - Parameters:
-    ///   - hasStarted: whether the gateway has recovered, and is not about to end.
-    ///   - hasRoom: whether there is room on the disk for new work.
-    ///   - isStoreWell: whether the store takes down what goes on.
-    ///   - isStoreAway: whether it does not because the database cannot be reached.
-    init(hasStarted: Bool, hasRoom: Bool, isStoreWell: Bool, isStoreAway: Bool) {
-        let storeFault = isStoreAway ? Self.away : "There is no room to note changes."
-        checks = [
-            ("started", hasStarted ? nil : "The gateway is starting or stopping."),
-            ("store", isStoreWell ? nil : storeFault),
-            ("disk", hasRoom ? nil : "The disk is full."),
-        ]
+    ///   - startFault: why the gateway has not recovered, or is about to end.
+    ///   - storeFault: why the store does not take down what goes on.
+    ///   - diskFault: why there is no room on the disk for new work.
+    init(startFault: String?, storeFault: String? = nil, diskFault: String? = nil) {
+        checks = [("started", startFault), ("store", storeFault), ("disk", diskFault)]
     }
 
     /// What is said of a database that cannot be reached.

@@ -7,16 +7,19 @@ internal import Semantics
 internal import TLS
 
 extension Service {
-    func health(_ call: Call) async throws -> Response {
-        .json { $0.object { $0.member("status", "ok") } }
-    }
+    func health(_ call: Call) async throws -> Response { Service.healthy }
+
+    static var healthy: Response { .json { $0.object { $0.member("status", "ok") } } }
 
     /// Ready: recovered, and able to take work. Says of each condition whether it holds.
     func readiness(_ call: Call) async throws -> Response {
         let isStoreAway = await gateway.findsStoreAway()
         let readiness = Readiness(
-            hasStarted: isReady, hasRoom: gateway.takesWork,
-            isStoreWell: !isStoreAway && !gateway.isStoreStalled, isStoreAway: isStoreAway)
+            startFault: isReady ? nil : "The gateway is starting or stopping.",
+            storeFault: isStoreAway
+                ? Readiness.away
+                : gateway.isStoreStalled ? "There is no room to note changes." : nil,
+            diskFault: gateway.takesWork ? nil : "The disk is full.")
         if let fault = readiness.fault {
             throw Problem.unavailable(because: fault).with("checks", readiness)
         }

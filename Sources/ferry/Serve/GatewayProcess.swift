@@ -39,8 +39,17 @@ struct GatewayProcess {
         Signals.ignoreBrokenPipes()
         raiseFileLimit()
         do {
+            var settings = settings
+            var standBy: StandBy?
+            var store: GatewayStore?
+            if settings.standsBy, let url = settings.store {
+                let waiting = try StandBy(settings)
+                guard let turn = try await waiting.turn(at: url) else { return 0 }
+                (standBy, store, settings.port) = (waiting, turn, waiting.port)
+            }
             let folder = try DataFolder(settings.dataDirectory)
-            let process = try await GatewayProcess(settings, folder, environment)
+            let process = try await GatewayProcess(settings, folder, environment, store)
+            await standBy?.close()
             return try await process.serve()
         } catch {
             let refusal = Refusal(error, in: settings.dataDirectory)
@@ -49,7 +58,8 @@ struct GatewayProcess {
     }
 
     private init(
-        _ settings: ServeSettings, _ folder: DataFolder, _ environment: [String: String]
+        _ settings: ServeSettings, _ folder: DataFolder, _ environment: [String: String],
+        _ opened: GatewayStore?
     ) async throws {
         self.settings = settings
         self.environment = environment
@@ -77,7 +87,12 @@ struct GatewayProcess {
         let tokens = try GatewayProcess.tokens(settings, folder, environment, digests)
         let files = FileThreads(count: 4)
         let reserve = ReserveFile(at: folder.path(DataFolder.reserveName), files: files)
-        let store = try await GatewayProcess.openStore(settings, in: folder, sealer, reserve)
+        let store: GatewayStore
+        if let opened {
+            store = opened
+        } else {
+            store = try await GatewayProcess.openStore(settings, in: folder, sealer, reserve)
+        }
         let contents = try await store.store.load()
         let place = try await GatewayProcess.joinContents(
             settings, in: folder, of: store, isNew: contents.lastIdentifier == 0, digests, files)
@@ -168,6 +183,7 @@ struct GatewayProcess {
             ending.end(with: 0)
         }
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
+        store.tellFailure { Task { @LoopActor in ending.end(with: 74) } }
         var addresses = [
             try server.listen(
                 on: .tcp(host: settings.host, port: settings.port), tls: certificate?.tls)

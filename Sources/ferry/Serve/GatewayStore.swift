@@ -24,6 +24,35 @@ enum GatewayStore {
         }
     }
 
+    /// Opens a database on a server as soon as no other gateway has it. Blocks until then.
+    ///
+    /// - Parameters:
+    ///   - url: of the database.
+    ///   - sealer: has the key that it was made with.
+    ///   - wait: what ends the wait.
+    ///   - whileWaiting: called when another gateway has it, again and again.
+    /// - Returns: The database; nil where the wait was ended.
+    /// - Throws: `Refusal`.
+    static func inTurn(
+        at url: String, _ sealer: AESGCMSealer, _ wait: DatabaseWait,
+        whileWaiting: @escaping @Sendable () -> Void
+    ) throws -> GatewayStore? {
+        do throws(StoreError) {
+            return .server(
+                try PostgresStore(
+                    url: url, sealer: sealer, inTurn: wait, whileWaiting: whileWaiting))
+        } catch {
+            if wait.isOver { return nil }
+            throw Refusal(error, ofDatabaseAt: PostgresStore.place(of: url))
+        }
+    }
+
+    /// Has it told when another gateway has taken the database over, before anything else is asked
+    /// of it.
+    func tellFailure(to listener: @escaping @Sendable () -> Void) {
+        if case .server(let store) = self { store.tellFailure { _ in listener() } }
+    }
+
     var store: any Store {
         switch self {
         case .file(let store): store

@@ -37,6 +37,15 @@ struct Serve: ParsableCommand {
                 """, valueName: "url"))
     var store: String?
 
+    @Flag(
+        help: ArgumentHelp(
+            "Wait until no other gateway has the database of --store, and then serve in its place.",
+            discussion: """
+                Until then it answers GET /healthz, and 503 to all else. It takes over at once when \
+                the other one ends, and 6 to 15 seconds after its last sign of life.
+                """))
+    var standBy = false
+
     @Option(
         help: ArgumentHelp(
             "Where results and staged files are kept, a shared folder or S3 (default: the data directory).",

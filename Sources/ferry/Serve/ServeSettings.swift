@@ -10,12 +10,14 @@ import TLS
 /// defaults.
 struct ServeSettings {
     let host: String
-    let port: UInt16
+    var port: UInt16
     let unixSocket: String?
     let dataDirectory: String
     /// The URL of a PostgreSQL database, which may have a password in it; nil for a database in the
     /// data directory.
     let store: String?
+    /// Whether it waits for its turn where another gateway has that database.
+    let standsBy: Bool
     /// Where contents that are whole are kept; nil for the data directory.
     let contents: ContentsPlace?
     /// What credentials for that place are looked for in, with what the environment has no more.
@@ -73,6 +75,13 @@ struct ServeSettings {
         self.key = try KeySource(
             option: options.keyFile, source, variable: secrets[KeySource.variable])
         store = try ServeSettings.store(options.store ?? source.text("store"), key: self.key)
+        standsBy = try source.flag("standBy", options.standBy)
+        guard !standsBy || store != nil else {
+            throw Refusal(
+                description: """
+                    --stand-by needs --store: two gateways take turns at a database on a server.
+                    """, code: 64)
+        }
         contents = try (options.contents ?? source.text("contents")).map { text throws(Refusal) in
             try ContentsPlace(text, environment: environment)
         }
@@ -113,11 +122,7 @@ struct ServeSettings {
             "discretionaryAttempts", options.discretionaryAttempts, in: 1...100_000, default: 64)
         backgroundRetention = try source.number(
             "backgroundRetention", options.backgroundRetention, in: 1...3650, default: 30)
-        let behind = source.text("behindTlsProxy")
-        guard behind.map({ ["true", "false"].contains($0) }) ?? true else {
-            throw Refusal(description: "behind-tls-proxy must be true or false.", code: 64)
-        }
-        isBehindTLSProxy = options.behindTLSProxy || behind == "true"
+        isBehindTLSProxy = try source.flag("behindTlsProxy", options.behindTLSProxy)
         tls = try ServeSettings.tls(options, source)
         guard
             let level = Log.Level(rawValue: options.logLevel ?? source.text("logLevel") ?? "notice")

@@ -4,9 +4,9 @@ import JSON
 /// A configuration file: one JSON object of texts, numbers, true or false, and arrays of texts.
 struct SettingsFile {
     private static let names: Set = [
-        "host", "port", "unixSocket", "dataDirectory", "store", "contents", "allowDestination",
-        "allowHost", "allowOrigin", "folder", "negotiateHost", "trustedCertificates",
-        "behindTlsProxy",
+        "host", "port", "unixSocket", "dataDirectory", "store", "standBy", "contents",
+        "allowDestination", "allowHost", "allowOrigin", "folder", "negotiateHost",
+        "trustedCertificates", "behindTlsProxy",
         "tlsCertificate", "tlsKey", "tlsClientCa",
         "logLevel", "logFormat", "metricsTokenFile", "auditLog", "keyFile",
         "quietHours", "discretionaryAttempts", "backgroundRetention",

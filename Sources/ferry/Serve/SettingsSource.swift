@@ -32,15 +32,29 @@ struct SettingsSource {
     ) throws(Refusal) -> Int {
         guard let text = option.map(String.init) ?? text(name) else { return usual }
         guard let number = Int(text), range.contains(number) else {
-            let option = SettingsSource.variable(name).dropFirst("FERRY_".count).lowercased()
-                .replacingOccurrences(of: "_", with: "-")
             throw Refusal(
                 description: """
-                    --\(option) must be a whole number from \(range.lowerBound) to \
-                    \(range.upperBound).
+                    --\(SettingsSource.option(name)) must be a whole number from \
+                    \(range.lowerBound) to \(range.upperBound).
                     """, code: 64)
         }
         return number
+    }
+
+    /// Whether something is wished, by the option or from here.
+    func flag(_ name: String, _ option: Bool) throws(Refusal) -> Bool {
+        guard !option, let text = text(name) else { return option }
+        guard let isOn = Bool(text) else {
+            throw Refusal(
+                description: "--\(SettingsSource.option(name)) must be true or false.", code: 64)
+        }
+        return isOn
+    }
+
+    /// `dataDirectory` → `data-directory`.
+    private static func option(_ name: String) -> String {
+        variable(name).dropFirst("FERRY_".count).lowercased()
+            .replacingOccurrences(of: "_", with: "-")
     }
 
     /// `dataDirectory` → `FERRY_DATA_DIRECTORY`.

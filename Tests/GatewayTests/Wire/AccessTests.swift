@@ -155,11 +155,13 @@ struct AccessTests {
         try await withHome { gateway, session, task in
             let owner = TestClient(gateway.endpoint, token: Self.owner.text)
             let revoked = try await owner.makeToken(Scope.allCases)
+            let end = Date.now + 5
             let expired = try await owner.makeToken(
-                Scope.allCases, ["expiresAt": .string(Self.instant(after: .seconds(5)))])
+                Scope.allCases, ["expiresAt": .string(Self.text(of: end))])
             for token in [revoked, expired] {
-                let client = owner.with(token: token.text)
-                #expect(try await client.get("/v1/tasks").status == 200)
+                let status = try await owner.with(token: token.text).get("/v1/tasks").status
+                // On a busy machine its time may be over already.
+                #expect(status == 200 || token.id == expired.id && Date.now >= end)
             }
             #expect(try await owner.delete("/v1/tokens/\(revoked.id)").status == 204)
             try await eventually("the token to expire") {
@@ -252,8 +254,7 @@ struct AccessTests {
         }
     }
 
-    private static func instant(after delay: Duration) -> String {
-        (Date.now + Double(delay.components.seconds))
-            .ISO8601Format(.init(includingFractionalSeconds: true))
+    private static func text(of instant: Date) -> String {
+        instant.ISO8601Format(.init(includingFractionalSeconds: true))
     }
 }
