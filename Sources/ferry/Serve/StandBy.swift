@@ -37,6 +37,7 @@ final class StandBy {
     ///
     /// - Parameter url: of the database.
     /// - Returns: The database, this gateway's from now on; nil where the wait was ended.
+    /// - Throws: `Refusal`, or why the door for probes cannot be opened.
     func turn(at url: String) async throws -> GatewayStore? {
         let (sealer, wait) = (sealer, wait)
         let signals = Signals(Signals.ending + [SIGHUP]) { [certificate] signal in
