@@ -113,8 +113,8 @@ struct DatabaseLock: Sendable {
     /// Takes the lock again, with another connection. Where nobody else has had it meanwhile, the
     /// server's end of the lost one may still have it: that is ended.
     ///
-    /// - Throws: `away` where the lock is not to be had, yet; `failed` where another gateway has, or
-    ///   has had, the database meanwhile.
+    /// - Throws: `away` where the lock is not to be had, yet; `failed` where another gateway has
+    ///   had the database meanwhile.
     func reacquire(_ connection: Connection) throws(StoreError) {
         try SessionSettings.apply(to: connection)
         var backOff = BackOff(for: .seconds(1))

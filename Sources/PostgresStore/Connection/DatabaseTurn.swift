@@ -4,9 +4,9 @@ internal import Engine
 enum DatabaseTurn {
     /// Waits for so long for the connection of a gateway that was killed to be noticed.
     case now(patience: Duration)
-    /// Waits until the other gateway has ended, or has given no sign of life for too long, and comes
-    /// again where the server was away meanwhile. `whileWaiting` is called before each wait; `check`
-    /// with the first connection, so that what is wrong is known before the gateway is needed.
+    /// Waits until the other gateway has ended, or has given no sign of life for too long, and
+    /// comes again where the server was away meanwhile. `whileWaiting` is called before each wait;
+    /// `check` with the first connection: what is wrong is known before the gateway is needed.
     case next(
         DatabaseLock.Silence, whileWaiting: @Sendable () -> Void,
         check: @Sendable (Connection) throws(StoreError) -> Void)
