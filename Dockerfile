@@ -25,7 +25,7 @@ RUN apt-get update -q \
         libsqlite3-0 libssl3 libstdc++6 libzstd1 publicsuffix zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin ferry \
-    && install -d -o ferry -g ferry -m 700 /data
+    && install -d -o ferry -g ferry -m 700 /data /contents
 COPY --from=build /image/usr/bin/ferry /usr/bin/ferry
 
 USER 10001:10001

@@ -131,7 +131,7 @@ let package = Package(
             name: "ferry",
             dependencies: [
                 "REST", "HTTP", "Engine", "Semantics", "Curl", "PSL", "SQLiteStore",
-                "PostgresStore", "S3ContentStore", "Sealing", "Client", "Loop", "TLS",
+                "PostgresStore", "Records", "S3ContentStore", "Sealing", "Client", "Loop", "TLS",
                 "Diagnostics", "CAssets",
                 "CEmptyICU", argumentParser,
             ],

@@ -33,7 +33,8 @@ struct Ferry: AsyncParsableCommand {
                 name: "Gateway",
                 subcommands: [
                     Serve.self, Status.self, Tenants.self, Tokens.self, Open.self, Health.self,
-                    BackUp.self, Check.self, Key.self, MakeCertificate.self,
+                    BackUp.self, Check.self, Key.self, Migrate.self,
+                    MakeCertificate.self,
                 ]),
             CommandGroup(name: "Shell", subcommands: [Completions.self]),
         ])

@@ -17,6 +17,7 @@ import urllib.parse
 import urllib.request
 
 import pytest
+import yaml
 
 EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "Examples"
 CONTENT = bytes(range(256)) * 1000
@@ -306,3 +307,36 @@ def test_the_page_and_the_gateway_are_one_origin_behind_nginx(nginx, origin, tmp
     told = node(tmp_path, origin, [["alice", "wönderland"]], base=nginx, by_cookie=True)
     assert told["name"] == "report.bin"
     assert (tmp_path / "report.bin").read_bytes() == CONTENT
+
+
+def gateways():
+    """Of each manifest of two gateways: the words of the command, the environment's names, the probes' paths."""
+    folder = EXAMPLES / "two-gateways"
+    services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
+    balancer = (folder / "haproxy.cfg").read_text()
+    for name in ("gateway-a", "gateway-b"):
+        assert f" {name}:8080\n" in balancer
+        service = services[name]
+        yield service["command"], service["environment"], re.findall(r"httpchk GET (\S+)", balancer)
+    service, gateway = yaml.safe_load_all((folder / "kubernetes.yaml").read_text())
+    (container,) = gateway["spec"]["template"]["spec"]["containers"]
+    assert service["spec"]["selector"] == gateway["spec"]["template"]["metadata"]["labels"]
+    probes = [container[probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe")]
+    yield container["args"], [variable["name"] for variable in container["env"]], probes
+
+
+@pytest.mark.parametrize("gateway", gateways())
+def test_what_the_manifests_say_is_known_to_the_gateway(gateway):
+    command, environment, probes = gateway
+    assert command[0] == "serve" and "--stand-by" in command
+    known = subprocess.run([os.environ["FERRY"], "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    options = [word.split("=")[0] for word in command[1:]]
+    options += [
+        "--" + name.removeprefix("FERRY_").lower() for name in environment
+        if name.startswith("FERRY_") and name not in ("FERRY_KEY", "FERRY_TOKEN")
+    ]
+    for option in options:
+        assert re.search(rf"^ +{option}\b", known, re.MULTILINE), option
+    for path in probes:
+        with urllib.request.urlopen(os.environ["FERRY_URL"] + path, timeout=20) as answer:
+            assert answer.status == 200

@@ -50,7 +50,7 @@ struct StoredBytes {
     }
 
     /// As `TaskRecord.storedLength`.
-    private static func length(
+    static func length(
         in status: [UInt8], of task: TaskID, isCompleted: Bool
     ) throws(StoreError) -> Int64 {
         guard !isCompleted else { return try TaskStatus.content(in: status)?.storedLength ?? 0 }

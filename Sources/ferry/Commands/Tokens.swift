@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import Client
 internal import Foundation
 internal import JSON
+internal import REST
 
 /// `ferry tokens`: who may call.
 struct Tokens: ParsableCommand {
@@ -14,7 +15,8 @@ struct Tokens: ParsableCommand {
             Exit status: 0 done; 1 the gateway refused: there is no such token (404), or what was \
             asked for is not valid (422); 3 no gateway; 64 wrong arguments.
             """,
-        subcommands: [List.self, Add.self, Remove.self], defaultSubcommand: List.self)
+        subcommands: [List.self, Add.self, Remove.self, Generate.self],
+        defaultSubcommand: List.self)
 
     /// `ferry tokens list`.
     struct List: ParsableCommand {
@@ -99,6 +101,19 @@ struct Tokens: ParsableCommand {
             try CommandLineIO.run { () throws(ClientError) in
                 let client = try gatewayOptions.client()
                 for token in tokens { try client.deleteToken(token) }
+            }
+        }
+    }
+
+    /// `ferry tokens generate`.
+    struct Generate: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Print a token that no gateway knows, for FERRY_TOKEN of `ferry serve`.",
+            discussion: "Gateways of which one stands by are given the same one.")
+
+        func run() throws {
+            try CommandLineIO.run { () throws(ClientError) in
+                try CommandLineIO.print(AccessToken.make().text)
             }
         }
     }

@@ -88,7 +88,7 @@ enum GatewayStore {
 extension Refusal {
     /// A database on a server that cannot be used: EX_UNAVAILABLE where it cannot be reached,
     /// EX_CONFIG for another key, else EX_IOERR.
-    fileprivate init(_ error: StoreError, ofDatabaseAt place: String) {
+    init(_ error: StoreError, ofDatabaseAt place: String) {
         switch error {
         case .away(let words):
             self.init(

@@ -144,7 +144,7 @@ struct ServeSettings {
 
     private static func store(_ url: String?, key: KeySource) throws(Refusal) -> String? {
         guard let url else { return nil }
-        guard ["postgres://", "postgresql://"].contains(where: url.hasPrefix) else {
+        guard isDatabase(url) else {
             throw Refusal(
                 description: """
                     --store names a PostgreSQL database, as in \
@@ -159,6 +159,11 @@ struct ServeSettings {
                     """, code: 78)
         }
         return url
+    }
+
+    /// Whether a URL names a database on a server.
+    static func isDatabase(_ url: String) -> Bool {
+        ["postgres://", "postgresql://"].contains(where: url.hasPrefix)
     }
 
     private static func origins(_ texts: [String]) throws(Refusal) -> [String] {

@@ -1,0 +1,28 @@
+/// Rows on their way from a database to one of another kind, in columns, under the names that
+/// PostgreSQL's tables have for them. What is sealed stays so: both kinds seal the same, with the
+/// same key.
+package struct MovedRows: Sendable {
+    /// The values of a column.
+    package enum Values: Sendable {
+        case numbers([Int64?])
+        case flags([Bool])
+        /// Also texts that people chose.
+        case bytes([[UInt8]?])
+        /// Words of the gateway's own.
+        case texts([String])
+    }
+
+    /// The table.
+    package let table: String
+    /// The columns, each with as many values as there are rows.
+    package let columns: [(name: String, values: Values)]
+    /// How many rows there are.
+    package let count: Int
+
+    /// Rows from their parts.
+    package init(table: String, columns: [(name: String, values: Values)], count: Int) {
+        self.table = table
+        self.columns = columns
+        self.count = count
+    }
+}

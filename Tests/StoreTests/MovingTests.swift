@@ -1,0 +1,118 @@
+import Engine
+import Records
+import Sealing
+import Semantics
+import TestSupport
+import Testing
+
+@testable import PostgresStore
+@testable import SQLiteStore
+
+/// A database file that is moved to a server: nothing is missing, and nothing is there twice.
+@Suite(.enabled(if: PostgresServer.isInstalled, "PostgreSQL is not installed"))
+struct MovingTests {
+    private let sealer = AESGCMSealer(key: DataKey())
+
+    private func move(_ folder: String, to url: String) throws {
+        let store = try DurableStore(folder: folder, sealer: sealer)
+        let target = try MovedDatabase(url: url)
+        try target.begin()
+        try store.forEachRows { try target.write($0) }
+        try target.commit()
+        #expect(try target.isMade(with: store.keyCheck()))
+        try store.close()
+    }
+
+    @Test func `all that the file had is on the server`() async throws {
+        let whole = try WholeStore(sealer: sealer)
+        try await withFolder { folder, _ in
+            try await TemporarySchema.with { url in
+                try await whole.write(to: folder, sealer)
+                let written = try await whole.read(folder, sealer)
+                try move(folder, to: url)
+                let store = try PostgresStore(url: url, sealer: sealer)
+                #expect(try await whole.read(store, sealer) == written)
+                let file = try DurableStore(folder: folder, sealer: sealer)
+                for (one, other) in [(file as any Store, store as any Store)] {
+                    #expect(try await one.storedBytes {} == other.storedBytes {})
+                    #expect(try await one.census() == other.census())
+                    let (mine, others) = (try await one.load(), try await other.load())
+                    #expect(mine.clockMark == others.clockMark)
+                    #expect(mine.gatewayLimit == others.gatewayLimit)
+                    #expect(mine.backgroundUpdates == others.backgroundUpdates)
+                }
+                #expect(try await file.namesFiles() == store.namesFiles())
+                try file.close()
+                await store.close()
+            }
+        }
+    }
+
+    @Test func `many rows go in several statements`() async throws {
+        try await withFolder { folder, _ in
+            try await TemporarySchema.with { url in
+                var world = World()
+                let session = world.makeSession()
+                var batch = world.batch(session)
+                for _ in 0..<1_234 { batch.createdTasks.append(world.makeTask(in: session)) }
+                let file = try DurableStore(folder: folder, sealer: sealer)
+                try await file.commit(batch)
+                try file.close()
+                try move(folder, to: url)
+                let store = try PostgresStore(url: url, sealer: sealer)
+                #expect(try await store.taskCounts(of: session) == [.suspended: 1_234])
+                for task in batch.createdTasks {
+                    #expect(try await store.knows(task.id))
+                }
+                await store.close()
+            }
+        }
+    }
+
+    @Test func `a database with anything in it is refused, one that did nothing is not`()
+        async throws
+    {
+        try await withFolder { folder, _ in
+            try await TemporarySchema.with { url in
+                try DurableStore(folder: folder, sealer: sealer).close()
+                let idle = try PostgresStore(url: url, sealer: AESGCMSealer(key: DataKey()))
+                #expect(throws: StoreError.failed("Another gateway uses the database.")) {
+                    try MovedDatabase(url: url, patience: .zero)
+                }
+                await idle.close()
+                try move(folder, to: url)
+                let store = try PostgresStore(url: url, sealer: sealer)
+                var world = World()
+                let session = world.makeSession()
+                try await store.commit(world.batch(session))
+                await store.close()
+                let target = try MovedDatabase(url: url)
+                let error = #expect(throws: StoreError.self) { try target.begin() }
+                guard case .failed(let words) = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+                #expect(words.contains("name an empty database"))
+            }
+        }
+    }
+
+    @Test func `every column of every table has its values`() async throws {
+        try await TemporarySchema.with { url in
+            let connection = try Connection(DatabaseAddress(url))
+            try Schema.migrate(connection)
+            let rows = try connection.rows(
+                """
+                SELECT table_name || '.' || column_name FROM information_schema.columns
+                WHERE table_schema = current_schema()
+                    AND table_name NOT IN ('holder', 'schema_migration')
+                """)
+            let known = MovedTable.all.flatMap { table in
+                table.columns.map { "\(table.name).\($0.name)" }
+            }
+            #expect(
+                try Set(rows.map { $0.stringOrNil(0) ?? "" })
+                    == Set(known + ["task.stored_length", "task.has_file"]))
+        }
+    }
+}
