@@ -34,14 +34,7 @@ struct BackUp: ParsableCommand {
     var configuration: String?
 
     func run() throws {
-        let (environment, _) = ProcessEnvironment.taking([
-            KeySource.variable, KeyRotation.variable,
-        ])
-        var place = dataDirectory ?? ""
-        do {
-            let settings = try SettingsSource(
-                configuration: configuration, environment: environment)
-            place = dataDirectory ?? settings.dataDirectory
+        try DataCommand.run(configuration: configuration, directory: dataDirectory) { _, place in
             let folder = try DataFolder(inUse: place)
             try folder.refuseContentsElsewhere { _ in
                 """
@@ -58,9 +51,6 @@ struct BackUp: ParsableCommand {
             try Serve.tellResult(
                 "\(directory) has the database and \(outcome.fileCount) files of \(outcome.byteCount) bytes."
             )
-        } catch {
-            let refusal = Refusal(error, in: place)
-            throw ExitCode(Serve.say(refusal.description, code: refusal.code))
         }
     }
 }

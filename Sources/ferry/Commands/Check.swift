@@ -35,27 +35,14 @@ struct Check: ParsableCommand {
     var configuration: String?
 
     func run() throws {
-        let (environment, keys) = ProcessEnvironment.taking([
-            KeySource.variable, KeyRotation.variable,
-        ])
-        var place = directory ?? ""
-        let isDamaged: Bool
-        do {
-            let settings = try SettingsSource(
-                configuration: configuration, environment: environment)
-            place = directory ?? settings.dataDirectory
+        let isDamaged = try DataCommand.run(configuration: configuration, directory: directory) {
+            command, place in
             let folder = try DataFolder(existing: place)
             try folder.refuseContentsElsewhere { _ in
                 "`ferry check` looks through a data directory that has its contents in it."
             }
-            let check = DataCheck(
-                folder: folder,
-                source: try KeySource(
-                    option: keyFile, settings, variable: keys[KeySource.variable]))
-            isDamaged = try repair ? check.repair() : check.look()
-        } catch {
-            let refusal = Refusal(error, in: place)
-            throw ExitCode(Serve.say(refusal.description, code: refusal.code))
+            let check = DataCheck(folder: folder, source: try command.keySource(keyFile))
+            return try repair ? check.repair() : check.look()
         }
         if isDamaged { throw ExitCode(1) }
     }

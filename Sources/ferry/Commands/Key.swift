@@ -51,23 +51,13 @@ struct Key: ParsableCommand {
         var configuration: String?
 
         func run() throws {
-            let (environment, keys) = ProcessEnvironment.taking([
-                KeySource.variable, KeyRotation.variable,
-            ])
-            var place = dataDirectory ?? ""
-            do {
-                let settings = try SettingsSource(
-                    configuration: configuration, environment: environment)
-                place = dataDirectory ?? settings.dataDirectory
-                let source = try KeySource(
-                    option: keyFile, settings, variable: keys[KeySource.variable])
-                let target = try target(keys[KeyRotation.variable])
+            try DataCommand.run(configuration: configuration, directory: dataDirectory) {
+                command, place in
+                let source = try command.keySource(keyFile)
+                let target = try target(command.newKey)
                 let rotation = KeyRotation(
                     folder: try DataFolder(existing: place), source: source, target: target)
                 for sentence in try rotation.run() { try Serve.tellResult(sentence) }
-            } catch {
-                let refusal = Refusal(error, in: place)
-                throw ExitCode(Serve.say(refusal.description, code: refusal.code))
             }
         }
 

@@ -35,15 +35,16 @@ struct Migrate: ParsableCommand {
     var configuration: String?
 
     func run() throws {
-        let (environment, keys) = ProcessEnvironment.taking([
-            KeySource.variable, KeyRotation.variable,
-        ])
-        var place = from
-        do {
-            let settings = try SettingsSource(
-                configuration: configuration, environment: environment)
-            place = try directory()
-            guard let url = to ?? settings.text("store"), ServeSettings.isDatabase(url) else {
+        try DataCommand.run(configuration: configuration, directory: directory) { command, _ in
+            guard let place = directory else {
+                throw Refusal(
+                    description: """
+                        \(from): what is moved is the database of a data directory, as in \
+                        sqlite:./ferry-data. The other way round there is nothing yet.
+                        """, code: 64)
+            }
+            guard let url = to ?? command.settings.text("store"), ServeSettings.isDatabase(url)
+            else {
                 throw Refusal(
                     description: """
                         Name the database on a server, as in postgres://user@host:port/database, or by \
@@ -51,25 +52,16 @@ struct Migrate: ParsableCommand {
                         """, code: 64)
             }
             let migration = Migration(
-                folder: try DataFolder(existing: place),
-                source: try KeySource(
-                    option: keyFile, settings, variable: keys[KeySource.variable]), url: url)
+                folder: try DataFolder(existing: place), source: try command.keySource(keyFile),
+                url: url)
             for sentence in try migration.run() { try Serve.tellResult(sentence) }
-        } catch {
-            let refusal = Refusal(error, in: place)
-            throw ExitCode(Serve.say(refusal.description, code: refusal.code))
         }
     }
 
-    private func directory() throws(Refusal) -> String {
+    /// Nil where something else is named.
+    private var directory: String? {
         let kind = "sqlite:"
-        guard from.hasPrefix(kind), from.count > kind.count else {
-            throw Refusal(
-                description: """
-                    \(from): what is moved is the database of a data directory, as in \
-                    sqlite:./ferry-data. The other way round there is nothing yet.
-                    """, code: 64)
-        }
+        guard from.hasPrefix(kind), from.count > kind.count else { return nil }
         return String(from.dropFirst(kind.count))
     }
 }
