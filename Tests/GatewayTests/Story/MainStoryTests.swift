@@ -69,11 +69,12 @@ struct MainStoryTests {
 
     /// §5, S-57: the numbered ones exactly so, progress only where it belongs.
     private func checkOrder(_ events: [ServerEvent], of id: String) {
-        #expect(
-            events.numbered.map(\.event).filter { $0 != "task.didChange" } == [
-                "task.didCreate", "task.didReceiveResponse", "download.didFinishDownloading",
-                "task.didFinishCollectingMetrics", "task.didComplete",
-            ])
+        let told: [String] = events.numbered.map(\.event)
+        let steps: [String] = [
+            "task.didCreate", "task.didReceiveResponse", "download.didFinishDownloading",
+            "task.didFinishCollectingMetrics", "task.didComplete",
+        ]
+        #expect(told.filter { $0 != "task.didChange" } == steps)
         let changes = events.first { $0.event == "task.didChange" }?.json["changes"]
         #expect(changes?["state"].string == "running" && changes?["suspendCount"].int == 0)
         #expect(Set(events.ids).count == events.ids.count)

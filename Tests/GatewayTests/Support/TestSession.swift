@@ -10,6 +10,12 @@ struct UnexpectedAnswer: Error, CustomStringConvertible {
 }
 
 extension TestResponse {
+    /// The cookie that it sets, as a browser sends it; nil where it sets none.
+    var cookie: String? {
+        guard let field = headers["Set-Cookie"] else { return nil }
+        return String(field.prefix { $0 != ";" })
+    }
+
     /// The JSON body, if the status is the expected one.
     func json(_ expected: Int, of request: String) throws -> TestJSON {
         guard status == expected else { throw UnexpectedAnswer(self, to: request) }

@@ -206,10 +206,9 @@ struct AccessTests {
             #expect(try await owner.task(task)["state"].string == "suspended")
             // A browser that was let in with it may read as well, and no more.
             let login = try await reader.post("/v1/browser-session")
-            let cookie = login.headers["Set-Cookie"]?.split(separator: ";").first.map(String.init)
             let browser = TestClient(gateway.endpoint)
             let fields: HeaderLines = [
-                "Cookie": cookie ?? "", "Origin": "http://\(gateway.endpoint)",
+                "Cookie": login.cookie ?? "", "Origin": "http://\(gateway.endpoint)",
             ]
             #expect(try await browser.get("/v1/tasks/\(task)", fields).status == 200)
             let changed = try await browser.send("POST", "/v1/tasks/\(task)/cancel", fields)

@@ -8,8 +8,7 @@ struct BrowserSessionShareTests {
     private func signIn(_ client: TestClient) async throws -> String {
         let answer = try await client.post("/v1/browser-session")
         #expect(answer.status == 204)
-        return try #require(
-            answer.headers["Set-Cookie"]?.split(separator: ";").first.map(String.init))
+        return try #require(answer.cookie)
     }
 
     private func isSignedIn(_ cookie: String, _ client: TestClient) async throws -> Bool {

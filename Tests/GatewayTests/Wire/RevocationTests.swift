@@ -212,8 +212,7 @@ struct RevocationTests {
             let token = try await owner.makeToken([.admin, .tasks, .sessions])
             let client = owner.with(token: token.text)
             let login = try await client.post("/v1/browser-session")
-            let cookie = try #require(
-                login.headers["Set-Cookie"]?.split(separator: ";").first.map(String.init))
+            let cookie = try #require(login.cookie)
             let page = owner.with(token: nil)
             let task = try await client.createSession().start("data", origin.url("/never"))
             let waiting = try await page.connect()

@@ -74,8 +74,7 @@ struct TokenTests {
             let kept = try await owner.makeToken([.events])
             let client = owner.with(token: doomed.text)
             let login = try await client.post("/v1/browser-session")
-            let cookie = try #require(
-                login.headers["Set-Cookie"]?.split(separator: ";").first.map(String.init))
+            let cookie = try #require(login.cookie)
             let stream = try await client.events("/v1/events")
             let page = try await TestClient(gateway.endpoint).events(
                 "/v1/events", ["Cookie": cookie])
