@@ -27,6 +27,8 @@ public struct Resource: Sendable {
     public var headers: HeaderLines = [:]
     /// Resets the connection after this many body bytes of an answer, counted per answer.
     public var resetsAfter: Int?
+    /// From this byte on a resource is not sent before the gate is opened.
+    public var gate: (offset: Int, gate: Gate)?
     /// The pause after each 64 KiB of an answer; nil to send as fast as can be.
     public var pause: Duration?
 
@@ -80,13 +82,22 @@ public struct Resource: Sendable {
 
     private func send(_ range: Range<Int>, on exchange: Exchange) throws {
         let count = min(range.count, resetsAfter ?? .max)
-        if let pause {
-            let bytes = Pattern.bytes(from: range.lowerBound, count: count)
-            try exchange.drip(bytes, by: 64 << 10, every: pause)
-        } else {
-            try exchange.patternBody(from: range.lowerBound, count: count)
+        let end = range.lowerBound + count
+        let held = min(end, max(range.lowerBound, gate?.offset ?? end))
+        try sendPieces(range.lowerBound..<held, on: exchange)
+        if let gate, held < end {
+            try exchange.stall(until: gate.gate)
+            try sendPieces(held..<end, on: exchange)
         }
         if count < range.count { exchange.reset() }
+    }
+
+    private func sendPieces(_ range: Range<Int>, on exchange: Exchange) throws {
+        guard let pause else {
+            return try exchange.patternBody(from: range.lowerBound, count: range.count)
+        }
+        let bytes = Pattern.bytes(from: range.lowerBound, count: range.count)
+        try exchange.drip(bytes, by: 64 << 10, every: pause)
     }
 
     /// The one range that applies: nil for none, empty where it cannot be satisfied.

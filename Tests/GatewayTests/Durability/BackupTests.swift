@@ -8,6 +8,8 @@ import Testing
 struct BackupTests {
     private let origin: ScriptedOrigin
     private let home: TemporaryDirectory
+    /// Holds the ends of what is slow.
+    private let gate = Gate()
     private var target: String { home.file("data") }
 
     init() throws {
@@ -19,6 +21,7 @@ struct BackupTests {
             "/cached", .bytes(Pattern.bytes(count: 50_000), ["Cache-Control": "max-age=86400"]))
         var slow = Resource(20_000_000)
         slow.pause = .milliseconds(5)
+        slow.gate = (offset: 16_000_000, gate)
         origin.on("/slow", .resource(slow))
     }
 
@@ -96,6 +99,7 @@ struct BackupTests {
             }
             #expect(made.exit == .status(0) && made.reason.isEmpty, "\(made.reason)")
             try await gateway.kill9()
+            gate.open()
             let whole = try await run("check", target)
             #expect(whole.exit == .status(0), "\(whole.said)\(whole.reason)")
 
