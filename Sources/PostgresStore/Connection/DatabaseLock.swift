@@ -52,14 +52,18 @@ struct DatabaseLock: Sendable {
         whileWaiting: @Sendable () -> Void
     ) throws(StoreError) -> Bool {
         try SessionSettings.apply(to: connection)
+        var watched = WatchedGateway()
         while true {
-            let other = try otherGateway(connection)
-            if other.hasLeft(silence), try lock(connection) {
+            watched.look(at: try otherGateway(connection))
+            if watched.hasLeft(silence), try lock(connection) {
+                // At once, so that the other one finds out if it comes back only now.
+                if watched.gateway.seen != nil { try claim(connection) }
                 return true
             }
             whileWaiting()
-            if other.hangs(silence) {
-                try endOtherSession(where: "holder = $1", .bytes(other.name), by: connection)
+            if watched.hangs(silence) {
+                try endOtherSession(
+                    where: "holder = $1", .bytes(watched.gateway.name), by: connection)
             }
             guard !closing.hasBegun else { return false }
             usleep(Self.turnPause)
@@ -75,19 +79,9 @@ struct DatabaseLock: Sendable {
         }
         // Tables of an earlier version know no signs of life.
         let rows = try connection.rows(
-            """
-            SELECT holder,
-                (extract(epoch FROM clock_timestamp()
-                    - (to_jsonb(has) ->> 'seen')::timestamptz) * 1000)::bigint,
-                (extract(epoch FROM clock_timestamp()
-                    - pg_postmaster_start_time()) * 1000)::bigint
-            FROM holder AS has WHERE id = 1
-            """)
+            "SELECT holder, to_jsonb(has) ->> 'seen' FROM holder AS has WHERE id = 1")
         try connection.settle()
-        guard let row = rows.first else { return OtherGateway() }
-        return OtherGateway(
-            name: row.bytesOrNil(0), silence: row.int64OrNil(1).map { .milliseconds($0) },
-            serverAge: .milliseconds(row.int64(2)))
+        return OtherGateway(name: rows.first?.bytesOrNil(0), seen: rows.first?.stringOrNil(1))
     }
 
     /// How long a gateway that waits for its turn rests between two looks, in microseconds.
@@ -200,24 +194,36 @@ struct DatabaseLock: Sendable {
 }
 
 /// A gateway that may have the database.
-private struct OtherGateway {
+private struct OtherGateway: Equatable {
     /// What names it; nil where nobody has the database.
     var name: [UInt8]?
-    /// Since its last sign of life; nil where it gives none.
-    var silence: Duration?
-    /// How long the server has been there.
-    var serverAge = Duration.zero
+    /// Its last sign of life; nil where it gives none.
+    var seen: String?
+}
+
+/// For how long a gateway has given no sign of life, by the time in which somebody has looked: no
+/// clock is compared with another one's.
+private struct WatchedGateway {
+    /// How much time counts between two looks: whoever was stopped itself has seen nothing.
+    private static let longestLook = Duration.seconds(1)
+
+    private(set) var gateway = OtherGateway()
+    private var silence = Duration.zero
+    private var lastLook = ContinuousClock.now
+
+    mutating func look(at gateway: OtherGateway) {
+        let now = ContinuousClock.now
+        silence = gateway == self.gateway ? silence + min(now - lastLook, Self.longestLook) : .zero
+        (self.gateway, lastLook) = (gateway, now)
+    }
 
     /// Whether it counts as lost if it has no lock.
     func hasLeft(_ limits: DatabaseLock.Silence) -> Bool {
-        guard name != nil, let silence else { return true }
-        return silence > limits.withoutSession && serverAge > limits.withSession
+        gateway.name == nil || gateway.seen == nil || silence >= limits.withoutSession
     }
 
-    /// Whether it counts as lost though it has the lock. A server that was itself away until a
-    /// moment ago has heard nothing of anybody.
+    /// Whether it counts as lost though it has the lock.
     func hangs(_ limits: DatabaseLock.Silence) -> Bool {
-        guard name != nil, let silence else { return false }
-        return silence > limits.withSession && serverAge > limits.withSession
+        gateway.name != nil && gateway.seen != nil && silence >= limits.withSession
     }
 }
