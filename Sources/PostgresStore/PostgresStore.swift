@@ -14,7 +14,7 @@ internal import Synchronization
 public final class PostgresStore: Store {
     private let connections: DatabaseConnections
     private let sealer: any Sealer
-    private let signsOfLife: Task<Void, Never>
+    private let signsOfLife: Task<Void, Never>?
     /// Where the database is, without the password.
     public let place: String
     /// Sessions of which it is known that their rows are there.
@@ -41,12 +41,14 @@ public final class PostgresStore: Store {
     }
 
     /// The same, with other times to wait: for a gateway that still has the database, and for the
-    /// server.
+    /// server; and perhaps without signs of life, which are transactions.
     convenience init(
-        url: String, sealer: any Sealer, patience: Duration, waiting: Patience = Patience()
+        url: String, sealer: any Sealer, patience: Duration, waiting: Patience = Patience(),
+        givesSignsOfLife: Bool = true
     ) throws(StoreError) {
         try self.init(
-            url: url, sealer: sealer, turn: .now(patience: patience), waiting: waiting)
+            url: url, sealer: sealer, turn: .now(patience: patience), waiting: waiting,
+            givesSignsOfLife: givesSignsOfLife)
     }
 
     /// Opens a database as soon as no other gateway has it: at once when that one has ended; when
@@ -88,7 +90,8 @@ public final class PostgresStore: Store {
     }
 
     private init(
-        url: String, sealer: any Sealer, turn: DatabaseTurn, waiting: Patience
+        url: String, sealer: any Sealer, turn: DatabaseTurn, waiting: Patience,
+        givesSignsOfLife: Bool = true
     ) throws(StoreError) {
         let address = try DatabaseAddress(url)
         place = address.place
@@ -105,10 +108,10 @@ public final class PostgresStore: Store {
             }
         }
         self.connections = connections
-        signsOfLife = Task { await connections.giveSignsOfLife() }
+        signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
-    deinit { signsOfLife.cancel() }
+    deinit { signsOfLife?.cancel() }
 
     /// Tells, once, of what has ended the store before anybody has asked it for something: that
     /// another gateway has taken the database over.
@@ -124,7 +127,7 @@ public final class PostgresStore: Store {
     /// Waits for what is running, but a second at most where the server says nothing, and closes
     /// the connections. Without it nothing is lost.
     public func close() async {
-        signsOfLife.cancel()
+        signsOfLife?.cancel()
         await connections.close()
     }
 

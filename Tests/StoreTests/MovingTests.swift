@@ -19,7 +19,8 @@ struct MovingTests {
         try target.begin()
         try store.forEachRows { try target.write($0) }
         try target.commit()
-        #expect(try target.isMade(with: store.keyCheck()))
+        #expect(try target.isMade(of: store.movedState()))
+        target.leave()
         try store.close()
     }
 
@@ -44,6 +45,36 @@ struct MovingTests {
                 #expect(try await file.namesFiles() == store.namesFiles())
                 try file.close()
                 await store.close()
+            }
+        }
+    }
+
+    @Test func `what was moved, and used since, is not taken for moved`() async throws {
+        try await withFolder { folder, _ in
+            try await TemporarySchema.with { url in
+                var world = World()
+                let session = world.makeSession()
+                let first = world.batch(session)
+                let file = try DurableStore(folder: folder, sealer: sealer)
+                try await file.commit(first)
+                try file.close()
+                try move(folder, to: url)
+                // As if the move had not come to its end, and the file had been used on.
+                let again = try DurableStore(folder: folder, sealer: sealer)
+                var batch = world.batch(session)
+                batch.createdTasks = [world.makeTask(in: session)]
+                try await again.commit(batch)
+                let target = try MovedDatabase(url: url)
+                let error = #expect(throws: StoreError.self) {
+                    try target.isMade(of: again.movedState())
+                }
+                guard case .failed(let words) = error else {
+                    Issue.record("\(String(describing: error))")
+                    return
+                }
+                #expect(words.contains("keep the one that is newer"))
+                target.leave()
+                try again.close()
             }
         }
     }

@@ -16,7 +16,8 @@ struct PostgresAbsenceTests {
         async throws
     {
         let server = try await PostgresServer()
-        let store = try PostgresStore(url: server.url(), sealer: sealer)
+        let store = try PostgresStore(
+            url: server.url(), sealer: sealer, patience: .seconds(10), givesSignsOfLife: false)
         var world = World()
         let session = world.makeSession()
         let task = world.makeTask(in: session)

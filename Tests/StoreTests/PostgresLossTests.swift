@@ -34,8 +34,8 @@ struct PostgresLossTests {
     @Test func `a commit whose answer is lost is not done again (R-1, R-10)`() async throws {
         // Its settings would hold up the others' commits.
         let server = try await PostgresServer()
-        let url = server.url()
-        let store = try PostgresStore(url: url, sealer: sealer)
+        let store = try PostgresStore(
+            url: server.url(), sealer: sealer, patience: .seconds(10), givesSignsOfLife: false)
         var world = World()
         let session = world.makeSession()
         let task = world.makeTask(in: session)

@@ -62,6 +62,28 @@ struct PostgresTurnTests {
         }
     }
 
+    @Test func `who is in the middle of a long transaction is not taken over from`() async throws {
+        try await TemporarySchema.with { url in
+            let others = try Connection(DatabaseAddress(url))
+            try Schema.migrate(others)
+            // A gateway that has the database, and a statement that takes long.
+            let lock = DatabaseLock()
+            let busy = try Connection(DatabaseAddress(url))
+            try lock.acquire(busy, within: .seconds(10))
+            try lock.claim(busy)
+            try busy.begin("")
+            let next = Next(
+                url, sealer,
+                .init(withSession: .milliseconds(500), withoutSession: .milliseconds(500)))
+            _ = try busy.rows("SELECT pg_sleep(4)")
+            #expect(next.result == nil)
+            // Without another statement it counts as lost.
+            let opened = try await next.store()
+            #expect(throws: StoreError.self) { try busy.rows("SELECT 1") }
+            await opened.close()
+        }
+    }
+
     @Test func `signs of life are given without anything to write, and after a lost connection`()
         async throws
     {
@@ -96,8 +118,8 @@ struct PostgresTurnTests {
             server.url(), sealer, .init(withSession: .seconds(60), withoutSession: .seconds(60)))
         try await eventually("it to wait") { next.waits }
         try await server.stop(atOnce: true)
-        // Its clock is of no account, either.
         try await server.start()
+        // Its clock is of no account, either.
         let last = try await server.run("UPDATE holder SET seen = seen - interval '1 day'")
         #expect(last.isEmpty)
         try await eventually("a sign of life of the one that had it") {

@@ -200,7 +200,11 @@ final class DatabaseConnections: Sendable {
     /// Has the first failure told that is no loss, also where nobody has asked for anything: that
     /// another gateway has taken the database over.
     func tellFailure(to listener: @escaping @Sendable (StoreError) -> Void) {
-        onFailure.withLock { $0 = listener }
+        let known = failure.withLock { failure in
+            if failure == nil { onFailure.withLock { $0 = listener } }
+            return failure
+        }
+        if let known { listener(known) }
     }
 
     // MARK: Signs of life

@@ -53,7 +53,7 @@ struct DatabaseLock: Sendable {
     ) throws(StoreError) -> Bool {
         try SessionSettings.apply(to: connection)
         var watched = WatchedGateway()
-        while true {
+        while !closing.hasBegun {
             watched.look(at: try otherGateway(connection))
             if watched.hasLeft(silence), try lock(connection) {
                 // At once, so that the other one finds out if it comes back only now.
@@ -65,9 +65,9 @@ struct DatabaseLock: Sendable {
                 try endOtherSession(
                     where: "holder = $1", .bytes(watched.gateway.name), by: connection)
             }
-            guard !closing.hasBegun else { return false }
             usleep(Self.turnPause)
         }
+        return false
     }
 
     /// What the row says of the gateway that has the database.
@@ -77,15 +77,24 @@ struct DatabaseLock: Sendable {
             try connection.settle()
             return OtherGateway()
         }
-        // Tables of an earlier version know no signs of life.
+        // Tables of an earlier version know no signs of life. A statement that runs is one, too,
+        // and a new one within a long transaction.
         let rows = try connection.rows(
-            "SELECT holder, to_jsonb(has) ->> 'seen' FROM holder AS has WHERE id = 1")
+            """
+            SELECT holder, to_jsonb(has) ->> 'seen', (
+                SELECT max(CASE WHEN state = 'active' AND coalesce(wait_event, '') NOT LIKE 'Client%'
+                    THEN clock_timestamp() ELSE query_start END)::text
+                FROM \(Self.sessionsWithLock))
+            FROM holder AS has WHERE id = 1
+            """)
         try connection.settle()
-        return OtherGateway(name: rows.first?.bytesOrNil(0), seen: rows.first?.stringOrNil(1))
+        return OtherGateway(
+            name: rows.first?.bytesOrNil(0), seen: rows.first?.stringOrNil(1),
+            activity: rows.first?.stringOrNil(2))
     }
 
     /// How long a gateway that waits for its turn rests between two looks, in microseconds.
-    private static let turnPause: UInt32 = 300_000
+    static let turnPause: UInt32 = 300_000
 
     /// Writes down that this gateway has the database, once it has the lock.
     func claim(_ connection: Connection) throws(StoreError) {
@@ -177,14 +186,19 @@ struct DatabaseLock: Sendable {
     ) throws(StoreError) {
         _ = try connection.rows(
             """
-            SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
-            WHERE locktype = 'advisory' AND granted AND usename = current_user
-                AND datname = current_database() AND pid <> pg_backend_pid()
-                AND (classid::bigint << 32 | objid::bigint) = \(Self.lockNumber("gateway"))
+            SELECT pg_terminate_backend(pid) FROM \(Self.sessionsWithLock)
                 AND EXISTS (SELECT 1 FROM holder AS has WHERE id = 1 AND \(condition))
             """, [parameter])
         try connection.settle()
     }
+
+    /// SQL for the sessions of this user that have the lock, but for the one that asks.
+    private static let sessionsWithLock = """
+        pg_locks JOIN pg_stat_activity USING (pid)
+        WHERE locktype = 'advisory' AND granted AND usename = current_user
+            AND datname = current_database() AND pid <> pg_backend_pid()
+            AND (classid::bigint << 32 | objid::bigint) = \(lockNumber("gateway"))
+        """
 
     /// SQL for the number of a lock that belongs to these tables: there may be others in the same
     /// database.
@@ -199,6 +213,8 @@ private struct OtherGateway: Equatable {
     var name: [UInt8]?
     /// Its last sign of life; nil where it gives none.
     var seen: String?
+    /// What its session has done last; nil where it has none.
+    var activity: String?
 }
 
 /// For how long a gateway has given no sign of life, by the time in which somebody has looked: no

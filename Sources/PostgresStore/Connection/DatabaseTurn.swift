@@ -1,4 +1,5 @@
 internal import Engine
+internal import Glibc
 
 /// How a gateway comes by a database that another one may have.
 enum DatabaseTurn {
@@ -32,6 +33,7 @@ enum DatabaseTurn {
                     return connection
                 } catch {
                     guard case .away = error else { throw error }
+                    usleep(DatabaseLock.turnPause)
                     connection = try reconnected(address, waiting)
                 }
             }

@@ -22,13 +22,30 @@ package final class MovedDatabase {
         connection = try Connection(address)
         try lock.acquire(connection, within: patience)
         try Schema.migrate(connection)
+        // Whoever had it before finds out, should it come back.
+        try lock.claim(connection)
     }
 
-    /// Whether it was made of the database with this value for the key: no other one has the same.
-    package func isMade(with keyCheck: [UInt8]) throws(StoreError) -> Bool {
-        let rows = try connection.rows("SELECT key_check FROM gateway")
+    /// Whether it was made of a database in this state.
+    /// - Throws: `failed` where it was made of that one, and either has been used since.
+    package func isMade(of state: MovedState) throws(StoreError) -> Bool {
+        let rows = try connection.rows(
+            """
+            SELECT key_check, kept_mark, last_forgotten,
+                (SELECT sum(last_sequence) FROM tenant)::bigint, (SELECT max(id) FROM task)
+            FROM gateway
+            """)
         try connection.settle()
-        return rows.first?.bytes(0) == keyCheck
+        guard let own = rows.first.map({ MovedState(row: $0) }), own.keyCheck == state.keyCheck
+        else { return false }
+        guard own == state else {
+            throw .failed(
+                """
+                It was moved there before, and a gateway has used one of the two since: keep the one \
+                that is newer.
+                """)
+        }
+        return true
     }
 
     /// Begins; what a gateway has written that has done nothing is replaced.
@@ -47,13 +64,28 @@ package final class MovedDatabase {
     package func write(_ rows: MovedRows) throws(StoreError) {
         let names = rows.columns.map(\.name).joined(separator: ", ")
         let places = (1...rows.columns.count).map { "$\($0)" }.joined(separator: ", ")
-        try connection.send(
+        // What is sent without an answer would gather in memory.
+        _ = try connection.count(
             "INSERT INTO \(rows.table) (\(names)) SELECT * FROM unnest(\(places))",
             rows.columns.map { Parameter($0.values) })
     }
 
     /// Ends it: from now on all of it is there, or nothing.
-    package func commit() throws(StoreError) { try connection.commit() }
+    package func commit() throws(StoreError) {
+        do throws(StoreError) {
+            try connection.commit()
+        } catch {
+            guard case .away(let words) = error else { throw error }
+            throw .away(
+                """
+                \(words) It is not known whether all was moved: run this again, before any gateway \
+                is started.
+                """)
+        }
+    }
+
+    /// Leaves it to a gateway.
+    package func leave() { lock.leave(connection) }
 }
 
 extension Parameter {

@@ -26,3 +26,18 @@ package struct MovedRows: Sendable {
         self.count = count
     }
 }
+
+/// By what a database is known again that was moved: no two have the same `keyCheck`, and the rest
+/// changes as soon as a gateway uses it.
+package struct MovedState: Equatable {
+    /// The sealed value that tells the right key from a wrong one.
+    package let keyCheck: [UInt8]
+    private let numbers: [Int64?]
+
+    /// Of a row of keyCheck, keptMark, lastForgotten, the sum of the tenants' sequences, and the
+    /// greatest number of a task.
+    package init(row: some StoredRow) {
+        keyCheck = row.bytes(0)
+        numbers = (1...4).map { row.int64OrNil($0) }
+    }
+}

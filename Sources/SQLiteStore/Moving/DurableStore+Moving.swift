@@ -4,14 +4,21 @@ package import Records
 internal import Semantics
 
 extension DurableStore {
-    /// The sealed value that tells the right key from a wrong one; no two databases have the same.
-    package func keyCheck() throws(StoreError) -> [UInt8] {
+    /// By what it is known again where it was moved to.
+    package func movedState() throws(StoreError) -> MovedState {
         do {
-            return try pool.read { database in
-                try PreparedStatement(database, "SELECT keyCheck FROM gateway").first {
-                    $0.bytes(0)
-                } ?? []
+            let state = try pool.read { database in
+                try PreparedStatement(
+                    database,
+                    """
+                    SELECT keyCheck, keptMark, lastForgottenIdentifier,
+                        (SELECT sum(lastSequence) FROM tenant), (SELECT max(id) FROM task)
+                    FROM gateway
+                    """
+                ).first { MovedState(row: $0) }
             }
+            guard let state else { throw StoreError.damaged("The row of the gateway is missing.") }
+            return state
         } catch {
             throw StoreError(error)
         }

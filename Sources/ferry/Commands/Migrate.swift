@@ -39,8 +39,8 @@ struct Migrate: ParsableCommand {
             guard let place = directory else {
                 throw Refusal(
                     description: """
-                        \(from): what is moved is the database of a data directory, as in \
-                        sqlite:./ferry-data. The other way round there is nothing yet.
+                        What is moved is the database of a data directory, as in sqlite:./ferry-data. \
+                        The other way round there is nothing yet.
                         """, code: 64)
             }
             guard let url = to ?? command.settings.text("store"), ServeSettings.isDatabase(url)

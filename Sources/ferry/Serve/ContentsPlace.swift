@@ -128,10 +128,13 @@ extension DataFolder {
     ///   - name: what it is called.
     ///   - store: the database.
     ///   - isNew: whether that has nothing in it yet.
+    ///   - standsBy: whether another gateway has the same database and place, in turns with this
+    ///     one, and may have marked the place before either had anything to keep.
     /// - Throws: `Refusal`, `UnusablePlace`.
     @LoopActor
     func join(
-        _ contents: any WholeContents, at name: String, of store: GatewayStore, isNew: Bool
+        _ contents: any WholeContents, at name: String, of store: GatewayStore, isNew: Bool,
+        standsBy: Bool
     ) async throws {
         try refuseOwnContents(for: name)
         let known = try ContentsMark(in: self)
@@ -157,7 +160,8 @@ extension DataFolder {
         }
         if let found {
             // A node that was lost is made anew beside a database on a server.
-            guard case .server = store, !isNew else {
+            let hasNothing = standsBy ? try await contents.isEmpty() : false
+            guard case .server = store, !isNew || hasNothing else {
                 throw Refusal(
                     description: """
                         \(name) has the contents of another gateway: name another place, as a prefix \

@@ -1,6 +1,7 @@
 import Engine
 import Foundation
 import Glibc
+import Loop
 import REST
 import SQLiteStore
 
@@ -21,6 +22,22 @@ struct DataFolder {
             throw Refusal(description: "The data directory \(path) cannot be made.", code: 73)
         }
         try lock()
+    }
+
+    /// The folder as soon as no other gateway has it.
+    @LoopActor
+    static func whenFree(_ path: String, within limit: Duration) async throws -> DataFolder {
+        let end = ContinuousClock.now + limit
+        while true {
+            do {
+                return try DataFolder(path)
+            } catch {
+                guard (error as? Refusal)?.code == 75, ContinuousClock.now < end else {
+                    throw error
+                }
+                await LoopActor.nextTurn(after: .milliseconds(100))
+            }
+        }
     }
 
     /// Locks a folder that a gateway has made.

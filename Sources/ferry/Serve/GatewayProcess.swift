@@ -47,10 +47,18 @@ struct GatewayProcess {
                 guard let turn = try await waiting.turn(at: url) else { return 0 }
                 (standBy, store, settings.port) = (waiting, turn, waiting.port)
             }
-            let folder = try DataFolder(settings.dataDirectory)
-            let process = try await GatewayProcess(settings, folder, environment, store)
-            await standBy?.close()
-            return try await process.serve()
+            do {
+                // The one that ended may still be ending.
+                let folder = try await DataFolder.whenFree(
+                    settings.dataDirectory, within: store == nil ? .zero : .seconds(10))
+                let process = try await GatewayProcess(settings, folder, environment, store)
+                await standBy?.close()
+                return try await process.serve()
+            } catch {
+                // Whoever waits for the database need not wait for signs of life.
+                try? await store?.close()
+                throw error
+            }
         } catch {
             let refusal = Refusal(error, in: settings.dataDirectory)
             return Serve.say(refusal.description, code: refusal.code)
@@ -152,7 +160,8 @@ struct GatewayProcess {
         }
         let contents = try place.open(
             settings, curlSettings(settings), digests: digests, files: files)
-        try await folder.join(contents, at: place.description, of: store, isNew: isNew)
+        try await folder.join(
+            contents, at: place.description, of: store, isNew: isNew, standsBy: settings.standsBy)
         await contents.forgetOldWork()
         return contents
     }

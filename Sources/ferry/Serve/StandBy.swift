@@ -51,6 +51,11 @@ final class StandBy {
             }
         }
         if let failure { throw failure }
+        guard !wait.isOver else {
+            // The end may have come together with the turn.
+            try await store?.close()
+            return nil
+        }
         if store != nil, door != nil {
             StandBy.log.write(
                 .notice, "the gateway takes the database over",

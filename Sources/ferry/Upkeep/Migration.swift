@@ -26,6 +26,7 @@ struct Migration {
         let store = try DurableStore(folder: folder.root, sealer: AESGCMSealer(key: key.key))
         let target = try atServer { () throws(StoreError) in try MovedDatabase(url: url) }
         let counts = try move(store, to: target)
+        target.leave()
         try store.close()
         let kept = try setFileAside()
         let moved = counts.map {
@@ -42,18 +43,29 @@ struct Migration {
     private func move(
         _ store: DurableStore, to target: MovedDatabase
     ) throws -> [String: Int]? {
-        let keyCheck = try store.keyCheck()
-        return try atServer { () throws(StoreError) in
-            guard try !target.isMade(with: keyCheck) else { return nil }
-            try target.begin()
-            var counts: [String: Int] = [:]
+        let state = try store.movedState()
+        guard try !atServer({ () throws(StoreError) in try target.isMade(of: state) }) else {
+            return nil
+        }
+        try atServer { () throws(StoreError) in try target.begin() }
+        var counts: [String: Int] = [:]
+        // What the file has is told as of the file.
+        var failure: Refusal?
+        do {
             try store.forEachRows { rows in
                 counts[rows.table, default: 0] += rows.count
-                try target.write(rows)
+                do throws(Refusal) {
+                    try atServer { () throws(StoreError) in try target.write(rows) }
+                } catch {
+                    failure = error
+                    throw error
+                }
             }
-            try target.commit()
-            return counts
+        } catch {
+            throw failure ?? error
         }
+        try atServer { () throws(StoreError) in try target.commit() }
+        return counts
     }
 
     private func atServer<Value>(

@@ -53,7 +53,7 @@ struct MigrateTests {
             try await gateway.kill9()
             let from = "sqlite:" + gateway.dataDirectory
             let cases: [(from: String, to: String?, code: Int32, words: String)] = [
-                ("postgres://a/b", from, 64, "The other way round there is nothing yet"),
+                ("postgres://a:p%3Aw@h/b", from, 64, "The other way round there is nothing yet"),
                 (from, "mysql://a", 64, "Name the database on a server"),
                 (from, nil, 64, "Name the database on a server"),
                 ("sqlite:/nowhere", server.url(), 66, "is no data directory"),
