@@ -62,24 +62,41 @@ struct PostgresTurnTests {
         }
     }
 
-    @Test func `who is in the middle of a long transaction is not taken over from`() async throws {
+    @Test func `who is in the middle of a long statement is not taken over from`() async throws {
         try await TemporarySchema.with { url in
             let others = try Connection(DatabaseAddress(url))
             try Schema.migrate(others)
             // A gateway that has the database, and a statement that takes long.
             let lock = DatabaseLock()
-            let busy = try Connection(DatabaseAddress(url))
-            try lock.acquire(busy, within: .seconds(10))
-            try lock.claim(busy)
-            try busy.begin("")
+            let connection = try Connection(DatabaseAddress(url))
+            try lock.acquire(connection, within: .seconds(10))
+            try lock.claim(connection)
+            let busy = Mutex(connection)
+            Thread.detachNewThread {
+                busy.withLock { busy in
+                    try? busy.begin("")
+                    _ = try? busy.rows("SELECT pg_sleep(600)")
+                }
+            }
+            let running = "FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+            try await eventually("the statement to run") {
+                let rows = try others.rows("SELECT count(*) \(running)")
+                try others.settle()
+                return rows.first?.int64(0) == 1
+            }
             let next = Next(
                 url, sealer,
                 .init(withSession: .milliseconds(500), withoutSession: .milliseconds(500)))
-            _ = try busy.rows("SELECT pg_sleep(4)")
+            for _ in 0..<3 {
+                try await eventually("it to wait") { next.waits }
+                try await eventually("it to wait again") { next.waitsAgain }
+            }
             #expect(next.result == nil)
             // Without another statement it counts as lost.
+            _ = try others.rows("SELECT pg_cancel_backend(pid) \(running)")
+            try others.settle()
             let opened = try await next.store()
-            #expect(throws: StoreError.self) { try busy.rows("SELECT 1") }
+            #expect(throws: StoreError.self) { try busy.withLock { try $0.rows("SELECT 1") } }
             await opened.close()
         }
     }

@@ -70,6 +70,7 @@ struct DataFolder {
             throw Refusal(description: "The data directory \(root) cannot be written.", code: 73)
         }
         guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            close(lock)
             throw Refusal(
                 description: """
                     Another gateway uses the data directory \(root), or `ferry key rotate` or `ferry \

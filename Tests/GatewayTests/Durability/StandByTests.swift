@@ -79,7 +79,9 @@ struct StandByTests {
             first.process.terminate()
             #expect(try await first.process.waitForExit() == .status(0))
             try await hasTurn(next.client)
-            #expect(next.process.errorText.contains("the gateway takes the database over"))
+            try await eventually("its word") {
+                next.process.errorText.contains("the gateway takes the database over")
+            }
             next.process.terminate()
             #expect(try await next.process.waitForExit() == .status(0))
         }
@@ -103,7 +105,7 @@ struct StandByTests {
             first.process.send(SIGSTOP)
             try await hasTurn(next.client)
             first.process.send(SIGCONT)
-            #expect(try await first.process.waitForExit() == .status(74))
+            #expect(try await first.process.waitForEnd() == .status(74))
             #expect(first.process.errorText.contains("Another gateway has taken the database over"))
             try await work.verify(at: next.client.with(token: token))
             next.process.terminate()

@@ -45,7 +45,7 @@ struct Serve {
     /// Starts it and waits for its end.
     func refusal() async throws -> Refusal {
         let process = try start()
-        let exit = try await process.waitForExit()
+        let exit = try await process.waitForEnd()
         return Refusal(exit: exit, reason: process.errorText)
     }
 }
