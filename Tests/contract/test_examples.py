@@ -325,7 +325,7 @@ def gateways():
     yield container["args"], [variable["name"] for variable in container["env"]], probes
 
 
-@pytest.mark.parametrize("gateway", gateways())
+@pytest.mark.parametrize("gateway", list(gateways()))
 def test_what_the_manifests_say_is_known_to_the_gateway(gateway):
     command, environment, probes = gateway
     assert command[0] == "serve" and "--stand-by" in command
