@@ -62,8 +62,7 @@ struct DatabaseLock: Sendable {
             }
             whileWaiting()
             if watched.hangs(silence) {
-                try endOtherSession(
-                    where: "holder = $1", .bytes(watched.gateway.name), by: connection)
+                try endSession(of: watched.gateway.name, by: connection)
             }
             usleep(Self.turnPause)
         }
@@ -123,7 +122,7 @@ struct DatabaseLock: Sendable {
         var backOff = BackOff(for: .seconds(1))
         while try !lock(connection) {
             try refuseWhenTakenOver(connection)
-            try endOtherSession(where: "holder = $1", .bytes(holder), by: connection)
+            try endSession(of: holder, by: connection)
             guard backOff.wait() else { throw .away("Another connection has the database.") }
         }
         try refuseWhenTakenOver(connection)
@@ -179,16 +178,15 @@ struct DatabaseLock: Sendable {
         return result != 0
     }
 
-    /// Ends the session that has the lock, where a condition holds for the row that says whose it
-    /// is.
-    private func endOtherSession(
-        where condition: String, _ parameter: Parameter, by connection: Connection
+    /// Ends the session that has the lock, if the row says that it is this gateway's.
+    private func endSession(
+        of gateway: [UInt8]?, by connection: Connection
     ) throws(StoreError) {
         _ = try connection.rows(
             """
             SELECT pg_terminate_backend(pid) FROM \(Self.sessionsWithLock)
-                AND EXISTS (SELECT 1 FROM holder AS has WHERE id = 1 AND \(condition))
-            """, [parameter])
+                AND EXISTS (SELECT 1 FROM holder WHERE id = 1 AND holder = $1)
+            """, [.bytes(gateway)])
         try connection.settle()
     }
 

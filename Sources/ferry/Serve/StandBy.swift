@@ -11,7 +11,7 @@ import TLS
 /// nothing of its data directory is touched, which the two may share.
 @LoopActor
 final class StandBy {
-    /// Where probes are answered while there is something to wait for, with the port that it is.
+    /// The port that probes are answered at, resolved once they are.
     private(set) var port: UInt16
     private let settings: ServeSettings
     private let sealer: AESGCMSealer
