@@ -12,6 +12,8 @@ struct AttemptDestinations {
     private(set) var wasDenied = false
     /// The addresses that libcurl got a socket for.
     private(set) var tried: [IPAddress] = []
+    /// The sockets that were made for the connection that is wanted.
+    private(set) var sockets: [CInt] = []
     /// libcurl wanted a socket, and the process had no descriptor.
     private var lacksDescriptor = false
     private var descriptorTimer: LoopTimer?
@@ -34,6 +36,7 @@ struct AttemptDestinations {
         do throws(FileError) {
             let socket = try pool.makeSocket(for: address)
             tried.append(address.ip)
+            sockets.append(socket)
             return socket
         } catch {
             if error.isOutOfDescriptors { lacksDescriptor = true } else { tried.append(address.ip) }
@@ -42,8 +45,8 @@ struct AttemptDestinations {
     }
 
     /// Whether a request may go out to where the connection leads.
-    mutating func mayRequest(address: String, port: Int) -> Bool {
-        wasDenied = !gate.mayRequest(address: address, port: port)
+    mutating func mayRequest(on connection: ConnectionEnds) -> Bool {
+        wasDenied = !gate.mayRequest(address: connection.address, port: connection.port)
         return !wasDenied
     }
 
@@ -73,6 +76,7 @@ struct AttemptDestinations {
     mutating func beginAnew() {
         lacksDescriptor = false
         tried = []
+        sockets = []
     }
 
     /// Nothing is waited for any more.

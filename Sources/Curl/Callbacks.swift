@@ -51,11 +51,11 @@ enum Callbacks {
     /// Of a transfer that is to make no connection.
     static let noSocket: curl_opensocket_callback = { _, _, _ in ccurl_socket_bad }
 
-    static let prereq: curl_prereq_callback = { context, address, _, port, _ in
+    static let prereq: curl_prereq_callback = { context, address, _, port, localPort in
         guard let address else { return CURL_PREREQFUNC_ABORT }
-        let mayGo = attempt(context, String(cString: address)) { attempt, address in
-            attempt.mayRequest(address: address, port: Int(port))
-        }
+        let ends = ConnectionEnds(
+            address: String(cString: address), port: Int(port), localPort: Int(localPort))
+        let mayGo = attempt(context, ends) { $0.mayRequest(on: $1) }
         return mayGo == true ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
     }
 
@@ -102,7 +102,7 @@ enum Callbacks {
 
     /// Of an easy handle, but called as long as the connection lives, which is the multi handle's.
     static let closeSocket: curl_closesocket_callback = { context, socket in
-        LoopActor.enter(context, as: MultiHandle.self) { $0.noteClosedSocket() }
+        LoopActor.enter(context, as: MultiHandle.self) { $0.noteClosed(socket) }
         return close(socket)
     }
 

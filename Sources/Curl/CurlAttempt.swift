@@ -180,15 +180,14 @@ final class CurlAttempt: Attempt {
 
     /// CURLOPT_PREREQFUNCTION: the last look before a request goes out, also on a connection that
     /// was kept.
-    func mayRequest(address: String, port: Int) -> Bool {
+    func mayRequest(on connection: ConnectionEnds) -> Bool {
         guard observer != nil, stop == nil, let easy else { return false }
         guard conversation.mayFollow(hasLeft: wasSwallowed) else { return stops(.lost) }
         // libcurl 7.88 does not say where a connection leads that others of HTTP/2 share behind a
         // tunnel (measured).
-        guard !address.isEmpty else { return stops(.unsuitable) }
-        guard destinations.mayRequest(address: address, port: port), mayUseConnection(easy) else {
-            return false
-        }
+        guard !connection.address.isEmpty else { return stops(.unsuitable) }
+        guard destinations.mayRequest(on: connection), mayUseConnection(easy) else { return false }
+        guard isClean(connection, easy) else { return stops(.unsuitable) }
         guard !request.onlyConnects else { return stops(.connected) }
         guard conversation.begin() else { return stops(.malformed(Conversation.endless)) }
         noteEarlierRequest()
@@ -215,6 +214,20 @@ final class CurlAttempt: Attempt {
         // closes (measured).
         if tls.awaitsVerdict(on: request) { keepConnectionAtEnd(false) }
         return true
+    }
+
+    /// Whether the next that comes on a connection answers the request that is about to go out:
+    /// libcurl 7.88 takes for an answer what a server has sent unasked (RFC 9112 §6.3; measured).
+    private func isClean(_ connection: ConnectionEnds, _ easy: EasyHandle) -> Bool {
+        guard easy.long(CURLINFO_NUM_CONNECTS) == 0 else {
+            pool?.note(connection, among: destinations.sockets)
+            return true
+        }
+        let ssl = request.url.isSecure ? easy.ssl : nil
+        guard ssl.flatMap(HandshakeCallbacks.protocolName) != "h2",
+            let socket = pool?.socket(at: connection)
+        else { return true }
+        return !SocketProbe.hasInput(socket) && ssl.map(HandshakeCallbacks.hasUnread) != true
     }
 
     /// Whether something of a request has left that had no answer.

@@ -339,6 +339,14 @@ final class CurlPool: ConnectionPool {
         return try multi.makeSocket(for: address)
     }
 
+    /// A connection for an attempt is there, on one of the sockets that were made for it.
+    func note(_ ends: ConnectionEnds, among sockets: [CInt]) {
+        multi?.sockets.note(ends, among: sockets)
+    }
+
+    /// The socket of a connection that has carried a request.
+    func socket(at ends: ConnectionEnds) -> CInt? { multi?.sockets[ends] }
+
     /// Whether the pool has no attempt.
     var isResting: Bool { transfers.isEmpty }
 

@@ -21,6 +21,8 @@ final class MultiHandle {
     private let descriptors: OpenDescriptors
     /// The sockets of its connections, in use or kept.
     private(set) var socketCount = 0
+    /// Those of them that have carried a request.
+    var sockets = ConnectedSockets()
     /// Runs while libcurl looks for connections to close.
     private var sweeper: EasyHandle?
     /// Its wake-up pair, which libcurl goes without where it cannot have it.
@@ -119,7 +121,8 @@ final class MultiHandle {
     }
 
     /// CURLOPT_CLOSESOCKETFUNCTION.
-    func noteClosedSocket() {
+    func noteClosed(_ socket: CInt) {
+        sockets.remove(socket)
         socketCount -= 1
         descriptors.noteClosed(1)
     }

@@ -74,6 +74,9 @@ struct ResponseHeadReader {
     private static let noField = Step.malformed(
         "The response's header has a line that is no field.")
 
+    /// As libcurl writes those of HTTP/2 and 3.
+    private static let versions: Set = ["1.0", "1.1", "2", "3"]
+
     /// `HTTP/1.1 200 OK`, `HTTP/2 200 `.
     private mutating func begin(_ line: UnsafeRawBufferPointer) -> Step {
         var rest = line[...]
@@ -83,6 +86,9 @@ struct ResponseHeadReader {
         status = code.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
         guard status >= 100 else { return .malformed("The response has no HTTP status line.") }
         version = Self.text(name.dropFirst(5))
+        guard Self.versions.contains(version) else {
+            return .malformed("The response is of no known version of HTTP.")
+        }
         guard status != 101 else {
             return .malformed("The server switched protocols (101) without being asked to.")
         }

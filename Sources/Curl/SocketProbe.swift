@@ -9,4 +9,11 @@ enum SocketProbe {
         let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
         return count > 0 || (count < 0 && errno == EAGAIN)
     }
+
+    /// Whether there is anything to be read, be it the end.
+    static func hasInput(_ socket: CInt) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(socket, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count >= 0 || errno != EAGAIN
+    }
 }

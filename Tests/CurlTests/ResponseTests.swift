@@ -46,6 +46,15 @@ import Testing
     }
 
     @LoopActor
+    @Test(arguments: ["2.0", "1.2", "0.9", "3.0", "11"])
+    func `a version that nobody knows is no answer`(version: String) async throws {
+        let origin = try ScriptedOrigin()
+        origin.on("/") { try $0.send("HTTP/\(version) 200 OK\r\nContent-Length: 2\r\n\r\nok") }
+        let probe = try await Network().fetch(origin.url())
+        #expect(probe.error != nil && probe.offeredHeads.isEmpty && probe.body.isEmpty)
+    }
+
+    @LoopActor
     @Test(arguments: [
         ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "1.0", true),
         ("HTTP/1.0 200 OK\r\n\r\nok", "1.0", false),

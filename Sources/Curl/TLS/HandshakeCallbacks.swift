@@ -80,6 +80,9 @@ enum HandshakeCallbacks {
         }
     }
 
+    /// Whether more has been read from a connection than was asked for.
+    static func hasUnread(_ connection: OpaquePointer) -> Bool { SSL_has_pending(connection) == 1 }
+
     private static let index = copenssl_new_context_index { _, object, _, _, _, _ in
         // Of a context that is not ours it is null.
         guard let object else { return }
