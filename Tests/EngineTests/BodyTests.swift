@@ -126,6 +126,51 @@ struct BodyTests {
         #expect(try await harness.finished(task).error == nil)
     }
 
+    @Test(arguments: [16 << 10, 100_000]) @LoopActor
+    func `behind an early answer nothing is sent, and silence ends the task (S-16, S-39)`(
+        sent: Int
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming()) {
+            $0.timeoutIntervalForRequest = 0.02
+        }
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: Self.upload), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: nil)
+        let attempt = try await harness.network.attempt(0)
+        let puller = try Puller(attempt)
+        let bytes = Pattern.bytes(count: 100_000)
+        try await pipe.write(bytes)
+        puller.pull(atMost: sent)
+        attempt.head(200)
+        // Whoever sends asks on, with a buffer of his own.
+        puller.pull()
+        #expect(puller.bytes == Array(bytes[..<sent]) && puller.end == nil)
+        await #expect(throws: BodyRefusal.answered(status: 200)) { try await pipe.write([1]) }
+        harness.clock.advance(by: .milliseconds(20))
+        #expect(try await harness.finished(task).error?.code == -1001)
+    }
+
+    @Test @LoopActor
+    func `nobody waits for more of a stream that has been given whole (S-16)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: Self.streaming()) {
+            $0.timeoutIntervalForRequest = 0.02
+        }
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: .stream(length: 1000)), in: session)
+        let pipe = try await harness.gateway.tasks.openBody(
+            of: task, of: harness.tenant, generation: 1, length: 1000)
+        let puller = try Puller(try await harness.network.attempt(0))
+        // The end of the body comes later than its last byte, or never.
+        try await pipe.write(Pattern.bytes(count: 1000))
+        puller.pull()
+        #expect(puller.bytes.count == 1000 && !puller.hasEnded)
+        harness.clock.advance(by: .milliseconds(20))
+        #expect(try await harness.finished(task).error?.code == -1001)
+    }
+
     @Test @LoopActor
     func `an origin that takes nothing stops the client: 512 KiB wait at most (R-9)`() async throws
     {

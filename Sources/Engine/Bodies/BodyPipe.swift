@@ -26,7 +26,7 @@ public final class BodyPipe {
     public var onRefusal: (@LoopActor (BodyRefusal) -> Void)?
     /// Called when there is more to read, or nothing more will come.
     var onReady: (@LoopActor () -> Void)?
-    /// Bytes that can be read.
+    /// Bytes that were written and not read; they can be read unless `isRefused`.
     private(set) var available = 0
     /// Whether `available` is all that is left.
     private(set) var isFinished = false
@@ -42,6 +42,9 @@ public final class BodyPipe {
     private var writer: CheckedContinuation<Void, Never>?
 
     init(length: Int64 = unknownSize) { self.length = length }
+
+    /// Whether the rest of the body is not wanted any more: what waited is gone.
+    var isRefused: Bool { refusal != nil }
 
     // MARK: The client's end
 

@@ -25,16 +25,24 @@ final class PacedBody: BodySource {
     private let bandwidth: Bandwidth
     private let meter: Meter
     private let onWaiting: @LoopActor () -> Void
-    /// Bytes of `feed` in memory that were given.
-    private var given = 0
-    private var hasRefused = false
+    /// Bytes of `feed` that were given.
+    private var given: Int64 = 0
+    /// Bytes of the body; nil where that is not known.
+    private let length: Int64?
+    /// Whoever was told to wait has to be told to ask again.
+    private var owesWake = false
 
     /// - Parameters:
     ///   - feed: where the bytes come from.
+    ///   - length: bytes of the body; nil where that is not known.
     ///   - bandwidth: what they count against.
     ///   - onWaiting: called after `isWaiting` has changed, in the same turn of the loop.
-    init(_ feed: Feed, within bandwidth: Bandwidth, onWaiting: @escaping @LoopActor () -> Void) {
+    init(
+        _ feed: Feed, length: Int64?, within bandwidth: Bandwidth,
+        onWaiting: @escaping @LoopActor () -> Void
+    ) {
         self.feed = feed
+        self.length = length
         self.bandwidth = bandwidth
         self.meter = Meter(bandwidth)
         self.onWaiting = onWaiting
@@ -55,17 +63,19 @@ final class PacedBody: BodySource {
         switch feed {
         case .bytes(let bytes):
             guard given < bytes.count else { return .end }
-            available = bytes.count - given
+            available = bytes.count - Int(given)
         case .file(let file):
             if let failure = file.failure { return .failed(.cannotRead("\(failure)")) }
             guard !file.isAtEnd else { return .end }
             if !bandwidth.isLimited, let count = file.readNow(into: buffer) {
                 isWaiting = false
+                given += Int64(count)
                 return .bytes(count)
             }
             file.readAhead()
             available = file.available
         case .pipe(let pipe):
+            if pipe.isRefused { return stop() }
             if pipe.isAbandoned { return .failed(.bodyBrokeOff) }
             if pipe.available == 0, pipe.isFinished { return .end }
             available = pipe.available
@@ -79,10 +89,11 @@ final class PacedBody: BodySource {
 
     func rewind() -> Bool {
         switch feed {
-        case .bytes: given = 0
+        case .bytes: break
         case .file(let file): file.rewind()
         case .pipe: return false
         }
+        given = 0
         return true
     }
 
@@ -98,27 +109,47 @@ final class PacedBody: BodySource {
     }
 
     private func give(_ buffer: UnsafeMutableRawBufferPointer) {
+        let count: Int
         switch feed {
         case .bytes(let bytes):
-            bytes[given..<given + buffer.count].withUnsafeBytes { buffer.copyMemory(from: $0) }
-            given += buffer.count
-        case .file(let file): _ = file.read(into: buffer)
-        case .pipe(let pipe): _ = pipe.read(into: buffer)
+            bytes[Int(given)...].prefix(buffer.count).withUnsafeBytes {
+                buffer.copyMemory(from: $0)
+            }
+            count = buffer.count
+        case .file(let file): count = file.read(into: buffer)
+        case .pipe(let pipe): count = pipe.read(into: buffer)
         }
+        // Whoever asked sends all of the buffer, whatever it had there before.
+        precondition(count == buffer.count, "a feed gives what it says that it has")
+        given += Int64(count)
     }
 
+    /// Nothing now. Where the whole body has been given, nobody waits for more of it: whoever asks
+    /// only wants to know that there is none.
     private func wait() -> BodyPiece {
-        hasRefused = true
-        isWaiting = true
+        owesWake = true
+        isWaiting = isHeld || given != length
         return .wait
     }
 
-    /// There may be more to give: whoever was refused asks again. Not from inside `read`: what
+    /// Nothing any more, of a body that is not wanted to its end: the end of the response is the
+    /// attempt's too.
+    private func stop() -> BodyPiece {
+        isWaiting = false
+        return .wait
+    }
+
+    /// There may be more to give: whoever was told to wait asks again. Not from inside `read`: what
     /// wakes may be called by a feed that is being read.
     private func wake() {
-        guard hasRefused, !isHeld else { return }
-        hasRefused = false
+        guard owesWake, !isHeld else { return }
+        owesWake = false
         onReady?()
+    }
+
+    /// The origin has answered, or does not want the rest: nobody waits for it any more.
+    func refuse() {
+        if case .pipe(let pipe) = feed, pipe.isRefused { isWaiting = false }
     }
 }
 

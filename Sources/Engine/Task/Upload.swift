@@ -82,11 +82,12 @@ final class Upload {
             guard let pipe, !pipe.isUsed else { throw .url(.requestBodyStreamExhausted) }
             source = .pipe(pipe)
         }
-        let feed = PacedBody(source, within: task.bandwidth, onWaiting: onPace)
+        let announced = body.isStream ? pipe?.length ?? unknownSize : body.length
+        let length = announced == unknownSize ? nil : announced
+        let feed = PacedBody(source, length: length, within: task.bandwidth, onWaiting: onPace)
         feed.isHeld = isHeld
         self.feed = feed
-        let length = body.isStream ? pipe?.length ?? unknownSize : body.length
-        return .source(feed, length: length == unknownSize ? nil : length)
+        return .source(feed, length: length)
     }
 
     /// The attempt takes nothing more of its body.
@@ -163,7 +164,10 @@ final class Upload {
     }
 
     /// The client need not send the rest: why not is what it is told.
-    func tell(_ reason: BodyRefusal) { pipe?.end(reason) }
+    func tell(_ reason: BodyRefusal) {
+        pipe?.end(reason)
+        feed?.refuse()
+    }
 
     /// The task is over.
     func end(_ reason: BodyRefusal) {
