@@ -206,13 +206,19 @@ struct DatabaseLock: Sendable {
 }
 
 /// A gateway that may have the database.
-private struct OtherGateway: Equatable {
+private struct OtherGateway {
     /// What names it; nil where nobody has the database.
     var name: [UInt8]?
     /// Its last sign of life; nil where it gives none.
     var seen: String?
     /// What its session has done last; nil where it has none.
     var activity: String?
+
+    /// Whether anything of it has changed, but for the end of its session: that may be somebody
+    /// else's doing.
+    func givesSign(since last: OtherGateway) -> Bool {
+        name != last.name || seen != last.seen || (activity != nil && activity != last.activity)
+    }
 }
 
 /// For how long a gateway has given no sign of life, by the time in which somebody has looked: no
@@ -227,7 +233,8 @@ private struct WatchedGateway {
 
     mutating func look(at gateway: OtherGateway) {
         let now = ContinuousClock.now
-        silence = gateway == self.gateway ? silence + min(now - lastLook, Self.longestLook) : .zero
+        let isAlive = gateway.givesSign(since: self.gateway)
+        silence = isAlive ? .zero : silence + min(now - lastLook, Self.longestLook)
         (self.gateway, lastLook) = (gateway, now)
     }
 
