@@ -227,6 +227,10 @@ extension Problem {
             case .diskFull:
                 ProblemCode.insufficientStorage.problem(
                     "New work is taken when there is room again.")
+            case .unconfirmed(isAway: false):
+                ProblemCode.insufficientStorage.problem(Readiness.unconfirmed)
+            case .unconfirmed(isAway: true):
+                .unavailable(because: "\(Readiness.away) \(Readiness.unconfirmed)")
             case .memoryFull:
                 ProblemCode.quotaExceeded.problem(
                     """

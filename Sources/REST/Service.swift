@@ -140,12 +140,12 @@ public final class Service {
         switch error {
         case let error as Problem: return error
         case let error as GatewayError:
-            if case .store(let words) = error {
+            switch error {
+            // That is logged where it begins.
+            case .store(.away): break
+            case .store(let words):
                 log.write(.error, "a request failed at the store", ["error": .words("\(words)")])
-            }
-            // What a database that is away cannot note is refused like what finds no room.
-            if error == .diskFull, gateway.isStoreAway {
-                return .unavailable(because: Readiness.away)
+            default: break
             }
             return Problem(error)
         case let error as BodyError: return error.problem

@@ -233,7 +233,7 @@ struct ShownStateTests {
         let session = try await harness.session()
         await harness.quiet()
         harness.store.refuse(with: .full)
-        await #expect(throws: GatewayError.diskFull) {
+        await #expect(throws: GatewayError.unconfirmed(isAway: false)) {
             try await harness.gateway.sessions.change(
                 session, of: harness.tenant, SessionUpdate(description: "new"))
         }

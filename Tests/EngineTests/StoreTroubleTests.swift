@@ -106,6 +106,14 @@ struct StoreTroubleTests {
         harness.store.refuse(with: .away("It does not answer."))
         await #expect(throws: GatewayError.self) { try await harness.session() }
         try await eventually("the stall") { harness.gateway.isStoreAway }
+        // What is refused is not done later, either: a client that was told so asks again.
+        for _ in 0..<2 {
+            await #expect(throws: GatewayError.store(.away("Nothing can be noted."))) {
+                try await harness.create(
+                    try harness.spec(method: "POST", body: .bytes([1])), in: session)
+            }
+            await #expect(throws: GatewayError.self) { try await harness.session() }
+        }
         attempt.answer(200, [:], [1])
         try await eventually("the end of what ran") { harness.network.running.isEmpty }
         for _ in 0..<20 { await Task.yield() }
@@ -113,6 +121,10 @@ struct StoreTroubleTests {
         harness.store.refuse(with: nil)
         try await harness.network.attempt(1).answer(200, [:], [2])
         for task in [running, waiting] { #expect(try await harness.recorder.end(of: task) == nil) }
+        await harness.quiet()
+        #expect(harness.network.attempts.count == 2)
+        // One was on its way when the database turned out to be away.
+        #expect(harness.gateway.sessions.directory.count == 2)
     }
 
     @Test @LoopActor
@@ -125,8 +137,9 @@ struct StoreTroubleTests {
                 session, of: harness.tenant, SessionUpdate(description: "new"))
         }
         harness.store.refuse(with: .full)
-        await #expect(throws: GatewayError.diskFull) { try await change() }
+        await #expect(throws: GatewayError.unconfirmed(isAway: false)) { try await change() }
         #expect(harness.gateway.isStoreStalled)
+        await #expect(throws: GatewayError.diskFull) { try await change() }
         #expect(harness.gateway.takesWork && reserve.count == 2)
         harness.store.refuse(with: nil)
         try await eventually("the store to have room") { !harness.gateway.isStoreStalled }

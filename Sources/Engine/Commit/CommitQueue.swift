@@ -151,10 +151,13 @@ final class CommitQueue {
     /// that it is done.
     ///
     /// - Returns: what was refused of the batch that has brought the newest of it.
-    /// - Throws: `diskFull` where there is no room for it.
+    /// - Throws: `unconfirmed` where the store cannot be written: it has been recorded, and
+    ///   is done when that can be again.
     @discardableResult
     func acknowledged() async throws(GatewayError) -> CommitReceipt {
-        guard let receipt = await receipt(whileStalled: false) else { throw .diskFull }
+        guard let receipt = await receipt(whileStalled: false) else {
+            throw .unconfirmed(isAway: isAway)
+        }
         return receipt
     }
 
@@ -315,6 +318,16 @@ extension CommitQueue {
 
     /// Set while a batch cannot be written: nothing can be promised.
     var isStalled: Bool { stall != nil }
+
+    /// Refuses what could not be noted, before any of it is done.
+    /// - Throws: `diskFull`; `store` where the database cannot be reached.
+    func requireRoom() throws(GatewayError) {
+        switch stall {
+        case nil: break
+        case .noRoom: throw .diskFull
+        case .away: throw .store(.away("Nothing can be noted."))
+        }
+    }
 
     /// Whether that is so because the database cannot be reached.
     var isAway: Bool { stall == .away }

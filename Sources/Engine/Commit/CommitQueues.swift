@@ -63,11 +63,15 @@ final class CommitQueues {
     /// Whether the store's disk has room for new work.
     var takesWork: Bool { !room.isShort }
 
-    /// New work is refused while the disk is full, and for ephemeral sessions when they have
-    /// all their memory.
+    /// New work is refused while the disk is full, or the store cannot be written, and for
+    /// ephemeral sessions when they have all their memory.
     func refuseWhenFull(isPersistent: Bool) throws(GatewayError) {
         if !takesWork { throw .diskFull }
-        if !isPersistent, memoryStore.isFull { throw .memoryFull }
+        if isPersistent {
+            try onDisk.requireRoom()
+        } else if memoryStore.isFull {
+            throw .memoryFull
+        }
     }
 }
 

@@ -87,7 +87,7 @@ public final class FileService {
     /// - Throws: `noSuchFile`; `diskFull` where there is no room to note it.
     public func delete(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
         if !staged.isDamaged(id, tenant) { _ = try await usable(id, tenant) }
-        if queues.onDisk.isStalled { throw .diskFull }
+        try queues.onDisk.requireRoom()
         guard await staged.forget(id) else { throw .diskFull }
     }
 

@@ -94,6 +94,8 @@ public enum GatewayError: Error, Equatable, Sendable {
     case keyReused
     /// No new work is taken until there is room again.
     case diskFull
+    /// It has been recorded, and the store cannot be written: it is done when that can be again.
+    case unconfirmed(isAway: Bool)
     /// Ephemeral sessions have all the memory that they may.
     case memoryFull
     /// The store's words, for the log; a client is told that it was the gateway's fault.

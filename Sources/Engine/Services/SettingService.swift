@@ -32,7 +32,7 @@ public final class SettingService {
     ///
     /// - Throws: `diskFull`.
     public func change(_ change: SettingChange) async throws(GatewayError) {
-        if durable.isStalled { throw .diskFull }
+        try durable.requireRoom()
         if let limit = change.limit { durable.record(.gatewayLimit(limit)) }
         if let isOn = change.backgroundUpdates { durable.record(.backgroundUpdates(isOn)) }
         guard await durable.caughtUp() else {

@@ -172,7 +172,7 @@ public final class WebhookService {
     ) throws(GatewayError) -> WebhookRunner {
         let runner = try directory.live(id, tenant)
         guard !runner.isOver else { throw .noSuchWebhook }
-        if queues.onDisk.isStalled { throw .diskFull }
+        try queues.onDisk.requireRoom()
         return runner
     }
 

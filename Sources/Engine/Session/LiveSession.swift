@@ -71,7 +71,7 @@ final class LiveSession {
     /// What the store has no room to note is not done: for each call that changes something, before
     /// it does.
     func requireRoom() throws(GatewayError) {
-        if commits.isStalled { throw .diskFull }
+        try commits.requireRoom()
     }
 
     /// The session as the store has it; nil where it has not heard of it.

@@ -112,7 +112,7 @@ public final class TenantService {
     ) async throws(GatewayError) -> TenantRecord {
         let record = try read(name)
         guard !record.isEnding else { throw .tenantIsEnding }
-        if queues.onDisk.isStalled { throw .diskFull }
+        try queues.onDisk.requireRoom()
         directory.change(record.id) { record in
             if let description = change.description { record.description = description }
             for (quota, limit) in change.quotas { record.quotas[quota] = limit }
@@ -130,13 +130,13 @@ public final class TenantService {
     /// - Throws: `noSuchTenant`, `tenantStays` for the operator's own, `diskFull`.
     public func delete(_ name: String) async throws(GatewayError) -> TenantRecord {
         if let damaged = directory.damaged(named: name) {
-            if queues.onDisk.isStalled { throw .diskFull }
+            try queues.onDisk.requireRoom()
             directory.end(damaged, called: name)
             tokens.voidAll(of: damaged.id)
         }
         let record = try read(name)
         guard record.id != .operatorTenant else { throw .tenantStays }
-        if queues.onDisk.isStalled { throw .diskFull }
+        try queues.onDisk.requireRoom()
         if !record.isEnding, directory[record.id]?.isEnding == false {
             directory.change(record.id) { $0.isEnding = true }
             tokens.voidAll(of: record.id)

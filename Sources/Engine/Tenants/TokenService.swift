@@ -174,7 +174,7 @@ public final class TokenService {
     /// - Throws: `noSuchToken`, `diskFull`.
     public func delete(_ id: TokenID) async throws(GatewayError) {
         guard let record = tokens[id]?.shown, view(record) != nil else { throw .noSuchToken }
-        if queues.onDisk.isStalled { throw .diskFull }
+        try queues.onDisk.requireRoom()
         void([id])
         try await queues.onDisk.acknowledged()
     }

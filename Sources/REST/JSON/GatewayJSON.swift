@@ -21,6 +21,12 @@ struct Readiness: JSONWritable {
     /// What is said of a database that cannot be reached.
     static let away = "The database cannot be reached."
 
+    /// What is said of a change that could not be noted in time.
+    static let unconfirmed = """
+        What was asked for may still be done when it can be noted: look before you repeat it, or \
+        repeat it with the same Idempotency-Key.
+        """
+
     /// What stands in the way; nil for a gateway that is ready.
     var fault: String? { checks.lazy.compactMap(\.fault).first }
 
