@@ -173,6 +173,9 @@ public struct TaskMachine: Equatable, Sendable {
     /// Whether the task has ended, or is no longer this process's.
     public var isOver: Bool { phase == .completed || phase == .abandoned }
 
+    /// Whether there is a whole answer whose content is being put in its place.
+    public var isFinishing: Bool { if case .finishing = phase { true } else { false } }
+
     /// Whether an exchange may go on, or another one follow: the content is not whole, and the task
     /// not on its way out.
     public var isUnderWay: Bool {

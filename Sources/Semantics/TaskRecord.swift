@@ -320,8 +320,12 @@ public struct TaskRecord: Equatable, Sendable {
         return SavedPlace(folder: destination.folder, path: saved.path)
     }
 
+    /// Whether the content is whole and in its place, but the task has not completed: it is being
+    /// saved in a folder, the delegate is asked whether it may be cached, or the task is suspended.
+    public var isContentKept: Bool { content.map { !$0.isPart } == true && state != .completed }
+
     /// Whether the content is whole, and on its way into the folder of the destination.
-    public var isBeingSaved: Bool { saved != nil && content != nil && state != .completed }
+    public var isBeingSaved: Bool { saved != nil && isContentKept }
 
     /// S-42: 0…1, or nil while the size is unknown.
     public var progress: Double? {

@@ -28,6 +28,19 @@ struct BackgroundTests {
         harness.recorder.events(of: task).count { $0.body.name == "task.willRetry" }
     }
 
+    @Test @LoopActor
+    func `a store that cannot be read at a task's end keeps nothing back (S-54)`() async throws {
+        let (harness, session) = try await open()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        await harness.quiet()
+        harness.store.refuseLists(1)
+        attempt.answer()
+        #expect(try await harness.finished(task).error == nil)
+        try await eventually("the note that it has run dry") { finishes(harness, session) == 1 }
+        #expect(harness.store.refusedListsLeft == 0)
+    }
+
     // MARK: Identifiers (S-6)
 
     @Test @LoopActor

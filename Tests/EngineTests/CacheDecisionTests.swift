@@ -54,6 +54,62 @@ struct CacheDecisionTests {
     }
 
     @Test(arguments: [true, false]) @LoopActor
+    func `a restart loses neither the content nor the question (S-56)`(
+        isAnswered: Bool
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let (_, task, decision) = try await ask(harness)
+        if isAnswered {
+            _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+            try await harness.answer(decision, .cache(.store(storagePolicy: nil, userInfo: nil)))
+        }
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        if isAnswered {
+            #expect(try await next.state(task) == .suspended)
+            _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        } else {
+            let view = try await next.gateway.tasks.read(task, of: next.tenant)
+            #expect(view.record.state == .running && view.waitingFor == .decision)
+            #expect(try await next.decisionState(decision.id) == .pending)
+            try await next.answer(decision, .cache(.refuse))
+        }
+        #expect(try await next.finished(task).error == nil)
+        #expect(try await next.read(task) == Array("content".utf8))
+        #expect(next.network.attempts.isEmpty)
+    }
+
+    @Test @LoopActor
+    func `a whole content outlives a restart while its task is suspended (S-56, S-77)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(.download), in: session)
+        let attempt = try await harness.network.attempt(0)
+        let bytes = Pattern.bytes(count: 100_000)
+        attempt.head(200, ["Content-Length": "100000"])
+        attempt.body(bytes)
+        attempt.end()
+        // While the file is brought into its place.
+        try await eventually("the whole content") {
+            if case .finishing? = harness.phase(of: task) { true } else { false }
+        }
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        try await eventually("the content to be kept") {
+            harness.phase(of: task) == .finishing(.contentKept)
+        }
+        await harness.quiet()
+        let next = try await harness.crash()
+        await next.gateway.start()
+        #expect(try await next.state(task) == .suspended)
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        #expect(try await next.finished(task).error == nil)
+        #expect(try await next.read(task) == bytes && next.network.attempts.isEmpty)
+    }
+
+    @Test(arguments: [true, false]) @LoopActor
     func `a redirect is stored only where no delegate decides about the cache (S-84)`(
         decides: Bool
     ) async throws {
@@ -184,5 +240,11 @@ struct CacheDecisionTests {
         #expect(record.response?.status == 200)
         #expect(try await harness.read(task) == Array("content".utf8))
         #expect(try await harness.recall(try harness.spec(), in: session).requests == 0)
+    }
+}
+
+extension TestGateway {
+    fileprivate func phase(of task: TaskID) -> TaskMachine.Phase? {
+        gateway.tasks.directory.runners[task]?.machine.phase
     }
 }

@@ -123,6 +123,33 @@ struct FullDiskTests {
     }
 
     @Test @LoopActor
+    func `a connection that is lost meanwhile costs nothing that waits for room (R-5)`()
+        async throws
+    {
+        let reserve = ScriptedReserve(parts: 4)
+        let harness = try await TestGateway.open(reserve: reserve)
+        let session = try await harness.session()
+        let bytes = Pattern.bytes(count: 300_001)
+        let policy = try RetryPolicy(attempts: 1, initial: 0, maximum: 0)
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.retry = policy }, in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "300001"])
+        await harness.fillDisk(reserve, in: session)
+        attempt.body(Array(bytes[..<200_001]))
+        try await eventually("a full disk") { harness.spool(of: task)?.isWaitingForRoom == true }
+        attempt.end(.url(.networkConnectionLost))
+        for _ in 0..<20 { await harness.turn() }
+        let server = RangeServer(bytes)
+        server.serve(harness.network)
+        reserve.isDiskFull = false
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == bytes)
+        #expect(server.ranges == ["bytes=200001-"])
+    }
+
+    @Test @LoopActor
     func `what comes free goes to the store, then to its reserve, then to bodies (R-5)`()
         async throws
     {
@@ -135,7 +162,7 @@ struct FullDiskTests {
         await harness.quiet()
         harness.store.refuse(with: .full)
         // The reserve is used up, and nothing more can be promised.
-        await #expect(throws: GatewayError.diskFull) {
+        await #expect(throws: GatewayError.unconfirmed(isAway: false)) {
             _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
         }
         #expect(!harness.gateway.takesWork)

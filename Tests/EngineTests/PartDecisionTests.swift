@@ -57,6 +57,24 @@ struct PartDecisionTests {
     }
 
     @Test @LoopActor
+    func `parts come no faster than the store takes what is told of them (R-9)`() async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        let attempt = try await harness.network.attempt(0)
+        attempt.head(200, ["Content-Type": Self.type])
+        harness.store.hold()
+        let count = 20_000
+        let part = Array("--b\r\n\r\nx\r\n".utf8)
+        attempt.body(Array(repeatElement(part, count: count).joined()) + Array("--b--\r\n".utf8))
+        attempt.end()
+        #expect(attempt.isPaused && attempt.deliveredCount < count * part.count / 4)
+        harness.store.release()
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.task(task).countOfBytesReceived == Int64(count))
+    }
+
+    @Test @LoopActor
     func `a part that is cancelled ends the task`() async throws {
         let harness = try await TestGateway.open()
         let (task, attempt, container) = try await ask(harness, pieces: 9)

@@ -63,6 +63,31 @@ struct RedirectTests {
         #expect(harness.network.attempts.count == 1)
     }
 
+    @Test @LoopActor
+    func `a held response becomes a download also where a crash comes in between (S-53, S-70)`()
+        async throws
+    {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.redirect, .response))
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(302, ["Location": "/next"], [1, 2, 3])
+        let first = try await harness.answer(task, .redirect(.stop))
+        let question = try await harness.asked(task, after: first.id)
+        await harness.quiet()
+        // What was held has to be read from the store, which takes a while.
+        await harness.gateway.queues.onDisk.releaseMemory()
+        harness.store.holdReads()
+        try await harness.answer(question, .response(.becomeDownload))
+        let next = try await harness.crash()
+        await next.gateway.start()
+        try await eventually("the download") {
+            try await next.task(task).dialogue.becameTask != nil
+        }
+        let successor = try #require(try await next.task(task).dialogue.becameTask)
+        #expect(try await next.finished(successor).error == nil)
+        #expect(try await next.read(successor) == [1, 2, 3] && next.network.attempts.isEmpty)
+    }
+
     @Test(arguments: [
         (301, "POST", "GET", true), (302, "POST", "GET", true), (303, "PUT", "GET", true),
         (303, "HEAD", "HEAD", false), (307, "POST", "POST", false), (308, "PUT", "PUT", false),

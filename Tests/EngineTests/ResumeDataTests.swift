@@ -96,6 +96,47 @@ struct ResumeDataTests {
         #expect(!scene.harness.recorder.has("download.didResumeAtOffset", second))
     }
 
+    @Test(arguments: [149_999, 299_999]) @LoopActor
+    func `of a range that is longer than it says nothing is used (R-3, S-36)`(
+        last: Int
+    ) async throws {
+        let bytes = Pattern.bytes(count: 300_000)
+        for isWrongAgain in [false, true] {
+            let harness = try await TestGateway.open()
+            let session = try await harness.session()
+            let policy = try RetryPolicy(attempts: 1, initial: 0, maximum: 0)
+            let task = try await harness.create(
+                try harness.spec(.download) { $0.retry = policy }, in: session)
+            let whole: HeaderList = [
+                "ETag": "\"one\"", "Accept-Ranges": "bytes", "Content-Length": "300000",
+            ]
+            let first = try await harness.network.attempt(0)
+            first.head(200, whole)
+            first.body(Array(bytes[..<100_000]))
+            first.end(.url(.networkConnectionLost))
+            let second = try await harness.network.attempt(1)
+            let start = try #require(second.request.headers.first("Range")).split(separator: "=")
+                .last.flatMap { Int($0.dropLast()) }
+            second.head(
+                206,
+                ["ETag": "\"one\"", "Content-Range": "bytes \(start ?? 0)-\(last)/300000"])
+            second.body(Array(bytes[(start ?? 0)...last]) + [1, 2, 3, 4, 5])
+            second.end(lengthVerified: false)
+            let third = try await harness.network.attempt(2)
+            #expect(third.request.headers.first("Range") == nil)
+            if isWrongAgain {
+                third.head(200, whole)
+                third.body(Array(bytes[..<50_000]))
+                third.end(.url(.networkConnectionLost))
+                #expect(try await harness.finished(task).error?.code == -1005)
+            } else {
+                third.answer(200, ["ETag": "\"one\""], bytes)
+                #expect(try await harness.finished(task).error == nil)
+                #expect(try await harness.read(task) == bytes)
+            }
+        }
+    }
+
     @Test @LoopActor
     func `a server that does not honour a tag is asked once more by date (S-36)`() async throws {
         let scene = try await Scene()

@@ -67,6 +67,40 @@ struct RetryTests {
         #expect(harness.network.attempts.count == attempts)
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a question about a response that is lost is withdrawn, and asked anew (S-70)`(
+        isAnsweredLate: Bool
+    ) async throws {
+        let harness = try await TestGateway.open()
+        let session = try await harness.session(delegate: .deciding(.response))
+        let policy = try Self.policy(1, initial: isAnsweredLate ? 3600 : 0)
+        let task = try await harness.create(
+            try harness.spec(.upload, method: "PUT", body: .bytes([1, 2])) { $0.retry = policy },
+            in: session)
+        // An answer before the body was taken, and then the connection breaks.
+        let first = try await harness.network.attempt(0)
+        first.head(200)
+        let question = try await harness.asked(task)
+        first.breakOff()
+        try await eventually("the question to be withdrawn") {
+            try await harness.decisionState(question.id) == .withdrawn
+        }
+        guard !isAnsweredLate else {
+            #expect(await harness.refusal(of: question.id, .response(.becomeDownload)) != nil)
+            #expect(try await harness.task(task).dialogue.becameTask == nil)
+            _ = try await harness.gateway.tasks.cancel(task, of: harness.tenant)
+            return
+        }
+        let second = try await harness.network.attempt(1)
+        second.head(200)
+        let again = try await harness.asked(task, after: question.id)
+        try await harness.answer(again, .response(.allow))
+        second.body([7])
+        second.end()
+        #expect(try await harness.finished(task).error == nil)
+        #expect(try await harness.read(task) == [7])
+    }
+
     @Test(arguments: ["7", "Thu, 01 Jan 1970 00:00:07 GMT"]) @LoopActor
     func `Retry-After puts the next attempt off, in both forms (RFC 9110 §10.2.3)`(
         value: String

@@ -10,6 +10,8 @@ public final class ScriptedStore: Store {
         var isHeld = false
         var held: [CheckedContinuation<Void, Never>] = []
         var refusal: StoreError?
+        /// How many lists of tasks more cannot be read.
+        var unreadCount = 0
         /// How many commits more find no room.
         var fullCount = 0
         var readers: [CheckedContinuation<Void, Never>] = []
@@ -82,6 +84,12 @@ public final class ScriptedStore: Store {
     /// So many commits find the disk full, and then there is room.
     public func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
 
+    /// The next lists of tasks cannot be read, so many of them.
+    public func refuseLists(_ count: Int) { state.withLock { $0.unreadCount = count } }
+
+    /// Lists of tasks that are still to be refused.
+    public var refusedListsLeft: Int { state.withLock { $0.unreadCount } }
+
     /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
     public func holdReads() { state.withLock { $0.holdsReads = true } }
 
@@ -146,6 +154,11 @@ public final class ScriptedStore: Store {
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let found = try await disk.task(id, of: tenant)
+        await untilReadsAreReleased()
+        return found
+    }
+
+    private func untilReadsAreReleased() async {
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
                 if state.holdsReads { state.readers.append(continuation) }
@@ -153,7 +166,6 @@ public final class ScriptedStore: Store {
             }
             if goesOn { continuation.resume() }
         }
-        return found
     }
 
     /// As the disk does it.
@@ -182,9 +194,15 @@ public final class ScriptedStore: Store {
         try await disk.decisions(query)
     }
 
-    /// As the disk does it.
+    /// As the disk does it, unless it cannot be read.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
-        try await disk.tasks(query)
+        let isUnread = state.withLock { state in
+            guard state.unreadCount > 0 else { return false }
+            state.unreadCount -= 1
+            return true
+        }
+        if isUnread { throw .away("It does not answer.") }
+        return try await disk.tasks(query)
     }
 
     /// As the disk does it.
@@ -202,9 +220,11 @@ public final class ScriptedStore: Store {
         _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] { try await disk.storedBytes(begun) }
 
-    /// As the disk does it.
+    /// Looks, and then waits where the test says so.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
-        try await disk.content(of: task)
+        let found = try await disk.content(of: task)
+        await untilReadsAreReleased()
+        return found
     }
 
     /// As the disk does it.

@@ -73,6 +73,14 @@ final class BlockQueue {
         }
     }
 
+    /// Returns when no block is on its way any more that has the byte at `offset`, or the disk has
+    /// failed.
+    func taken(at offset: Int64) async {
+        while block(at: offset) != nil, failure == nil {
+            await withCheckedContinuation { drains.add($0) }
+        }
+    }
+
     /// Returns when nothing is on its way any more but what waits for room, or the disk has failed.
     func rested() async {
         while flying.count > retries.count, failure == nil {
@@ -166,7 +174,7 @@ final class BlockQueue {
         isWaitingForRoom = !retries.isEmpty
         let wasFull = isFull
         flying.removeAll { $0.block === block }
-        if flying.count == retries.count || failure != nil { drains.wakeAll() }
+        drains.wakeAll()
         if wasFull, !isFull { onRoom?() }
     }
 

@@ -138,7 +138,7 @@ final class ContentSpool {
         // The head is written again: a digest of what comes would count it twice.
         isOutOfOrder = true
         queue.takesDigest = false
-        setFront(makeWriter(at: length, after: try await disk.head(of: length)))
+        setFront(makeWriter(at: length, after: try await head(of: length)))
     }
 
     private func setFront(_ writer: BlockWriter) {
@@ -160,8 +160,13 @@ final class ContentSpool {
     }
 
     /// What the file has between the last multiple of the alignment and `offset`: for `makeWriter`.
+    ///
+    /// Returns when the disk has it, however long that is full: a block that came later than
+    /// what is written behind it would take some of that away.
     func head(of offset: Int64) async throws -> [UInt8] {
-        try await disk.head(of: offset)
+        await queue.taken(at: offset - offset % Int64(FileBlock.alignment))
+        if let failure = queue.failure { throw failure }
+        return try await disk.head(of: offset)
     }
 
     /// The sequential writer gives way to others: it will have written up to where it is.

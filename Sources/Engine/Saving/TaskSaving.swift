@@ -21,6 +21,8 @@ final class TaskSaving {
 
     private var folders: (any SaveFolders)? { task.services.saveFolders }
 
+    /// Whether the file is getting its name at the moment.
+    private(set) var isPublishing = false
     /// Whether nobody has looked yet whether it can be saved.
     private(set) var mustCheck = true
 
@@ -104,8 +106,9 @@ final class TaskSaving {
         _ file: SavedFile, in folders: any SaveFolders
     ) async throws(SaveFault) {
         guard isAwaited else { return discard() }
-        let published = try await folders.publish(file, of: task.record.id, at: destination)
-        complete(published)
+        isPublishing = true
+        defer { isPublishing = false }
+        complete(try await folders.publish(file, of: task.record.id, at: destination))
     }
 
     /// The file is where it belongs: nothing else keeps the content any more.

@@ -15,7 +15,7 @@ public struct GatewayParts {
     /// Tells of changes of this machine's network; nil where nothing does (S-26).
     public var connectivity: (any Connectivity)?
     /// The folders that downloads can be saved in; nil for none.
-    private(set) var saveFolders: (any SaveFolders)?
+    var saveFolders: (any SaveFolders)?
     /// Room on the store's disk that is kept for the store; nil keeps none.
     public var reserve: (any Reserve)?
     /// Whether the store takes its room somewhere else than on this machine's disk: the reserve is

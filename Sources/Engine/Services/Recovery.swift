@@ -45,7 +45,7 @@ final class Recovery {
         // What was interrupted first, before a client can have its say about it.
         var waiting: [TaskRunner] = []
         for runner in inOrder {
-            if runner.record.isBeingSaved, runner.record.state != .canceling {
+            if runner.record.isContentKept, runner.record.state != .canceling {
                 if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
             } else if runner.record.hasLiveAttempt, runner.record.state != .canceling,
                 runner.recover()

@@ -356,7 +356,7 @@ public final class TaskService {
         guard task.map({ $0.state == .completed }) ?? true else { throw .taskIsRunning }
         let session = task.flatMap { sessions[$0.session] }
         let commits = session?.commits ?? queues.onDisk
-        guard !commits.isStalled else { throw .diskFull }
+        try commits.requireRoom()
         commits.record(.removedTask(id))
         // Nothing follows a session's last event (S-9), and of a damaged task nobody knows whose it
         // was.

@@ -59,9 +59,20 @@ final class SessionCloser {
         await session.commits.durable()
         let outstanding = TaskQuery(
             tenant: session.record.tenant, session: session.record.id, limit: 1)
-        guard let page = try? await session.store.tasks(outstanding) else { return false }
-        return page.tasks.first.map { $0.number > last } ?? true
+        while !tasks.isStopping {
+            do throws(StoreError) {
+                let page = try await session.store.tasks(outstanding)
+                return page.tasks.first.map { $0.number > last } ?? true
+            } catch {
+                // Nothing else would ask again before the next start.
+                await LoopActor.nextTurn(after: Self.readInterval)
+            }
+        }
+        return false
     }
+
+    /// Until a store that could not be read is asked again.
+    private static let readInterval = Duration.seconds(1)
 
     /// Sends the last event of a session that is on its way out and has no outstanding task, or
     /// none but such as are damaged: those never end.

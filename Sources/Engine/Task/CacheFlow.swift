@@ -51,8 +51,6 @@ final class CacheFlow {
     /// Whether anything is held of what the cache has.
     var isHolding: Bool { current != nil }
     /// Whether the delegate is asked what becomes of a response in the cache.
-    var isAsking: Bool { proposed != nil }
-
     /// Another task goes on with this one's attempt (S-70).
     func inherit(_ other: CacheFlow) { current = other.current }
 

@@ -39,6 +39,11 @@ final class ContentKeeper {
     /// Puts the content in its place.
     func keep() {
         if task.record.isBeingSaved, let saving = reception.saving { return saving.goOn() }
+        if task.record.isContentKept {
+            // By the last process, which may have asked about the cache (S-56).
+            if delegate?.isAsked != true { control?.send(.contentKept) }
+            return
+        }
         switch content.sink {
         case .spool(let spool):
             keep(spool) { () throws(TransferError) in
@@ -190,7 +195,10 @@ final class ContentKeeper {
             .warning, "the disk is full: a download goes back to its last checkpoint",
             ["task": .name("\(task.record.id)")])
         let phase = control.machine.phase
-        if phase == .attempting || phase == .held { owner?.stop() }
+        if phase == .attempting || phase == .held {
+            owner?.stop()
+            delegate?.responseIsLost()
+        }
         if let point = download.goBack(from: spool) {
             task.beginReceiving(at: point.receivedCount)
         } else {

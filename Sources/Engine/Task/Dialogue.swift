@@ -39,6 +39,7 @@ final class Dialogue {
 
     /// Asks. The clock of the question runs, until `runClock` says otherwise.
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
+        close(as: .withdrawn)
         let now = services.clock.now
         let deadline = Timestamp(milliseconds: now.milliseconds + Int64(limit.seconds * 1000))
         let notice = DecisionNotice(

@@ -148,6 +148,11 @@ struct Exchange {
         hasAnswer = true
     }
 
+    /// Whether that many more bytes are more than the answer's Content-Range has promised.
+    func exceedsRange(by byteCount: Int) -> Bool {
+        missingByteCount.map { Int64(byteCount) > $0 } ?? false
+    }
+
     /// Takes note of what has become of bytes of the body.
     mutating func took(_ verdict: FlowVerdict, of byteCount: Int) {
         guard let missing = missingByteCount else { return }

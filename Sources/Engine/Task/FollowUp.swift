@@ -67,6 +67,7 @@ final class FollowUp {
 
     /// The attempt is over, and has failed.
     func attemptFailed(_ error: TransferError) {
+        delegate?.responseIsLost()
         if task.record.response == nil, caching.standsIn(for: error) { return tryAgain() }
         if waitsForRoute(after: error) { return }
         switch task.nextStep(after: error, timeLeft: timers.timeLeft) {

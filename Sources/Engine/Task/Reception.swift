@@ -28,7 +28,7 @@ final class Reception {
     private let waiters: TaskWaiters
     /// False once the body's end was told by the connection's end only.
     private(set) var lengthVerified = true
-    /// Inline bytes that were published since the queue was last waited for.
+    /// Bytes of events that were published since the queue was last waited for.
     private var uncommittedBytes = 0
     private var parts = ReplacedParts()
     /// What may be received at the moment.
@@ -127,12 +127,7 @@ final class Reception {
         case .whole:
             drop()
             return .begins
-        case .mismatch(let words):
-            guard download.hasBegunAnew else {
-                download.beginAnew()
-                return .fails(.again(nil))
-            }
-            return .fails(.fail(.badServerResponse(words)))
+        case .mismatch(let words): return .fails(mismatch(words))
         case .other:
             guard task.record.response == nil || delegate?.isResponseDecided == true else {
                 return .fails(.fail(.restAnswered(with: head.status)))
@@ -140,6 +135,19 @@ final class Reception {
             drop()
             return .begins
         }
+    }
+
+    /// The answer to a request for what is missing makes no sense: once, all is asked for in its
+    /// place.
+    ///
+    /// - Parameter words: what is wrong, for the second time.
+    /// - Returns: what follows.
+    func mismatch(_ words: String) -> Exchange.NextStep {
+        guard download.hasBegunAnew else {
+            download.beginAnew()
+            return .again(nil)
+        }
+        return .fail(.badServerResponse(words))
     }
 
     /// A task that goes on with another one's part says so once, before its response (S-36).
@@ -160,7 +168,9 @@ final class Reception {
     /// Takes what comes of a body, if there is room for it.
     func take(_ bytes: UnsafeRawBufferPointer) -> SegmentedTransfer.Taken {
         if let segments = download.segments { return segments.primaryDidReceive(bytes) }
-        if task.isInline, mustWaitForCommit() { return .init(verdict: .pause, pause: .commit) }
+        if task.isInline || parts.areExpected, mustWaitForCommit() {
+            return .init(verdict: .pause, pause: .commit)
+        }
         guard content.hasRoom() else { return .init(verdict: .pause, pause: .sink) }
         let goOn = { @LoopActor [weak self] in self?.owner?.goOn(.sink) ?? () }
         guard task.hasRoom(for: bytes.count, waiter: self, goOn) else {
@@ -181,10 +191,12 @@ final class Reception {
     /// What follows the body, of which nothing more is of use; nil where more is to come.
     func takeNextStep() -> Exchange.NextStep? { parts.takeNextStep() }
 
-    /// Inline bytes that may be on their way to the store.
+    /// Bytes of events that may be on their way to the store.
     private static let uncommittedLimit = 1 << 20
+    /// Of the event that tells of a part, beside its header.
+    private static let partEventSize = 512
 
-    /// Whether an inline transfer must wait until what it has delivered is durable; if so it goes
+    /// Whether a transfer must wait until what it has delivered is durable; if so it goes
     /// on by itself.
     private func mustWaitForCommit() -> Bool {
         guard uncommittedBytes > Reception.uncommittedLimit else { return false }
@@ -242,6 +254,7 @@ final class Reception {
         case .head where parts.isOne: parts.end(with: .finish)
         case .head(let headers):
             delegate?.responseBegins()
+            uncommittedBytes += Reception.partEventSize
             return delegate?.shows(ResponseRecord(part: headers, of: task.record)) == true
         case .body(let range): deliverPlain(UnsafeRawBufferPointer(rebasing: bytes[range]))
         case .heldBody(let held): held.withUnsafeBytes { deliverPlain($0) }

@@ -36,6 +36,8 @@ protocol DelegateAsking: AnyObject {
     var isResponseDecided: Bool { get }
     /// An answer is about to come that nothing is decided about.
     func responseBegins()
+    /// The attempt has failed: what was asked about its answer is not asked any more.
+    func responseIsLost()
     /// Tells of a response, and asks what becomes of it where the delegate wants to be.
     ///
     /// - Returns: whether it waits for the answer.

@@ -127,6 +127,8 @@ final class TaskDecisions {
         task.hasTold(decision.question)
         runClock()
         if case .needNewBodyStream = decision.question { return upload.wasAskedFor() }
+        // About a content that is whole, and no attempt.
+        if case .willCacheResponse = decision.question { return }
         control?.setAsksForDecision(true)
         if case .didReceiveChallenge(let challenge, _) = decision.question,
             let trust = challenge.serverTrust
@@ -152,7 +154,10 @@ final class TaskDecisions {
 
     /// Carries an answer out.
     func act(on decided: KeptAnswer) {
-        task.record.dialogue.keptAnswer = nil
+        // A held response is handed over in a while: a start in between acts on the answer again.
+        let isHandedOver =
+            decided.answer == .response(.becomeDownload) && task.record.dialogue.held != nil
+        task.record.dialogue.keptAnswer = isHandedOver ? decided : nil
         switch (decided.answer, decided.question) {
         case (.challenge(let disposition), .didReceiveChallenge(let challenge, _)):
             apply(disposition, to: challenge)
@@ -378,6 +383,10 @@ extension TaskDecisions: DelegateAsking {
     var isAsked: Bool { dialogue.isOpen || task.record.dialogue.keptAnswer != nil }
 
     func responseBegins() { isResponseDecided = false }
+
+    func responseIsLost() {
+        if isAsked, !standBetweenAttempts { withdraw() }
+    }
 
     func ask(_ kind: DecisionKind, _ question: (DecisionNotice) -> EventBody) {
         dialogue.ask(kind, question)

@@ -31,9 +31,9 @@ final class TaskRunner {
     ) {
         self.owner = owner
         task = LiveTask(record, isNew: isNew, in: session, services: services)
-        // What was being saved when the last process ended has its whole answer.
+        // What had its whole content when the last process ended has its answer.
         machine = TaskMachine(
-            phase: .suspended(record.isBeingSaved ? .answered : nil),
+            phase: .suspended(record.isContentKept ? .answered : nil),
             suspendCount: max(1, record.suspendCount))
         timers = TaskTimers(
             request: record.currentRequest.idleLimit(in: session.record),
@@ -79,7 +79,7 @@ final class TaskRunner {
 
     var waitReason: WaitReason? {
         guard !machine.isSuspended else { return nil }
-        let asks = transfer.waitsForDecision || caching.isAsking
+        let asks = transfer.waitsForDecision || (machine.isFinishing && decisions.isOpen)
         let reason = machine.waitReason ?? (asks ? .decision : nil)
         if reason == .slot, turn.isPutOff { return .quietTime }
         // Behind a restart a wait for the next try goes on as one for a date.
@@ -141,14 +141,20 @@ final class TaskRunner {
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
     func cancel(_ error: TransferError = .cancelled) {
+        guard !isBeingPublished else { return }
         if keeper.keepsPart { interrupt(error) } else { send(.interrupted(error)) }
     }
 
     /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
     /// (S-58), or for another task to go on from (S-35).
     func interrupt(_ error: TransferError) {
+        guard !isBeingPublished else { return }
         send(keeper.hasPart ? .interruptedWithPart(error) : .interrupted(error))
     }
+
+    /// Whether the content is getting its name in the client's folder, which nobody can take back:
+    /// the task completes with it, or fails for want of it.
+    private var isBeingPublished: Bool { reception.saving?.isPublishing == true }
 
     /// Stops moving bytes, and returns when what has been received of a download is there for good
     /// of a full disk what that has taken.
@@ -431,6 +437,7 @@ extension TaskRunner: TaskControl {
 
     func becomeDownload() {
         guard record.dialogue.held == nil || reception.holdsParts else {
+            save()
             LoopActor.start { [self] in await handHeldOver() }
             return
         }

@@ -339,6 +339,10 @@ extension TaskTransfer: AttemptObserver {
             return pause(.decision)
         }
         if exchange.nextStep != nil { return takeRest(bytes) }
+        if exchange.exceedsRange(by: bytes.count), reception.download.segments == nil {
+            exchange.nextStep = reception.mismatch("A range is longer than the server has said.")
+            return .stop
+        }
         let taken = reception.take(bytes)
         if let step = reception.takeNextStep() { exchange.nextStep = step }
         if let reason = taken.pause { _ = pause(reason) }

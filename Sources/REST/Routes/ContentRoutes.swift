@@ -53,7 +53,11 @@ extension Service {
         let headers = Service.contentHeaders(access.record)
         guard let length = access.length else {
             // A reader is attached only by one who reads.
-            if request.method == "HEAD" { return Response(status: 200, headers: headers) }
+            if request.method == "HEAD" {
+                // Nobody knows how long it is.
+                return Response(
+                    status: 200, headers: headers, body: .source(NoBytes(), length: nil))
+            }
             if request.header("range") != nil { throw Problem(GatewayError.notComplete) }
             return Response(
                 status: 200, headers: headers,

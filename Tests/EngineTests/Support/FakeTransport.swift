@@ -162,6 +162,14 @@ final class FakeAttempt: Attempt {
         play(.end(AttemptEnd(error: error, metrics: metrics, lengthVerified: lengthVerified)))
     }
 
+    /// The connection is lost, also while the attempt is paused.
+    func breakOff() {
+        steps = []
+        tellEnd(
+            AttemptEnd(
+                error: .url(.networkConnectionLost), metrics: metrics, lengthVerified: false))
+    }
+
     /// The TLS handshake brings up a question.
     func ask(_ question: HandshakeQuestion) {
         var end = AttemptEnd(

@@ -27,7 +27,7 @@ final class TestGateway {
         store: ScriptedStore = ScriptedStore(), clock: ManualClock = ManualClock(),
         directory: TemporaryDirectory? = nil, limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
-        storeIsElsewhere: Bool = false,
+        storeIsElsewhere: Bool = false, saveFolders: (any SaveFolders)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws {
         self.store = store
@@ -46,6 +46,7 @@ final class TestGateway {
         parts.connectivity = routes
         parts.reserve = reserve
         parts.storeIsElsewhere = storeIsElsewhere
+        parts.saveFolders = saveFolders
         gateway = Gateway(parts, contents: contents, limits: limits)
         recorder = EventRecorder(
             store, known: contents.sessions,
@@ -71,12 +72,12 @@ final class TestGateway {
     static func open(
         store: ScriptedStore = ScriptedStore(), limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
-        storeIsElsewhere: Bool = false,
+        storeIsElsewhere: Bool = false, saveFolders: (any SaveFolders)? = nil,
         routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
     ) async throws -> TestGateway {
         let harness = try await TestGateway(
             store: store, limits: limits, ticketHosts: ticketHosts, reserve: reserve,
-            storeIsElsewhere: storeIsElsewhere, routeWaits: routeWaits)
+            storeIsElsewhere: storeIsElsewhere, saveFolders: saveFolders, routeWaits: routeWaits)
         await harness.gateway.start()
         harness.gateway.housekeeper.stop()  // it comes when a test says so
         return harness

@@ -1,0 +1,80 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Downloads that are saved in a folder of the client's.
+@Suite(.onLoop)
+struct SavingTests {
+    /// A folder that is held up while a file gets its name.
+    @LoopActor
+    private final class SlowFolders: SaveFolders {
+        nonisolated let names = ["out"]
+        private(set) var isPublishing = false
+        private var held: CheckedContinuation<Void, Never>?
+        private(set) var discarded: [TaskID] = []
+        private(set) var published: [TaskID] = []
+        private let fault: SaveFault?
+        private static let file = SavedFile(path: "a", device: 1, inode: 2, modified: 3)
+
+        init(failing fault: SaveFault? = nil) { self.fault = fault }
+
+        func goOn() {
+            held?.resume()
+            held = nil
+        }
+
+        func check(_ destination: SaveDestination, length: Int64?) {}
+
+        func stage(
+            _ source: SaveSource, of task: TaskID, for destination: SaveDestination
+        ) -> SavedFile { Self.file }
+
+        func publish(
+            _ file: SavedFile, of task: TaskID, at destination: SaveDestination
+        ) async throws(SaveFault) -> SavedFile {
+            isPublishing = true
+            await withCheckedContinuation { held = $0 }
+            if let fault { throw fault }
+            published.append(task)
+            return file
+        }
+
+        func find(_ file: SavedFile, of task: TaskID, at destination: SaveDestination) -> SaveStage
+        {
+            .gone
+        }
+
+        func discard(_ task: TaskID, for destination: SaveDestination) { discarded.append(task) }
+
+        func open(_ file: SavedFile, in folder: String, length: Int64) -> (any OpenContent)? { nil }
+    }
+
+    @Test(arguments: [nil, SaveFault.exists]) @LoopActor
+    func `who cancels while the file gets its name comes too late, whatever comes of it`(
+        fault: SaveFault?
+    ) async throws {
+        let folders = SlowFolders(failing: fault)
+        let harness = try await TestGateway.open(saveFolders: folders)
+        let session = try await harness.session()
+        let destination = try SaveDestination(folder: "out", path: "a")
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.destination = destination }, in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1, 2, 3])
+        try await eventually("the file to get its name") { folders.isPublishing }
+        let cancel = Task { try await harness.gateway.tasks.cancel(task, of: harness.tenant) }
+        await harness.quiet()
+        #expect(try await harness.state(task) == .running && folders.discarded.isEmpty)
+        folders.goOn()
+        _ = try await cancel.value
+        let record = try await harness.finished(task)
+        if fault == nil {
+            #expect(record.error == nil && record.savedPlace?.path == "a")
+            #expect(folders.published == [task] && folders.discarded.isEmpty)
+        } else {
+            #expect(record.error?.code == -3000 && folders.discarded.contains(task))
+        }
+    }
+}
