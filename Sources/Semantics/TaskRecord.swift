@@ -20,6 +20,8 @@ public enum WaitReason: String, CaseIterable, Sendable {
     case bodyStream
     /// An attempt has failed, and the next one comes at `nextAttemptAt`.
     case retry
+    /// The gateway's disk is full, or the tenant stores all that it may.
+    case room
 }
 
 /// S-41: whether a data task's body is kept.

@@ -110,13 +110,22 @@ struct FullDiskTests {
         attempt.end()
         try await eventually("a full disk") { harness.spool(of: task)?.isWaitingForRoom == true }
         #expect(try harness.files().isEmpty)
-        #expect(try await harness.state(task) == .running)
+        let view = try await harness.gateway.tasks.read(task, of: harness.tenant)
+        #expect(view.record.state == .running && view.waitingFor == .room)
         // No attempt starts meanwhile.
         harness.clock.advance(by: .seconds(5))
         for _ in 0..<20 { await harness.turn() }
         #expect(harness.network.attempts.count == 1)
         reserve.isDiskFull = false
         #expect(try await harness.finished(task).error == nil)
+        let told = harness.recorder.events(of: task).contains { event in
+            if case .didChange(let changes) = event.body {
+                changes.contains(.waitingFor(.room))
+            } else {
+                false
+            }
+        }
+        #expect(told)
         #expect(try await harness.read(task) == Pattern.bytes(count: 300_000))
         _ = try await harness.gateway.tasks.cancel(queued, of: harness.tenant)
         try await harness.recorder.end(of: queued)

@@ -12,7 +12,8 @@ export const fields = [
 
 const waits = {
   connectivity: "Waits for a network", decision: "Asks you", bodyStream: "Waits for its body",
-  slot: "Queued", beginDate: "Scheduled", retry: "Tries again", quietTime: "Waits for a quiet time",
+  slot: "Queued", beginDate: "Scheduled", retry: "Tries again", room: "Waits for room",
+  quietTime: "Waits for a quiet time",
 };
 
 export class Row {

@@ -141,6 +141,7 @@ public struct GatewayStatus: Sendable {
         case "beginDate": "for their begin date"
         case "slot": "for a free connection"
         case "quietTime": "for a quiet time"
+        case "room": "for room"
         case "bodyStream": "for their body"
         case "retry": "to be tried again"
         default: "for \(name)"

@@ -17,8 +17,12 @@ final class BlockQueue {
     var onWritten: (@LoopActor () -> Void)?
     /// Set when the disk has failed for good: nothing is written any more.
     private(set) var failure: FileError?
+    /// Called when `isWaitingForRoom` has changed.
+    var onWait: (@LoopActor () -> Void)?
     /// Whether the disk was full when a block was last written.
-    private(set) var isWaitingForRoom = false
+    private(set) var isWaitingForRoom = false {
+        didSet { if isWaitingForRoom != oldValue { onWait?() } }
+    }
 
     private let file: ContentFile
     private let files: FileThreads

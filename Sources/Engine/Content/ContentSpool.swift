@@ -15,6 +15,8 @@ final class ContentSpool {
     var onRoom: (@LoopActor () -> Void)?
     /// Called once when the disk has failed for good; the spool takes nothing more.
     var onFailure: (@LoopActor (FileError) -> Void)?
+    /// Called when `isWaitingForRoom` has changed.
+    var onWait: (@LoopActor () -> Void)?
     /// Called when the disk has taken a block: a checkpoint would find more than the last one.
     var onWritten: (@LoopActor () -> Void)?
 
@@ -89,6 +91,7 @@ final class ContentSpool {
         queue.onRoom = { [weak self] in self?.roomAgain() }
         queue.onFailure = { [weak self] in self?.onFailure?($0) }
         queue.onWritten = { [weak self] in self?.onWritten?() }
+        queue.onWait = { [weak self] in self?.onWait?() }
         if isClosed { queue.close() }
         madeQueue = queue
         return queue

@@ -98,16 +98,8 @@ public struct StoreBatch: Sendable {
 
     /// Whether there is nothing to commit.
     public var isEmpty: Bool {
-        sessions.isEmpty && removedSessions.isEmpty && createdTasks.isEmpty && changedTasks.isEmpty
-            && removedTasks.isEmpty && contents.isEmpty && removedContents.isEmpty
-            && decisions.isEmpty && events.isEmpty && tenantSequences.isEmpty
-            && files.isEmpty && removedFiles.isEmpty && creations.isEmpty && gatewayLimit == nil
-            && cookies.isEmpty && credentials.isEmpty && emptiedCaches.isEmpty
-            && removedCacheEntries.isEmpty && cacheEntries.isEmpty && cacheUses.isEmpty
-            && backgroundUpdates == nil && clockMark == nil && webhooks.isEmpty
-            && removedWebhooks.isEmpty && replayedWebhooks.isEmpty && webhookCursors.isEmpty
-            && deliveries.isEmpty && tenants.isEmpty && removedTenants.isEmpty && tokens.isEmpty
-            && removedTokens.isEmpty && tokenUses.isEmpty
+        changeCount == 0 && tenantSequences.isEmpty && gatewayLimit == nil
+            && backgroundUpdates == nil && clockMark == nil
     }
 }
 

@@ -250,6 +250,8 @@ final class ContentKeeper {
 extension ContentKeeper: TaskContentOwner {
     func contentHasRoom() { owner?.goOn(.sink) }
 
+    func contentWaitHasChanged() { control?.noteChanges() }
+
     func contentWasWritten() { services.tickers.checkpoints.note(download) }
 
     func contentFailed(_ error: FileError) {

@@ -30,6 +30,8 @@ final class Reception {
     private(set) var lengthVerified = true
     /// Bytes of events that were published since the queue was last waited for.
     private var uncommittedBytes = 0
+    /// Whether the tenant stores all that it may.
+    private var lacksQuota = false
     private var parts = ReplacedParts()
     /// What may be received at the moment.
     private lazy var meter = makeMeter()
@@ -172,10 +174,7 @@ final class Reception {
             return .init(verdict: .pause, pause: .commit)
         }
         guard content.hasRoom() else { return .init(verdict: .pause, pause: .sink) }
-        let goOn = { @LoopActor [weak self] in self?.owner?.goOn(.sink) ?? () }
-        guard task.hasRoom(for: bytes.count, waiter: self, goOn) else {
-            return .init(verdict: .pause, pause: .sink)
-        }
+        guard hasQuota(for: bytes.count) else { return .init(verdict: .pause, pause: .sink) }
         // Limits are the network's.
         let isFree = !task.isLimited || caching.isServing
         let allowed = isFree ? bytes.count : meter.take(bytes.count)
@@ -186,6 +185,21 @@ final class Reception {
         if allowed < bytes.count { pause.insert(.rate) }
         guard !pause.isEmpty else { return .init(verdict: .proceed, pause: nil) }
         return .init(verdict: .take(allowed), pause: pause)
+    }
+
+    /// Whether the tenant may store so much more; if not, the transfer goes on by itself.
+    private func hasQuota(for count: Int) -> Bool {
+        let wasLacking = lacksQuota
+        lacksQuota = !task.hasRoom(for: count, waiter: self) { [weak self] in
+            self?.owner?.goOn(.sink)
+        }
+        if lacksQuota != wasLacking { control?.noteChanges() }
+        return !lacksQuota
+    }
+
+    /// Whether what comes cannot be stored at the moment.
+    var lacksRoom: Bool {
+        lacksQuota || download.lacksRoom || content.spool?.isWaitingForRoom == true
     }
 
     /// What follows the body, of which nothing more is of use; nil where more is to come.

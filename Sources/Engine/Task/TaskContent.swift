@@ -7,6 +7,8 @@ internal import Semantics
 protocol TaskContentOwner: AnyObject {
     /// What has refused bytes takes some again.
     func contentHasRoom()
+    /// Whether the content waits for a full disk is another.
+    func contentWaitHasChanged()
     /// The disk has taken a block: a checkpoint would find more than the last one.
     func contentWasWritten()
     /// The disk has failed for good.
@@ -97,6 +99,7 @@ final class TaskContent {
     func attach(_ spool: ContentSpool) {
         spool.onRoom = { [weak self] in self?.owner?.contentHasRoom() }
         spool.onFailure = { [weak self] in self?.owner?.contentFailed($0) }
+        spool.onWait = { [weak self] in self?.owner?.contentWaitHasChanged() }
         if type == .download, session.record.isPersistent {
             spool.onWritten = { [weak self] in self?.owner?.contentWasWritten() }
         }

@@ -79,6 +79,7 @@ final class TaskRunner {
 
     var waitReason: WaitReason? {
         guard !machine.isSuspended else { return nil }
+        if reception.lacksRoom, machine.isUnderWay || machine.isFinishing { return .room }
         let asks = transfer.waitsForDecision || (machine.isFinishing && decisions.isOpen)
         let reason = machine.waitReason ?? (asks ? .decision : nil)
         if reason == .slot, turn.isPutOff { return .quietTime }
