@@ -92,3 +92,30 @@ def test_of_two_files_of_one_name_the_first_is_there_and_the_other_told(
     again = person.run(*words)
     assert again.returncode == 23 and said in again.stderr
     assert (person.folder / "same").read_bytes() == CONTENT
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs a file system of its own")
+@pytest.mark.parametrize("left", [False, True])
+def test_a_full_disk_costs_nothing_that_the_gateway_has(user, origin, left):
+    whole = os.urandom(8 << 20)
+    origin.on("/big", Answer(whole, headers={"ETag": '"1"'}))
+    url, ferry = origin.url("/big"), os.environ["FERRY"]
+    # Of what an earlier command has left, and of what this one leaves itself.
+    earlier = f'"{ferry}" get -q -o big {url}' if left else "true"
+    script = f"""
+        mount -t tmpfs -o size=4m none . && cd "{user.folder}"
+        {earlier}
+        "{ferry}" get -o big {url}
+        test $? = 23 && test -s big.resume && test ! -e big || exit 9
+        mount -o remount,size=64m . && "{ferry}" get -o big {url} && cat big >&3
+    """
+    with open(user.home / "fetched", "wb") as fetched:
+        ended = subprocess.run(
+            ["unshare", "--mount", "bash", "-c", f"exec 3>&{fetched.fileno()}\n{script}"],
+            cwd=user.folder, env=user.environment, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=TIME_LIMIT, pass_fds=[fetched.fileno()],
+        )
+    assert ended.returncode == 0, ended.stderr
+    assert (user.home / "fetched").read_bytes() == whole
+    assert "nothing is left to resume" not in ended.stderr
+    assert origin.count("/big") == 1
