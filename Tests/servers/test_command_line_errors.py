@@ -119,3 +119,100 @@ def test_a_full_disk_costs_nothing_that_the_gateway_has(user, origin, left):
     assert (user.home / "fetched").read_bytes() == whole
     assert "nothing is left to resume" not in ended.stderr
     assert origin.count("/big") == 1
+
+
+# Where things are kept
+
+
+def serve(person, *words, **environment):
+    """Runs `ferry serve` until it ends, or says where its token is, which it gives."""
+    person.environment |= environment
+    (port,) = free_ports(1)
+    command = person.start("serve", "--port", str(port), *words, stderr=subprocess.STDOUT)
+    said = []
+    for line in command.stdout:
+        said.append(line)
+        if line.startswith("The token is in "):
+            command.terminate()
+    return command.wait(TIME_LIMIT), said
+
+
+@pytest.mark.parametrize(
+    "words, environment, configuration, status",
+    [
+        (["--data-directory", ""], {}, {}, EX_USAGE),
+        ([], {"FERRY_DATA_DIRECTORY": ""}, {}, EX_CONFIG),
+        ([], {}, {"dataDirectory": ""}, EX_CONFIG),
+    ],
+)
+def test_a_data_directory_without_a_name_is_none(
+    person, words, environment, configuration, status
+):
+    file = person.home / "ferry.json"
+    file.write_text(json.dumps(configuration))
+    code, said = serve(person, "--configuration", str(file), *words, **environment)
+    assert code == status
+    assert "The data directory has an empty name" in "".join(said)
+    assert person.names() == []
+    check = person.run("check", "--configuration", str(file), *words[1:])
+    assert check.returncode == status and "empty name" in check.stderr
+
+
+@pytest.mark.parametrize("words", [[], ["--data-directory", "there"]])
+def test_a_gateway_says_where_its_token_really_is(person, words):
+    code, said = serve(person, *words)
+    assert code == 0, said
+    (line,) = [each for each in said if each.startswith("The token is in ")]
+    path = line.removeprefix("The token is in ").strip()
+    assert path == str(person.folder / (words[-1] if words else "ferry-data") / "token")
+    assert os.path.isfile(path)
+
+
+# What `ferry serve` refuses
+
+
+@pytest.mark.parametrize(
+    "option, value, status, words",
+    [
+        ("--trusted-certificates", "/etc/passwd", EX_CONFIG, "holds no certificate in PEM"),
+        ("--trusted-certificates", "/etc", EX_NOINPUT, "/etc cannot be read"),
+        ("--trusted-certificates", "KEY", EX_CONFIG, "holds no certificate in PEM"),
+        ("--trusted-certificates", "/no/such", EX_NOINPUT, "/no/such cannot be read"),
+        ("--allow-host", "bad/host", EX_USAGE, "--allow-host bad/host: a host is"),
+        ("--allow-host", "host:8080", EX_USAGE, "--allow-host host:8080: a host is"),
+        ("--allow-host", "::1", EX_USAGE, "--allow-host ::1: a host is"),
+        ("--allow-host", "", EX_USAGE, "--allow-host : a host is"),
+        ("--negotiate-host", "a/b", EX_USAGE, "--negotiate-host a/b: a host is"),
+        ("--negotiate-host", "*.a.example", EX_USAGE, "--negotiate-host *.a.example: a host is"),
+    ],
+)
+def test_a_gateway_does_not_start_with_what_means_nothing(person, option, value, status, words):
+    if value == "KEY":
+        value = str(person.home / "key.pem")
+        subprocess.run(["openssl", "genrsa", "-out", value, "2048"], check=True)
+    code, said = serve(person, option, value)
+    assert code == status, said
+    assert words in "".join(said)
+
+
+def test_a_gateway_starts_with_hosts_and_authorities_that_mean_something(person):
+    file = person.home / "authorities.pem"
+    file.write_text("A comment.\n" + Authorities().pem)
+    words = ["--trusted-certificates", str(file), "--negotiate-host", "KDC.example"]
+    for host in ["ferry.example", "*.example.com", "[2001:db8::1]", "192.0.2.1", "my_service"]:
+        words += ["--allow-host", host]
+    code, said = serve(person, *words)
+    assert code == 0, said
+
+
+# Files that commands read
+
+
+def test_what_is_no_data_directory_is_told_as_it_is(person):
+    ended = person.run("check", "/nonexist")
+    assert ended.returncode == EX_NOINPUT
+    assert "/nonexist is no data directory" in ended.stderr
+    assert "--data-directory" not in ended.stderr
+    ended = person.run("check", "x" * 300)
+    assert ended.returncode == EX_NOINPUT
+    assert "cannot be looked into: File name too long." in ended.stderr
