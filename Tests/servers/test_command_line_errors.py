@@ -168,6 +168,35 @@ def test_a_gateway_says_where_its_token_really_is(person, words):
     assert os.path.isfile(path)
 
 
+def test_without_a_home_that_can_be_written_a_command_works(person, origin):
+    origin.on("/a", Answer(b"content"))
+    url = origin.url("/a")
+    temporary = person.home / "temporary"
+    temporary.mkdir()
+    person.environment |= {"HOME": "/proc/none", "TMPDIR": str(temporary)}
+    ended = person.run("get", "-o", "-", url)
+    assert (ended.returncode, ended.stdout) == (0, "content"), ended.stderr
+    place = temporary / f"ferry-{os.geteuid()}"
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
+    # Somebody else may have put a link there.
+    eventually(lambda: not os.path.exists(place / "private/data/lock") or ends(place), "its end")
+    place.rename(temporary / "other")
+    place.symlink_to("other")
+    ended = person.run("get", "-o", "-", url)
+    assert ended.returncode == 3
+    assert "XDG_STATE_HOME" in ended.stderr and "--gateway" in ended.stderr
+    person.environment |= {"XDG_STATE_HOME": "/proc/none"}
+    place.unlink()
+    ended = person.run("get", "-o", "-", url)
+    assert ended.returncode == 3 and "/proc/none/ferry" in ended.stderr
+    assert not place.exists()
+
+
+def ends(place):
+    """Whether no gateway holds the lock on what is there."""
+    return subprocess.run(["flock", "-n", place / "private/data/lock", "true"]).returncode == 0
+
+
 # What `ferry serve` refuses
 
 
