@@ -234,6 +234,62 @@ def test_a_gateway_starts_with_hosts_and_authorities_that_mean_something(person)
     assert code == 0, said
 
 
+# Proxies and passwords
+
+
+@pytest.mark.parametrize("command", ["get", "put"])
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_proxy_that_is_not_there_is_blamed_itself(person, origin, command, typed):
+    (port,) = free_ports(1)
+    (url,) = served(origin, "/a")
+    words = [command, "--retry", "0"]
+    if typed:
+        words += ["--proxy", f"127.0.0.1:{port}"]
+    else:
+        person.environment["http_proxy"] = f"http://127.0.0.1:{port}"
+    if command == "put":
+        (person.folder / "file").write_text("x")
+        words.append("file")
+    ended = person.run(*words, url)
+    assert ended.returncode == 4, ended.stderr
+    assert f"The proxy 127.0.0.1:{port} does not answer" in ended.stderr
+    assert f"port {origin.port}." not in ended.stderr
+    if not typed:
+        person.environment["no_proxy"] = "127.0.0.0/8"
+        (gone,) = free_ports(1)
+        ended = person.run("get", f"http://127.0.0.1:{gone}/")
+        assert f"Nothing answers at 127.0.0.1, port {gone}." in ended.stderr
+
+
+def asks(status, header):
+    """An answer that wants to know who asks, whoever it is."""
+    return Answer(b"no", status, {header: 'Basic realm="Staff"'})
+
+
+@pytest.mark.parametrize(
+    "status, header, who, words",
+    [
+        (401, "WWW-Authenticate", ["-u", "bob:bad"], "The server does not take this user name"),
+        (401, "WWW-Authenticate", [], "Say who you are with -u NAME"),
+        (407, "Proxy-Authenticate", ["--proxy-user", "bob:bad"], "The proxy does not take this"),
+        (407, "Proxy-Authenticate", [], "Say who you are to the proxy with --proxy-user NAME"),
+    ],
+)
+def test_who_has_said_a_wrong_password_is_not_asked_for_one(
+    person, origin, status, header, who, words
+):
+    origin.on("/a", asks(status, header))
+    proxy = ["--proxy", f"127.0.0.1:{origin.port}"] if status == 407 else []
+    url = "http://ferry.example/a" if proxy else origin.url("/a")
+    ended = person.run("get", *proxy, *who, url)
+    assert ended.returncode == 22, ended.stderr
+    assert words in ended.stderr
+    assert ended.stderr.count("Say who you are") == (0 if who else 1)
+    if who:
+        sent = [each["Authorization"] or each["Proxy-Authorization"] for each in origin.seen("/a")]
+        assert f"Basic {base64.b64encode(b'bob:bad').decode()}" in sent
+
+
 # Files that commands read
 
 

@@ -90,7 +90,8 @@ public final class Download {
             }
         } catch {
             display.finish()
-            throw target?.point == nil ? error : .resumable(error)
+            let told = delegate.explained(error)
+            throw target?.point == nil ? told : .resumable(told)
         }
     }
 
