@@ -234,6 +234,25 @@ def test_a_gateway_starts_with_hosts_and_authorities_that_mean_something(person)
     assert code == 0, said
 
 
+# The queue
+
+
+def test_a_url_that_is_refused_keeps_no_other_from_the_queue(user, origin):
+    one, two = served(origin, "/one", "/two")
+    (user.folder / "list").write_text(f"{one}\nftp://host/a\n{two}\n")
+    ended = user.run("add", "-i", "list", "--json")
+    assert ended.returncode == 1
+    told = lines(ended.stdout)
+    assert [each["url"] for each in told] == [one, "ftp://host/a", two]
+    assert ["task" in each for each in told] == [True, False, True]
+    assert "ferry: ftp://host/a: " in ended.stderr
+    assert len(lines(user.run("tasks", "--all", "--json").stdout)[0]["tasks"]) == 2
+    alone = user.run("add", "--json", "ftp://host/a")
+    assert alone.returncode == 1 and lines(alone.stdout)[0]["url"] == "ftp://host/a"
+    wrong = user.run("add", "-i", "list", "--gateway", "http://127.0.0.1:1")
+    assert wrong.returncode == 3
+
+
 # Proxies and passwords
 
 
