@@ -309,6 +309,17 @@ def test_who_has_said_a_wrong_password_is_not_asked_for_one(
         assert f"Basic {base64.b64encode(b'bob:bad').decode()}" in sent
 
 
+# Terminals and JSON
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+def test_content_on_a_terminal_has_no_progress_in_it(person, origin, output):
+    origin.on("/a", Answer(b"content\n", headers={"Content-Type": "text/plain"}))
+    shown, status = on_terminal(person, "get", "-o", output, origin.url("/a"))
+    assert status == 0
+    assert shown == b"content\r\n"
+
+
 # Files that commands read
 
 
