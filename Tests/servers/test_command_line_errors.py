@@ -253,6 +253,20 @@ def test_a_url_that_is_refused_keeps_no_other_from_the_queue(user, origin):
     assert wrong.returncode == 3
 
 
+def test_tasks_that_are_removed_are_told_as_json(user, origin):
+    one, two = served(origin, "/one", "/two")
+    tasks = user.run("add", one, two).stdout.split()
+    eventually(
+        lambda: len(lines(user.run("tasks", "--all", "--json").stdout)[0]["tasks"]) == 2
+        and user.run("tasks", "--json").stdout.count('"running"') == 0,
+        "both tasks' ends",
+    )
+    told = lines(user.run("rm", "--json", tasks[0]).stdout)
+    assert told == [{"id": tasks[0], "deleted": True}]
+    told = lines(user.run("rm", "--all", "--json").stdout)
+    assert told == [{"id": tasks[1], "deleted": True}]
+
+
 # Proxies and passwords
 
 
@@ -318,6 +332,23 @@ def test_content_on_a_terminal_has_no_progress_in_it(person, origin, output):
     shown, status = on_terminal(person, "get", "-o", output, origin.url("/a"))
     assert status == 0
     assert shown == b"content\r\n"
+
+
+def test_errors_as_json_have_their_url(person):
+    for urls in [["ftp://host/a"], ["ftp://host/a", "ftp://host/b"]]:
+        told = lines(person.run("get", "--json", *urls).stdout)
+        assert sorted(each["url"] for each in told) == urls
+        assert all(each["error"]["exitStatus"] == 1 for each in told)
+
+
+def test_what_a_command_of_the_users_prints_is_not_mixed_into_json(person, origin):
+    (url,) = served(origin, "/a")
+    ended = person.run("get", "--json", "--on-complete", "echo done", url)
+    assert ended.returncode == 0
+    (told,) = lines(ended.stdout)
+    assert told["url"] == url and "done\n" in ended.stderr
+    ended = person.run("get", "-f", "--on-complete", "echo done", url)
+    assert ended.stdout == "done\n"
 
 
 # Files that commands read

@@ -249,7 +249,8 @@ extension Get {
         order.delegate = try options.delegate(canAsk: canAsk, login: given.login)
         if let onComplete {
             order.completion = CompletionCommand(
-                onComplete, environment: CommandLineIO.environment)
+                onComplete, environment: CommandLineIO.environment,
+                leavesStandardOutput: options.json)
         }
         if let trace = options.trace(on: board.screen) {
             let lines = TransferTrace.lines(order)
