@@ -354,6 +354,14 @@ def test_what_a_command_of_the_users_prints_is_not_mixed_into_json(person, origi
 # Files that commands read
 
 
+@pytest.mark.parametrize("words", [["status"], ["rm", "--all"], ["get", "http://h/"]])
+def test_a_token_file_that_cannot_be_read_is_told_by_its_status(person, words):
+    ended = person.run(*words, "--gateway", "http://127.0.0.1:1", "--token-file", "nothing")
+    assert ended.returncode == 26
+    assert ended.stderr.startswith("ferry: nothing: No such file or directory")
+    assert "26 " in person.run(words[0], "--help").stdout
+
+
 def test_what_is_no_data_directory_is_told_as_it_is(person):
     ended = person.run("check", "/nonexist")
     assert ended.returncode == EX_NOINPUT
