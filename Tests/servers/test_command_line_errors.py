@@ -267,6 +267,26 @@ def test_tasks_that_are_removed_are_told_as_json(user, origin):
     assert told == [{"id": tasks[1], "deleted": True}]
 
 
+def test_a_suspended_task_is_shown_as_far_as_it_is_and_how_it_goes_on(user, origin):
+    held = Held(origin, "/a")
+    task = user.run("add", held.url).stdout.strip()
+
+    def received():
+        shown = json.loads(user.run("show", "--json", task).stdout)
+        return shown["countOfBytesReceived"] >= 5000
+
+    eventually(received, "half of it")
+    user.run("pause", task)
+    shown, status = on_terminal(user, "get", "--task", task, until=b"suspended:")
+    assert status == 130
+    assert f"{task} is suspended: `ferry resume {task}` lets it go on".encode() in shown
+    assert b"48%" in shown and b" 0%" not in shown, shown
+    held.gate.set()
+    assert user.run("resume", task).returncode == 0
+    assert user.run("get", "--task", task).returncode == 0
+    assert (user.folder / "a").read_bytes() == CONTENT
+
+
 # Proxies and passwords
 
 
