@@ -121,6 +121,13 @@ def test_a_full_disk_costs_nothing_that_the_gateway_has(user, origin, left):
     assert origin.count("/big") == 1
 
 
+def test_a_folder_that_is_not_there_is_told_without_options_that_are_not_there(person, origin):
+    (person.folder / "file").write_text("x")
+    ended = person.run("put", "-o", "no/answer", "file", origin.url("/up"))
+    assert ended.returncode == 23
+    assert "no/: there is no such folder: make it first" in ended.stderr
+
+
 # Where things are kept
 
 
@@ -232,6 +239,18 @@ def test_a_gateway_starts_with_hosts_and_authorities_that_mean_something(person)
         words += ["--allow-host", host]
     code, said = serve(person, *words)
     assert code == 0, said
+
+
+@pytest.mark.parametrize(
+    "member, near", [("prot", "port"), ("log-level", "logLevel"), ("colour", None)]
+)
+def test_an_unknown_member_of_a_configuration_is_told_with_its_neighbour(person, member, near):
+    file = person.home / "ferry.json"
+    file.write_text(json.dumps({member: 1}))
+    code, said = serve(person, "--configuration", str(file))
+    assert code == EX_CONFIG
+    assert (f'did you mean "{near}"?' in "".join(said)) == (near is not None)
+    assert ("did you mean" in "".join(said)) == (near is not None)
 
 
 # The queue
@@ -390,3 +409,40 @@ def test_what_is_no_data_directory_is_told_as_it_is(person):
     ended = person.run("check", "x" * 300)
     assert ended.returncode == EX_NOINPUT
     assert "cannot be looked into: File name too long." in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "text, said",
+    [
+        ('{"get": {"parallel": "x"}}', "config.json: The value 'x' is invalid for '--parallel <number>'"),
+        ('{"get": {"parallel": 100}}', "config.json: --parallel is 1 to 64"),
+        ('{"gte": {"parallel": 2}}', "there is no command 'gte' that has defaults: did you mean"),
+        ('{"serve": {"port": 2}}', "there is no command 'serve' that has defaults"),
+    ],
+)
+def test_what_is_wrong_in_the_users_defaults_is_told_with_their_file(user, origin, text, said):
+    (url,) = served(origin, "/a")
+    user.configure(text)
+    ended = user.run("get", url)
+    assert ended.returncode == EX_USAGE, ended.stderr
+    assert said in ended.stderr and str(user.home) in ended.stderr
+    # A mistake of the command line is not the file's.
+    wrong = user.run("get", "-j", "y", url)
+    assert wrong.returncode == EX_USAGE
+    if "get" in text:
+        assert "config.json" not in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["nosuch"], "there is no command 'nosuch'"),
+        (["gte"], "did you mean `ferry get`?"),
+        (["key", "rotat"], "did you mean"),
+    ],
+)
+def test_help_for_a_command_that_there_is_not_is_an_error(person, words, said):
+    ended = person.run("help", *words)
+    assert ended.returncode == EX_USAGE and said in ended.stderr
+    for good in [["get"], ["key", "rotate"], []]:
+        assert person.run("help", *good).returncode == 0
