@@ -3,11 +3,13 @@
 import base64
 import json
 import os
+import pathlib
 import pty
 import select
 import signal
 import stat
 import subprocess
+import tempfile
 
 import pytest
 
@@ -186,7 +188,7 @@ def test_without_a_home_that_can_be_written_a_command_works(person, origin):
     place = temporary / f"ferry-{os.geteuid()}"
     assert stat.S_IMODE(place.stat().st_mode) == 0o700
     # Somebody else may have put a link there.
-    eventually(lambda: not os.path.exists(place / "private/data/lock") or ends(place), "its end")
+    eventually(lambda: ends(place), "the gateway's end")
     place.rename(temporary / "other")
     place.symlink_to("other")
     ended = person.run("get", "-o", "-", url)
@@ -197,6 +199,25 @@ def test_without_a_home_that_can_be_written_a_command_works(person, origin):
     ended = person.run("get", "-o", "-", url)
     assert ended.returncode == 3 and "/proc/none/ferry" in ended.stderr
     assert not place.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_in_the_home_of_somebody_else_a_command_works(person, origin):
+    """As after `sudo -u` and `su` without a login: there may be defaults, which are not read."""
+    origin.on("/a", Answer(b"content"))
+    person.configure("{")
+    person.home.chmod(0o700)
+    nobody = ["setpriv", "--reuid", "nobody", "--clear-groups"]
+    with tempfile.TemporaryDirectory() as temporary:
+        os.chmod(temporary, 0o1777)
+        ended = subprocess.run(
+            [*nobody, os.environ["FERRY"], "get", "-o", "-", origin.url("/a")],
+            env={**person.environment, "TMPDIR": temporary}, cwd="/", stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=TIME_LIMIT,
+        )
+        assert (ended.returncode, ended.stdout) == (0, "content"), ended.stderr
+        (place,) = pathlib.Path(temporary).iterdir()
+        eventually(lambda: ends(place), "the gateway's end")
 
 
 def ends(place):
