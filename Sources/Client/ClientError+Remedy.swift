@@ -9,7 +9,8 @@ extension ClientError {
         case .resumable(let error): error.remedy(for: url)
         case .transferFailed(let failure): failure.remedy(for: failure.failingURL ?? url)
         case .serverAnswered(401): "Say who you are with -u NAME; the password is asked for."
-        case .serverAnswered(407): "Say who you are to the proxy with --proxy-user NAME."
+        case .serverAnswered(407): ClientError.proxyUser
+        case .loginRefused(let status): ClientError.wrongLogin(isOfProxy: status == 407)
         case .unreachable(let gateway, _) where !gateway.contains(":"): nil
         case .unreachable(let gateway, _):
             gateway.contains("//127.0.0.1:") || gateway.contains("//localhost:")
@@ -26,7 +27,22 @@ extension ClientError {
     }
 }
 
+extension ClientError {
+    fileprivate static let proxyUser = "Say who you are to the proxy with --proxy-user NAME."
+
+    fileprivate static func wrongLogin(isOfProxy: Bool) -> String {
+        "The \(isOfProxy ? "proxy" : "server") does not take this user name or password."
+    }
+}
+
 extension TransferFailure {
+    /// Whether the way to the proxy has failed, and not the proxy itself, which would be told.
+    private var isOfProxy: Bool {
+        guard proxy != nil else { return false }
+        let words = "\(message) \(underlying ?? "")".lowercased()
+        return !words.contains("tunnel") && !words.contains("socks")
+    }
+
     fileprivate func remedy(for url: String?) -> String? {
         let place = url.flatMap { WebPlace(url: $0) }
         switch name {
@@ -36,6 +52,17 @@ extension TransferFailure {
                 The gateway connects to this machine and private networks only where it is told so: \
                 `ferry serve --allow-destination \(address)` allows it.
                 """
+        case "cannotFindHost" where isOfProxy, "dnsLookupFailed" where isOfProxy:
+            return proxy.map { "No proxy is known by the name \($0.host): is it spelt right?" }
+        case "cannotConnectToHost" where isOfProxy:
+            return proxy.map {
+                """
+                The proxy \($0.text) does not answer: it is named by --proxy, or in the environment \
+                by http_proxy, https_proxy or all_proxy.
+                """
+            }
+        case "cannotConnectToHost" where proxy != nil:
+            return proxy.map { "The proxy \($0.text) answers, but does not get to the server." }
         case "cannotFindHost", "dnsLookupFailed":
             return place.map { "No server is known by the name \($0.host): is it spelt right?" }
         case "cannotConnectToHost":
@@ -50,6 +77,9 @@ extension TransferFailure {
             return "If the server speaks no TLS, its URL begins with http://."
         case "clientCertificateRequired": return "Give your certificate with --cert FILE."
         case "userAuthenticationRequired", "userCancelledAuthentication":
+            let isOfProxy = message.contains("proxy")
+            guard !isLoginRefused else { return ClientError.wrongLogin(isOfProxy: isOfProxy) }
+            guard !isOfProxy else { return ClientError.proxyUser }
             return "Say who you are with -u NAME; the password is asked for."
         case "digestMismatch":
             let digits = GivenDigest.digits(in: message).map { ", \($0)," } ?? ""

@@ -24,6 +24,9 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     /// The origin answered with a status of 400 or more: a response, not an error (rule S-49), but
     /// not what a command that fetches was asked for.
     case serverAnswered(status: Int)
+    /// The origin, or with 407 the proxy, answered that it does not take the user name or the
+    /// password that it was shown.
+    case loginRefused(status: Int)
     /// The file to write is there already.
     case fileExists(path: String)
     /// A file could not be read or written; the detail is the system's.
@@ -58,7 +61,8 @@ extension ClientError: CustomStringConvertible {
         case .refused(let problem): problem.description
         case .unexpectedAnswer(let detail): "the gateway's answer makes no sense: \(detail)"
         case .transferFailed(let failure): failure.description
-        case .serverAnswered(let status): "the server answered \(status)"
+        case .serverAnswered(let status), .loginRefused(let status):
+            "the server answered \(status)"
         case .fileExists(let path):
             "\(path) is there already: give -f to replace it, or another name with -o"
         case .file(let path, let detail): "\(path): \(detail)"
@@ -84,7 +88,7 @@ extension ClientError {
         case .noGateway, .noToken, .noStart, .unreachable, .untrusted: .noGateway
         case .refused, .unexpectedAnswer, .commandFailed: .failure
         case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
-        case .serverAnswered: .serverAnswered
+        case .serverAnswered, .loginRefused: .serverAnswered
         case .fileExists, .file: .cannotWrite
         case .unreadable: .cannotRead
         case .resumable(let error): error.exitStatus
@@ -125,7 +129,8 @@ extension ClientError {
             json.member("status", problem.status)
             json.member("code", problem.code)
             if let pointer = problem.pointer { json.member("pointer", pointer) }
-        case .serverAnswered(let status): json.member("status", status)
+        case .serverAnswered(let status), .loginRefused(let status):
+            json.member("status", status)
         case .resumable(let error):
             json.member("resumable", true)
             error.writeDetails(to: &json)
@@ -147,6 +152,16 @@ extension ClientError {
         switch self {
         case .resumable(let error): error.isOfGoneReader
         default: self == .file(path: PartFile.streamName, failure: EPIPE)
+        }
+    }
+
+    /// Whether it is about the one thing that was asked for, so that the next one may succeed.
+    public var isOfOne: Bool {
+        switch self {
+        case .badArgument: true
+        // A token that is not good, or has no scope for it, is not for the others either.
+        case .refused(let problem): ![401, 403].contains(problem.status)
+        default: false
         }
     }
 

@@ -71,6 +71,10 @@ public struct TransferFailure: Equatable, Sendable {
     public let failingURL: String?
     /// What the layer below said, in its own words; nil where it said nothing.
     public let underlying: String?
+    /// The proxy that the transfer was to go through; nil for none, and where that is not known.
+    var proxy: WebPlace?
+    /// Whether a user name and a password were shown, and not taken.
+    var isLoginRefused = false
 
     /// A failure of these parts.
     public init(

@@ -3,13 +3,15 @@ internal import Glibc
 
 /// PEM files (RFC 7468), read whole so that what is checked is what is used.
 enum PEM {
-    private static let sizeLimit = 1 << 20
+    static let sizeLimit = 1 << 20
 
     /// All certificates of a file, in their order.
     ///
     /// - Throws: `TLSFileError` also for a file without any.
-    static func certificates(at path: String) throws(TLSFileError) -> [Certificate] {
-        let bytes = try contents(of: path)
+    static func certificates(
+        at path: String, sizeLimit: Int = sizeLimit
+    ) throws(TLSFileError) -> [Certificate] {
+        let bytes = try contents(of: path, sizeLimit: sizeLimit)
         var found: [Certificate] = []
         let rest = reading(bytes) { bio -> CUnsignedLong in
             while let certificate = PEM_read_bio_X509(bio, nil, refusePassphrase, nil) {
@@ -73,7 +75,9 @@ enum PEM {
     }
 
     /// The bytes of a regular file; a pipe would keep the reader waiting.
-    static func contents(of path: String) throws(TLSFileError) -> [UInt8] {
+    static func contents(
+        of path: String, sizeLimit: Int = sizeLimit
+    ) throws(TLSFileError) -> [UInt8] {
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw .unreadable(path, errno) }
         defer { close(file) }

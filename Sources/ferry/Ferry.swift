@@ -44,6 +44,7 @@ struct Ferry: AsyncParsableCommand {
         var arguments = Array(CommandLine.arguments.dropFirst())
         do throws(ClientError) {
             try CommandName.check(arguments.first, among: commandNames)
+            try checkHelp(arguments)
             arguments = try withDefaults(arguments)
         } catch {
             CommandLineIO.complain(error)
@@ -60,9 +61,33 @@ struct Ferry: AsyncParsableCommand {
             !["--help", "-h", "--version"].contains(where: typed.contains)
         else { return words }
         let defaults = try CommandDefaults.read(environment: CommandLineIO.environment)
+        try defaults.requireCommands(
+            among: commandsWithDefaults.map { $0._commandName })
         let options = CommandOptions(describedBy: command._dumpHelp())
-        return try defaults.applied(to: words, options: options) { given in
+        let all = try defaults.applied(to: words, options: options) { given in
             IdleDefaults.of(given, among: options.names)
+        }
+        guard all != words else { return words }
+        do {
+            _ = try parseAsRoot(all)
+        } catch {
+            // What is wrong without the defaults, too, is told as it is of what was typed.
+            guard (try? parseAsRoot(words)) != nil else { return words }
+            let words = message(for: error)
+            throw .badArgument("\(defaults.path): \(words)")
+        }
+        return all
+    }
+
+    /// Refuses `help` for a command that there is not.
+    private static func checkHelp(_ words: [String]) throws(ClientError) {
+        guard words.first == "help" else { return }
+        var commands = configuration.groupedSubcommands.flatMap(\.subcommands)
+        for word in words.dropFirst() where !word.hasPrefix("-") {
+            try CommandName.check(word, among: commands.map { $0._commandName } + ["help"])
+            let next = commands.first { $0._commandName == word }?.configuration.subcommands ?? []
+            guard !next.isEmpty else { return }
+            commands = next
         }
     }
 

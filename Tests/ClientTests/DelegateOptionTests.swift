@@ -45,7 +45,7 @@ struct DelegateOptionTests {
             ScriptedDecision.password(), ScriptedDecision.password("dec_2", failures: 1),
         ]
         serve(decisions, status: 401)
-        await #expect(throws: ClientError.serverAnswered(status: 401)) { try await get(alice) }
+        await #expect(throws: ClientError.loginRefused(status: 401)) { try await get(alice) }
         #expect(disposition(try decisions[1].answers.first) == "performDefaultHandling")
         #expect(gateway.endings.count == 1)
     }

@@ -60,7 +60,9 @@ struct DelegatePasswordTests {
             bench.terminal.type("alice\n")
             try await bench.answer("Password:", "no\(count)")
         }
-        await #expect(throws: ClientError.serverAnswered(status: 401)) { try await run.value }
+        let wrong = ClientError.loginRefused(status: 401)
+        await #expect(throws: wrong) { try await run.value }
+        #expect(wrong.remedy() == "The server does not take this user name or password.")
         try await bench.waitFor("Wrong user name or password.")
         #expect(
             try decisions.map { try login($0.answers.first) }

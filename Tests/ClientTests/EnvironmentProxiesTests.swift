@@ -65,6 +65,21 @@ struct EnvironmentProxiesTests {
         }
     }
 
+    @Test(arguments: [
+        ("http://a.example/", "p:1"), ("HTTPS://a.example/", "q:2"), ("http://b.example:8/", nil),
+        ("http://x.b.example/", nil), ("http://xb.example/", "p:1"), ("http://10.1.2.3/", nil),
+        ("http://11.1.2.3/", "p:1"), ("https://[2001:db8::5]/", nil),
+        ("https://[2001:db9::5]/", "q:2"), ("http://192.0.2.1/", nil),
+    ])
+    func `they tell which one a URL goes through`(_ url: String, _ proxy: String?) throws {
+        let environment = [
+            "http_proxy": "http://p:1", "https_proxy": "http://q:2",
+            "no_proxy": "b.example, 10.0.0.0/8,2001:db8::/32,192.0.2.1",
+        ]
+        let proxies = try #require(try EnvironmentProxies(environment))
+        #expect(proxies.place(for: url)?.text == proxy)
+    }
+
     @Test func `they give way to what was typed, and their user is the proxy's`() throws {
         let proxies = try #require(
             try EnvironmentProxies(["http_proxy": "http://me:a%40b@p:1"]))

@@ -100,7 +100,8 @@ struct FinishedDownloadsTests {
         #expect(access(path, F_OK) != 0)
     }
 
-    @Test func `without a home nothing is remembered`() {
-        #expect(FinishedDownloads(of: words, in: folder.path, environment: [:]) == nil)
+    @Test func `where nothing can be written nothing is remembered`() {
+        let environment = ["XDG_STATE_HOME": "/proc/none"]
+        #expect(FinishedDownloads(of: words, in: folder.path, environment: environment) == nil)
     }
 }

@@ -130,6 +130,23 @@ struct ResumptionTests {
         #expect(body["maximumBytesPerSecond"]?.int64 == 5)
     }
 
+    @Test func `what was left stays where it cannot be written anew`() async throws {
+        stall()
+        gateway.task.update { $0.resumeData = "Ym-xv_Yg" }
+        let run = Task { try await bench.get() }
+        try await eventually { try folder.contents() == ["a.iso.part", left] }
+        // Where the draft of the new one would be, there is something.
+        let draft = folder.file("\(left).\(getpid())")
+        #expect(mkdir(draft, 0o700) == 0)
+        bench.interrupt()
+        await #expect(throws: ClientError.resumable(.interrupted)) { try await run.value }
+        #expect(rmdir(draft) == 0)
+        #expect(try folder.contents() == [left])
+        #expect(try ResumeFile.read(for: folder.file("a.iso"))?.task == gateway.task.id)
+        #expect(!gateway.task.isDeleted)
+        #expect(bench.log.notes == [])
+    }
+
     @Test func `Ctrl-C leaves nothing where nothing can be resumed (S-34)`() async throws {
         stall()
         let run = Task { try await bench.get() }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import JSON
 
 /// Options that a user wants always: `~/.config/ferry/config.json`.
@@ -5,7 +6,8 @@ internal import JSON
 /// An object with an object for each command, whose members are the command's options:
 /// `{"get": {"directory": "/home/me/Downloads", "parallel": 3, "header": ["A: b"]}}`.
 public struct CommandDefaults: Sendable {
-    private let path: String
+    /// Where they are.
+    public let path: String
     private let commands: [JSONValue.Member]
 
     /// The file of `$XDG_CONFIG_HOME/ferry`, else of `~/.config/ferry`; without one there are no
@@ -22,6 +24,9 @@ public struct CommandDefaults: Sendable {
             return CommandDefaults(path: "", commands: [])
         }
         let path = folder + "/ferry/config.json"
+        // The home of another user, as sudo and containers leave it: nothing in it is this one's.
+        guard faccessat(AT_FDCWD, folder + "/ferry", X_OK, AT_EACCESS) == 0 || errno != EACCES
+        else { return CommandDefaults(path: path, commands: []) }
         guard let bytes = try LocalFile.read(path, limit: 1 << 20, onlyOwn: false) else {
             return CommandDefaults(path: path, commands: [])
         }
@@ -35,6 +40,20 @@ public struct CommandDefaults: Sendable {
         } catch {
             throw .badArgument("\(path): \(error)")
         }
+    }
+
+    /// Refuses members that are no commands with defaults.
+    ///
+    /// - Parameter names: of those commands.
+    /// - Throws: `badArgument`.
+    public func requireCommands(among names: [String]) throws(ClientError) {
+        guard let unknown = commands.first(where: { !names.contains($0.name) })?.name else {
+            return
+        }
+        let near = CommandName.nearest(to: unknown, among: names)
+        throw .badArgument(
+            "\(path): there is no command '\(unknown)' that has defaults"
+                + (near.map { ": did you mean '\($0)'?" } ?? ""))
     }
 
     /// The words of a command line with the defaults in front of what was typed, which outranks

@@ -18,7 +18,7 @@ public enum CommandName {
     }
 
     /// The name that takes the fewest changes, at most a third of its letters, or two.
-    static func nearest(to word: String, among names: [String]) -> String? {
+    public static func nearest(to word: String, among names: [String]) -> String? {
         let near = names.map { (name: $0, distance: distance(word, $0)) }
             .filter { $0.distance <= max(1, min(2, $0.name.count / 2)) }
         return near.min { ($0.distance, $0.name) < ($1.distance, $1.name) }?.name

@@ -4,11 +4,16 @@ internal import Glibc
 public struct CompletionCommand: Sendable {
     private let command: String
     private let environment: [String: String]
+    private let leavesStandardOutput: Bool
 
-    /// A command for `/bin/sh`, and the environment that it gets.
-    public init(_ command: String, environment: [String: String]) {
+    /// A command for `/bin/sh`, and the environment that it gets; what it prints goes to standard
+    /// error where it `leavesStandardOutput` to others.
+    public init(
+        _ command: String, environment: [String: String], leavesStandardOutput: Bool = false
+    ) {
         self.command = command
         self.environment = environment
+        self.leavesStandardOutput = leavesStandardOutput
     }
 
     /// Runs it and waits for its end. The file's name is `$1` and `$FERRY_FILE`, never a part of
@@ -23,7 +28,8 @@ public struct CompletionCommand: Sendable {
         environment["FERRY_URL"] = receipt.url
         environment["FERRY_TASK"] = receipt.task
         let status = ChildCommand.run(
-            "/bin/sh", ["-c", command, "sh", file], environment: environment)
+            "/bin/sh", ["-c", command, "sh", file], environment: environment,
+            output: leavesStandardOutput ? STDERR_FILENO : STDOUT_FILENO)
         guard status == 0 else {
             throw .commandFailed(command: command, file: receipt.path, status: status)
         }
@@ -32,11 +38,19 @@ public struct CompletionCommand: Sendable {
 
 /// A program that is waited for.
 enum ChildCommand {
-    /// Runs it on this process's descriptors, with the signals' usual meaning, and gives its exit
-    /// status as a shell does: 127 where it cannot be run, 128 and more after a signal.
+    /// Runs it on this process's descriptors, with `output` for its standard output and the
+    /// signals' usual meaning, and gives its exit status as a shell does: 127 where it cannot be
+    /// run, 128 and more after a signal.
     static func run(
-        _ program: String, _ arguments: [String], environment: [String: String]
+        _ program: String, _ arguments: [String], environment: [String: String],
+        output: Int32 = STDOUT_FILENO
     ) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        if output != STDOUT_FILENO {
+            posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+        }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
@@ -52,7 +66,7 @@ enum ChildCommand {
         variables.append(nil)
         defer { for text in words + variables { free(text) } }
         var process: pid_t = 0
-        guard posix_spawn(&process, program, nil, &attributes, words, variables) == 0 else {
+        guard posix_spawn(&process, program, &actions, &attributes, words, variables) == 0 else {
             return 127
         }
         var status: Int32 = 0

@@ -35,6 +35,9 @@ public struct DelegateSettings: Equatable, Sendable {
         if password != nil || hasPrompt { proxyUser = Login(user: login.user, password: password) }
     }
 
+    /// The proxy that a transfer of `url` goes through; nil for none.
+    func proxy(for url: String) -> WebPlace? { proxy ?? environmentProxies?.place(for: url) }
+
     /// Whether the transfer needs a session of its own though nobody can be asked.
     var isAnything: Bool { self != DelegateSettings() }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import JSON
 
 /// The proxies that the environment names, as curl and wget read it.
@@ -83,6 +84,39 @@ public struct EnvironmentProxies: Equatable, Sendable {
                 and socks5h can
                 """)
         }
+    }
+
+    /// The one that a URL is fetched through; nil for none.
+    func place(for url: String) -> WebPlace? {
+        guard let host = WebPlace(url: url)?.host,
+            !exceptions.contains(where: { EnvironmentProxies.matches(host, $0) })
+        else { return nil }
+        return (url.lowercased().hasPrefix("https:") ? https : http) ?? socks
+    }
+
+    /// Whether a host is one of those that an exception means: a name, all names below one, or a
+    /// block of addresses.
+    private static func matches(_ host: String, _ exception: String) -> Bool {
+        let pattern = exception.lowercased()
+        if pattern == "*" || pattern == host { return true }
+        if pattern.hasPrefix("*.") { return host.hasSuffix(pattern.dropFirst()) }
+        let parts = pattern.split(separator: "/", maxSplits: 1).map(String.init)
+        guard parts.count == 2, let bits = Int(parts[1]), let block = address(parts[0]),
+            let given = address(host), given.count == block.count, bits <= given.count * 8
+        else { return false }
+        return (0..<max(0, bits)).allSatisfy { bit in
+            let mask = UInt8(0x80) >> UInt8(bit % 8)
+            return (given[bit / 8] ^ block[bit / 8]) & mask == 0
+        }
+    }
+
+    /// The bytes of an address of IPv4 or IPv6; nil for a name.
+    private static func address(_ text: String) -> [UInt8]? {
+        for (family, count) in [(AF_INET, 4), (AF_INET6, 16)] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            if inet_pton(family, text, &bytes) == 1 { return bytes }
+        }
+        return nil
     }
 
     /// Writes the member `connectionProxyDictionary` of a session's configuration.

@@ -3,6 +3,8 @@
 final class TransferDelegate {
     /// Whether a user name and a password were wanted, and there was none that is right.
     private(set) var hasGivenUp = false
+    /// Who did not take what was answered, and got no other answer; nil for nobody.
+    private var refusal: Space?
     /// Whether the user did not want a redirect to be followed.
     private(set) var hasStoppedRedirect = false
 
@@ -10,6 +12,7 @@ final class TransferDelegate {
     let prompt: Prompt?
     let display: ProgressDisplay
     private let client: GatewayClient
+    private let url: String
     /// The server that `--user` and `--cert` are for.
     let home: WebPlace?
     /// What was answered to those who ask for a password.
@@ -49,6 +52,7 @@ final class TransferDelegate {
         self.client = client
         self.prompt = prompt
         self.display = display
+        self.url = url
         home = WebPlace(url: url)
     }
 
@@ -132,10 +136,10 @@ final class TransferDelegate {
         if tries == 0, let given, let password = given.password {
             return offer(given.user, password, in: space, task, 1)
         }
-        guard let prompt else { return giveUp() }
+        guard let prompt else { return giveUp(space) }
         if tries > 0, !wasUnusable { prompt.say("Wrong user name or password.") }
         wasUnusable = false
-        guard tries < TransferDelegate.mostTries else { return giveUp() }
+        guard tries < TransferDelegate.mostTries else { return giveUp(space) }
         if !challenge.isSecure {
             tellOnce("\(challenge.place) gets what you type without encryption.")
         }
@@ -146,11 +150,11 @@ final class TransferDelegate {
             question = "Password of \(user) for \(challenge.space): "
         } else {
             let line = try prompt.line("User name for \(challenge.space): ", isAsked: isAsked)
-            guard let line, !line.isEmpty else { return try isAsked() ? giveUp() : nil }
+            guard let line, !line.isEmpty else { return try isAsked() ? giveUp(space) : nil }
             user = line
         }
         guard let password = try prompt.line(question, echoes: false, isAsked: isAsked) else {
-            return try isAsked() ? giveUp() : nil
+            return try isAsked() ? giveUp(space) : nil
         }
         return offer(user, password, in: space, task, tries + 1)
     }
@@ -169,8 +173,9 @@ final class TransferDelegate {
         return DecisionReply(credential: .password(user: user, password: password))
     }
 
-    private func giveUp() -> DecisionReply {
+    private func giveUp(_ space: Space) -> DecisionReply {
         hasGivenUp = true
+        refusal = logins[space] == nil ? nil : space
         return .performDefaultHandling
     }
 
@@ -224,6 +229,21 @@ final class TransferDelegate {
 }
 
 extension TransferDelegate {
+    /// An error with what this delegate knows of its reason: a login that was not taken, a proxy.
+    func explained(_ error: ClientError) -> ClientError {
+        switch error {
+        case .resumable(let error): return .resumable(explained(error))
+        case .serverAnswered(let status):
+            guard let refusal, status == (refusal.isProxy ? 407 : 401) else { return error }
+            return .loginRefused(status: status)
+        case .transferFailed(var failure):
+            failure.proxy = settings.proxy(for: failure.failingURL ?? url)
+            failure.isLoginRefused = refusal != nil
+            return .transferFailed(failure)
+        default: return error
+        }
+    }
+
     /// The session for what this delegate answers; the user's own where one was named, and `shared`
     /// where there is nothing to answer with.
     func session(for command: String) -> TransferSession {

@@ -7,6 +7,9 @@ public struct WebPlace: Hashable, Sendable {
     /// 1…65,535.
     public let port: Int64
 
+    /// `HOST:PORT`, an address of IPv6 in brackets.
+    var text: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
     /// A place of these parts.
     init(host: String, port: Int64) {
         self.host = host

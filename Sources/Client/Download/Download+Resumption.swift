@@ -12,12 +12,14 @@ extension Download {
         case .transferFailed(let failure):
             guard let data = failure.resumeData else { break }
             // Kept before the task is gone: whatever happens now, it is not lost.
+            var isNoted = true
             do throws(ClientError) {
                 try keep(resumeData: data)
             } catch {
-                tellOfLoss(error)
+                isNoted = !isLeft(feed, despite: error)
+                if isNoted { tellOfLoss(error) }
             }
-            client.forget(feed.id)
+            if isNoted { client.forget(feed.id) }
             guard failure.isOfStoppedGateway, mayResume(feed.progress) else { throw error }
             display.note("the gateway was stopped; resuming")
             return .resumeData(data)
@@ -51,9 +53,10 @@ extension Download {
             client.heedInterrupts()
             switch (feed.progress.ending, error) {
             case (nil, .unreachable), (nil, .untrusted): try keep(feed)
+            // The gateway has room still. A part that could not be written has to make some.
+            case (_, .file): try keep(feed)
             case (nil, _): try cancel(feed)
-            // A part that could not be written has to make room.
-            case (.failed, _), (.succeeded, .file): try keep(feed)
+            case (.failed, _): try keep(feed)
             case (.succeeded, _) where (feed.progress.response?.status ?? 0) >= 400:
                 // The server's words about a refusal are no beginning of the file.
                 client.forget(feed.id)
@@ -61,9 +64,19 @@ extension Download {
             case (.succeeded, _): try keepContent(of: feed)
             }
         } catch {
+            guard !isLeft(feed, despite: error) else { return }
             client.abandon(feed)
             tellOfLoss(error)
         }
+    }
+
+    /// Whether what was left before leads to the task as well: a file that cannot be written anew
+    /// is no reason to lose it.
+    private func isLeft(_ feed: TaskFeed, despite error: ClientError) -> Bool {
+        guard case .file = error, let point = target?.point, point.task == feed.id else {
+            return false
+        }
+        return true
     }
 
     /// Cancels a running task in the way that lets another one go on (rule S-34).
@@ -111,9 +124,12 @@ extension Download {
         try target?.save(task: nil, resumeData: resumeData)
     }
 
-    /// There will be nothing to go on with, because of `error`; what was left before is of no use
-    /// either.
+    /// There will be nothing new to go on with, because of `error`. Resume data that were left
+    /// before stay: they may be good still.
     private func tellOfLoss(_ error: ClientError) {
+        if case .file = error, target?.point?.resumeData != nil {
+            return display.note("what was left before stays as it is: \(error)")
+        }
         display.note("nothing is left to resume: \(error)")
         do throws(ClientError) {
             try target?.forget()

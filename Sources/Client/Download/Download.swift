@@ -15,6 +15,8 @@ public final class Download {
     let client: GatewayClient
     let display: ProgressDisplay
     let delegate: TransferDelegate
+    /// What says that no other download of the command has its name; nil where there is no other.
+    private let claim: NameClaim?
     private let session: TransferSession
     var target: DownloadTarget?
     var delivery: ContentDelivery?
@@ -43,11 +45,20 @@ public final class Download {
     private static let mostVainResumptions = 5
 
     /// A download that has not begun; with a prompt, what is asked is asked there.
-    public init(
+    public convenience init(
         _ order: DownloadOrder, client: GatewayClient, display: ProgressDisplay,
         prompt: Prompt? = nil
     ) {
+        self.init(order, claim: nil, client: client, display: display, prompt: prompt)
+    }
+
+    /// One of several of a command, which take their names by claims.
+    init(
+        _ order: DownloadOrder, claim: NameClaim?, client: GatewayClient,
+        display: ProgressDisplay, prompt: Prompt? = nil
+    ) {
         self.order = order
+        self.claim = claim
         self.client = client
         self.display = display
         delegate = TransferDelegate(
@@ -79,7 +90,8 @@ public final class Download {
             }
         } catch {
             display.finish()
-            throw target?.point == nil ? error : .resumable(error)
+            let told = delegate.explained(error)
+            throw target?.point == nil ? told : .resumable(told)
         }
     }
 
@@ -114,6 +126,8 @@ public final class Download {
     }
 
     private func openTarget(_ path: String) throws(ClientError) -> DownloadTarget {
+        while claim?.isTurn == false { try client.turn(within: .milliseconds(100)) }
+        try claim?.take(path)
         let target = try DownloadTarget(
             path, url: order.url, replacesFile: order.replacesFile, continues: order.continues
         ) { () throws(ClientError) in try client.turn(within: .zero) }
@@ -229,6 +243,8 @@ public final class Download {
     private func copyAlong(_ feed: TaskFeed) throws(ClientError) {
         guard let response = feed.progress.response else { return }
         try require(response.status)
+        // Until then the gateway alone goes on.
+        guard target != nil || claim?.isTurn != false else { return }
         let delivery = try delivery(of: feed)
         if feed.progress.responseCount > 1 { delivery.beginAnew() }
         try delivery.follow()

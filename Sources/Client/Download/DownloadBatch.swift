@@ -16,6 +16,7 @@ public final class DownloadBatch: Sendable {
     private let board: ProgressBoard
     private let prompt: Prompt?
     private let listener: Listener
+    private let names: TakenNames
     private let progress: Mutex<Progress>
 
     private struct Progress {
@@ -38,6 +39,7 @@ public final class DownloadBatch: Sendable {
         self.board = board
         self.prompt = prompt
         self.listener = listener
+        names = TakenNames(of: orders.map(\.url))
         progress = Mutex(
             Progress(outcomes: Array(repeating: .failure(.interrupted), count: orders.count)))
     }
@@ -67,7 +69,9 @@ public final class DownloadBatch: Sendable {
     fileprivate func work() {
         while interrupts.count == 0, let index = takeNext() {
             let order = orders[index]
-            let outcome = download(order)
+            let claim = NameClaim(names, index)
+            let outcome = download(order, claim)
+            claim.settle()
             progress.withLock { $0.outcomes[index] = outcome }
             listener(order, outcome)
         }
@@ -81,15 +85,16 @@ public final class DownloadBatch: Sendable {
         }
     }
 
-    private func download(_ order: DownloadOrder) -> Outcome {
+    private func download(_ order: DownloadOrder, _ claim: NameClaim) -> Outcome {
         let display = ProgressDisplay(on: board)
         do throws(ClientError) {
             if let entry = finished?.entry(for: order) {
+                try claim.take(entry.receipt.path)
                 display.finish(entry.receipt.sentence)
                 if !entry.isComplete { try complete(order, entry.receipt) }
                 return .success(entry.receipt)
             }
-            let receipt = try fetch(order, display)
+            let receipt = try fetch(order, claim, display)
             finished?.note(receipt, of: order, isComplete: order.completion == nil)
             try complete(order, receipt)
             return .success(receipt)
@@ -108,12 +113,14 @@ public final class DownloadBatch: Sendable {
 
     /// Downloads a file; where a private gateway is killed meanwhile, with another one.
     private func fetch(
-        _ order: DownloadOrder, _ display: ProgressDisplay
+        _ order: DownloadOrder, _ claim: NameClaim, _ display: ProgressDisplay
     ) throws(ClientError) -> DownloadReceipt {
         while true {
             let client = source.client(interrupts)
             do throws(ClientError) {
-                return try Download(order, client: client, display: display, prompt: prompt).run()
+                return try Download(
+                    order, claim: claim, client: client, display: display, prompt: prompt
+                ).run()
             } catch {
                 guard error.isOfLostGateway, order.mayBeginAnew,
                     try source.replace(client.gateway)

@@ -5,7 +5,7 @@ internal import Synchronization
 /// What a command for several files has brought, so that the same command, should this one be
 /// interrupted or fail for one of them, does not take them for somebody else's.
 ///
-/// A file of this user alone in `$XDG_STATE_HOME/ferry/unfinished`, with a line of JSON for each;
+/// A file of this user alone in `unfinished` of the `StateFolder`, with a line of JSON for each;
 /// it goes away with the command that has brought all. Any thread may use it.
 public final class FinishedDownloads: Sendable {
     private let path: String
@@ -26,7 +26,7 @@ public final class FinishedDownloads: Sendable {
     /// What the command of these words, given in `folder`, has brought before; nil where there is
     /// no place to keep it. Secrets in the words do not count. Blocks.
     public init?(of words: [String], in folder: String, environment: [String: String]) {
-        guard let state = StateFolder.path(environment) else { return nil }
+        guard let state = try? StateFolder.made(environment) else { return nil }
         let place = state + "/unfinished"
         guard (try? LocalFile.makeFolder(place)) != nil else { return nil }
         let key = folder + "\n" + CommandText.text(words)

@@ -310,6 +310,6 @@ final class PartFile {
 extension ClientError {
     /// The folder that a file was to be written into is not there.
     static func noFolder(_ path: String) -> ClientError {
-        .file(path: path, detail: "there is no such folder: -d makes the one that it names")
+        .file(path: path, detail: "there is no such folder: make it first, with mkdir -p")
     }
 }

@@ -59,9 +59,14 @@ public struct TaskCollection {
             throw .fileExists(path: output)
         }
         guard !task.isCompleted else { return task }
-        let feed = try TaskFeed(client, task)
+        let feed = try TaskFeed(client, task, asShown: true)
         defer { feed.close() }
+        var hasTold = false
         while feed.progress.ending == nil {
+            if feed.progress.isSuspended, !hasTold {
+                display.note("\(id) is suspended: `ferry resume \(id)` lets it go on")
+                hasTold = true
+            }
             try feed.turn()
             let (bytes, total) = feed.progress.moved
             display.update(

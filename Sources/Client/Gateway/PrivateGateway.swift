@@ -23,7 +23,8 @@ public final class PrivateGateway: Sendable {
 
     /// Joins the one that runs, or starts one: `program` with `serve` and its options.
     ///
-    /// Its data are in `$XDG_STATE_HOME/ferry/private`, or `~/.local/state/ferry/private`.
+    /// Its data are in `$XDG_STATE_HOME/ferry/private`, or `~/.local/state/ferry/private`, or in
+    /// the temporary folder that `StateFolder` tells of.
     /// - Throws: `file`, `noStart`, `interrupted`, and what a client throws.
     public static func join(
         program: String, environment: [String: String], interrupts: Interrupts
@@ -144,15 +145,7 @@ private struct Place {
     private var address: String { root + "/gateway.json" }
 
     init(_ environment: [String: String]) throws(ClientError) {
-        if let state = StateFolder.path(environment) {
-            root = state + "/private"
-        } else {
-            throw .noStart(
-                detail: """
-                    it would keep its data below your home, and there is none: set HOME or \
-                    XDG_STATE_HOME
-                    """)
-        }
+        root = try StateFolder.made(environment) + "/private"
     }
 
     /// Whether a gateway works on the data: it holds the lock on them.

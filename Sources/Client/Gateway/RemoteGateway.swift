@@ -65,9 +65,7 @@ public struct RemoteGateway: Equatable, Sendable {
         _ file: String?, _ environment: [String: String]
     ) throws(ClientError) -> String? {
         if let file {
-            guard let bytes = try LocalFile.read(file, limit: 4096, onlyOwn: false) else {
-                throw .file(path: file, detail: "no such file")
-            }
+            let bytes = try LocalFile.readGiven(file, limit: 4096)
             let text = String(decoding: bytes, as: UTF8.self)
             return try checked(String(text.prefix { $0 != "\n" && $0 != "\r\n" }))
         }

@@ -15,11 +15,13 @@ final class TaskFeed {
     private let report: (@Sendable (ServerSentEvent) -> Void)?
 
     /// Follows a task from the first event that is kept; `report` gets those that do not tell of
-    /// progress.
+    /// progress. One that has been there for long begins `asShown`: of its progress the first
+    /// events tell little, and the last may be no more.
     ///
     /// - Throws: `badArgument`.
     init(
         _ client: GatewayClient, _ task: RemoteTask, of session: String? = nil,
+        asShown: Bool = false,
         report: (@Sendable (ServerSentEvent) -> Void)? = nil
     ) throws(ClientError) {
         self.report = report
@@ -27,7 +29,7 @@ final class TaskFeed {
         self.session = session
         id = task.id
         progress = TaskProgress()
-        if task.isCompleted { progress.apply(task) }
+        if task.isCompleted || asShown { progress.apply(task) }
         events = try EventStream(
             client, path: RemoteTask.path(task.id, "/events"), replaysAll: true,
             patience: client.persistence.events)

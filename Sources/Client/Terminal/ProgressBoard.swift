@@ -6,15 +6,21 @@ public final class ProgressBoard: Sendable {
     /// Where it is.
     public let screen: Screen
     let isQuiet: Bool
+    /// Whether contents come to the same terminal: nothing but notes may get in between.
+    let isShared: Bool
     /// How many transfers the command has in all.
     private let count: Int
     private let start = ContinuousClock.now
     private let state = Mutex(State())
 
-    /// A board for so many transfers; a quiet one shows nothing.
-    public init(on screen: Screen, isQuiet: Bool = false, count: Int = 1) {
+    /// A board for so many transfers; a quiet one shows nothing, one that is shared with what they
+    /// bring has no bars.
+    public init(
+        on screen: Screen, isQuiet: Bool = false, isShared: Bool = false, count: Int = 1
+    ) {
         self.screen = screen
         self.isQuiet = isQuiet
+        self.isShared = isShared
         self.count = count
     }
 
@@ -50,7 +56,7 @@ public final class ProgressBoard: Sendable {
         let now = ContinuousClock.now
         let drawn = state.withLock { state -> [String]? in
             state.take(id, bar, fetched, at: start.duration(to: now))
-            guard screen.isLive else { return nil }
+            guard screen.isLive, !isShared else { return nil }
             if let last = state.lastDrawn, last.duration(to: now) < .milliseconds(100) {
                 return nil
             }

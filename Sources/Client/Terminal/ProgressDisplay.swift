@@ -71,6 +71,6 @@ public final class ProgressDisplay {
     public func finish(_ sentence: String? = nil) {
         if !hasEnded { board.remove(bar ?? board.add(), bytes: received) }
         hasEnded = true
-        if let sentence { board.note(sentence) }
+        if let sentence, !board.isShared { board.note(sentence) }
     }
 }

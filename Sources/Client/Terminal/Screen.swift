@@ -49,6 +49,21 @@ public final class Screen: Sendable {
         Screen(descriptor: STDOUT_FILENO, environment: environment)
     }
 
+    /// Whether a terminal shows what is written to `output`, a file or `-` for standard output.
+    ///
+    /// - Parameter output: as it was given; nil where the server names it.
+    /// - Returns: false, too, for what cannot be opened.
+    public static func isTerminal(output: String?) -> Bool {
+        guard let output else { return false }
+        guard output != "-" else { return isatty(STDOUT_FILENO) == 1 }
+        var status = stat()
+        guard stat(output, &status) == 0, status.st_mode & S_IFMT == S_IFCHR else { return false }
+        let descriptor = open(output, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        return isatty(descriptor) == 1
+    }
+
     /// Columns and rows as they are now, so that every drawing follows a resized window; 80 × 24
     /// where the terminal does not tell, and on a log.
     public var size: (columns: Int, rows: Int) {

@@ -84,7 +84,7 @@ public final class Upload {
             return try send(id, length: staging.offset, of: source)
         } catch {
             display.finish()
-            throw error
+            throw delegate.explained(error)
         }
     }
 

@@ -15,7 +15,7 @@ struct Answer: ParsableCommand {
 
             Exit status: 0 the answer counts; 1 the gateway refused: somebody has answered already \
             (409), it is too late (410), or it is no answer to that question (422); 3 no gateway; \
-            64 wrong arguments.
+            26 a file cannot be read; 64 wrong arguments.
             """)
 
     @Argument(help: "The decision's id: dec_….")

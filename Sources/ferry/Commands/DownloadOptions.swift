@@ -67,6 +67,9 @@ struct DownloadOptions: ParsableArguments {
     /// Whether there may be several URLs.
     var isSeveral: Bool { inputFile != nil || urls.count > 1 }
 
+    /// The URL where there can be no other one.
+    var onlyURL: String? { isSeveral ? nil : urls.first.map { GivenURL($0).url } }
+
     /// Whether anything is said of the request.
     var describesRequest: Bool {
         checksum != nil || connections != nil || !mirror.isEmpty || cachePolicy != nil

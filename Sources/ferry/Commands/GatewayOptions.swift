@@ -161,7 +161,7 @@ enum CommandLineIO {
     ) -> ExitCode {
         if json {
             do throws(ClientError) {
-                try print(error.json)
+                try print(error.json(about: url))
             } catch let lost {
                 if lost != error { complain(lost) }
             }

@@ -14,7 +14,12 @@ struct Get: ParsableCommand {
 
             Where no gateway runs, one is started for as long as this takes. It goes through the \
             proxies that http_proxy, https_proxy and all_proxy name, but for the hosts of no_proxy; \
-            a gateway that runs keeps to its own ways.
+            a gateway that runs keeps to its own ways. What it needs is kept in \
+            $XDG_STATE_HOME/ferry, or ~/.local/state/ferry; where the home cannot be written, in \
+            ferry-UID of $TMPDIR or /tmp.
+
+            Of several URLs with files of the same name only the first one's is written, and the \
+            others are errors (23).
 
             A URL without a scheme is https, but http for localhost and for addresses in digits.
 
@@ -67,7 +72,10 @@ struct Get: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             "Run this by sh for each file that is there; its name is $1 and $FERRY_FILE.",
-            discussion: "$FERRY_URL is the URL after redirects, $FERRY_TASK the task.",
+            discussion: """
+                $FERRY_URL is the URL after redirects, $FERRY_TASK the task. With --json what it \
+                prints goes to standard error.
+                """,
             valueName: "command"))
     var onComplete: String?
 
@@ -155,9 +163,11 @@ extension Get {
         let canAsk = options.task.session == nil && Prompt.isPossible
         let lost = LostResult()
         var status = ExitStatus.success
-        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
+        try CommandLineIO.run(json: options.json, about: download.onlyURL) {
+            () throws(ClientError) in
             let entries = URLList.unique(try download.entries())
-            let (board, prompt) = options.console(canAsk: canAsk, count: entries.count)
+            let (board, prompt) = options.console(
+                canAsk: canAsk, count: entries.count, output: output)
             var orders = try entries.map { (entry) throws(ClientError) in
                 try order(entry, canAsk: canAsk, board: board)
             }
@@ -221,7 +231,7 @@ extension Get {
         case .failure(let error):
             CommandLineIO.complain(error, about: order.url, showsURL: !isOne)
             if options.json {
-                try CommandLineIO.print(error.json(about: isOne ? nil : order.url))
+                try CommandLineIO.print(error.json(about: order.url))
             }
         }
     }
@@ -239,7 +249,8 @@ extension Get {
         order.delegate = try options.delegate(canAsk: canAsk, login: given.login)
         if let onComplete {
             order.completion = CompletionCommand(
-                onComplete, environment: CommandLineIO.environment)
+                onComplete, environment: CommandLineIO.environment,
+                leavesStandardOutput: options.json)
         }
         if let trace = options.trace(on: board.screen) {
             let lines = TransferTrace.lines(order)
@@ -267,7 +278,8 @@ extension Get {
     private func collect(_ task: String) throws {
         try CommandLineIO.run(json: options.json) { () throws(ClientError) in
             let client = try options.gateway.client(interrupts: .ofProcess())
-            let display = ProgressDisplay(on: options.console(canAsk: false).board)
+            let console = options.console(canAsk: false, output: output)
+            let display = ProgressDisplay(on: console.board)
             let receipt = try TaskCollection(
                 of: TaskQueue(client).identifier(of: task), to: outputPath(),
                 replacesFile: options.force,
@@ -279,7 +291,8 @@ extension Get {
 
     /// Returns as soon as the gateway has the tasks for good.
     private func enqueue(in session: String) throws {
-        try CommandLineIO.run(json: options.json) { () throws(ClientError) in
+        try CommandLineIO.run(json: options.json, about: download.onlyURL) {
+            () throws(ClientError) in
             let client = try options.gateway.client(interrupts: .ofProcess())
             let entries = URLList.unique(try download.entries())
             let board = options.console(canAsk: false).board

@@ -58,7 +58,7 @@ struct Put: ParsableCommand {
         let interrupts = Interrupts.ofProcess()
         // A file that is typed leaves no terminal for questions.
         let canAsk = options.task.session == nil && file != "-" && Prompt.isPossible
-        let (board, prompt) = options.console(canAsk: canAsk)
+        let (board, prompt) = options.console(canAsk: canAsk, output: output)
         try CommandLineIO.run(json: options.json, about: GivenURL(url).url) {
             () throws(ClientError) in
             var order = try order(canAsk: canAsk, board: board)

@@ -11,8 +11,11 @@ struct Add: ParsableCommand {
             `ferry get --task ID` brings the content here when it is whole; with --to it goes to a \
             folder on the gateway's machine (`ferry serve --folder`).
 
-            Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 a file cannot be read; 64 \
-            wrong arguments.
+            A URL that the gateway refuses keeps none of the others from being added: it is named, \
+            and the exit status is that of the first one.
+
+            Exit status: 0 done; of several URLs that of the first that was not added: 1 the gateway \
+            refused; 3 no gateway; 26 a file cannot be read; 64 wrong arguments.
             """)
 
     @OptionGroup var download: DownloadOptions
@@ -64,16 +67,28 @@ struct Add: ParsableCommand {
     }
 
     func run() throws {
-        try CommandLineIO.run(json: json) { () throws(ClientError) in
+        var failure: ClientError?
+        try CommandLineIO.run(json: json, about: download.onlyURL) { () throws(ClientError) in
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             for entry in try download.entries() {
-                let (added, remarks) = try add(entry, client)
-                for remark in remarks {
-                    Screen.standardError(environment: [:]).print(DisplayText.line(remark))
+                let url = GivenURL(entry.url).url
+                do throws(ClientError) {
+                    let (added, remarks) = try add(entry, client)
+                    for remark in remarks {
+                        Screen.standardError(environment: [:]).print(DisplayText.line(remark))
+                    }
+                    try CommandLineIO.print(json ? added.json : added.task)
+                } catch {
+                    // A result that nobody gets is none of the URL's.
+                    if case .file = error { throw error }
+                    if json { try CommandLineIO.print(error.json(about: url)) }
+                    CommandLineIO.complain(error, about: url, showsURL: download.isSeveral)
+                    failure = failure ?? error
+                    guard error.isOfOne else { return }
                 }
-                try CommandLineIO.print(json ? added.json : added.task)
             }
         }
+        if let failure { throw ExitCode(failure.exitStatus.rawValue) }
     }
 
     private func add(
@@ -204,7 +219,8 @@ struct Limit: ParsableCommand {
         discussion: """
             It holds for what runs, too, and stays when the gateway is started again.
 
-            Exit status: 0 done; 1 the gateway refused; 3 no gateway; 64 wrong arguments.
+            Exit status: 0 done; 1 the gateway refused; 3 no gateway; 26 the file of \
+            --token-file cannot be read; 64 wrong arguments.
             """)
 
     @Argument(help: "500k, 5M or 1.5 MB/s; off for no limit (default: show what there is).")

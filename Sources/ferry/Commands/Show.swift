@@ -6,8 +6,8 @@ struct Show: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Show everything about a task, in words.",
         discussion: """
-            Exit status: 0 it was shown; 1 the gateway refused; 3 no gateway; 64 there is no such \
-            task, or several begin so.
+            Exit status: 0 it was shown; 1 the gateway refused; 3 no gateway; 26 the file of \
+            --token-file cannot be read; 64 there is no such task, or several begin so.
             """)
 
     @Argument(help: "The task's id, or as many of its first characters as suffice.")

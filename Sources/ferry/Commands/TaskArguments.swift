@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Client
+internal import JSON
 
 /// The tasks that a command is about.
 struct TaskArguments: ParsableArguments {
@@ -42,8 +43,8 @@ struct TaskChangeOptions: ParsableArguments {
 
     @OptionGroup var gatewayOptions: GatewayOptions
 
-    /// Does something to each task, and prints it as it is then; a refusal does not keep the others
-    /// from their turn.
+    /// Does something to each task, and prints it as it is then, or that it is no more; a refusal
+    /// does not keep the others from their turn.
     func each(
         _ arguments: TaskArguments, states: String,
         _ change: (TaskQueue, String) throws(ClientError) -> RemoteTask?
@@ -53,8 +54,14 @@ struct TaskChangeOptions: ParsableArguments {
             let client = try gatewayOptions.client(interrupts: .ofProcess())
             for id in try arguments.identifiers(client, states: states) {
                 do throws(ClientError) {
-                    guard let task = try change(TaskQueue(client), id) else { continue }
-                    try CommandLineIO.print(json ? task.json : TaskTable.summary(task))
+                    if let task = try change(TaskQueue(client), id) {
+                        try CommandLineIO.print(json ? task.json : TaskTable.summary(task))
+                    } else if json {
+                        try CommandLineIO.print(members: {
+                            $0.member("id", id)
+                            $0.member("deleted", true)
+                        })
+                    }
                 } catch {
                     guard case .refused = error else { throw error }
                     if json { try CommandLineIO.print(error.json(about: nil)) }
@@ -67,7 +74,7 @@ struct TaskChangeOptions: ParsableArguments {
     }
 
     static let discussion = """
-        Exit status: 0 done; 1 the gateway refused, for one of them at least; 3 no gateway; 64 \
-        wrong arguments.
+        Exit status: 0 done; 1 the gateway refused, for one of them at least; 3 no gateway; 26 the \
+        file of --token-file cannot be read; 64 wrong arguments.
         """
 }

@@ -10,7 +10,8 @@ struct Tenants: ParsableCommand {
             The token must be the gateway's own, or one of the tenant default with the scope admin.
 
             Exit status: 0 done; 1 the gateway refused: there is no such tenant (404), the name is \
-            taken (409), or what was asked for is not valid (422); 3 no gateway; 64 wrong arguments.
+            taken (409), or what was asked for is not valid (422); 3 no gateway; 26 the file of \
+            --token-file cannot be read; 64 wrong arguments.
             """,
         subcommands: [List.self, Add.self, Show.self, Set.self, Remove.self],
         defaultSubcommand: List.self)

@@ -13,7 +13,8 @@ struct Tokens: ParsableCommand {
             the tenant default with the scope admin.
 
             Exit status: 0 done; 1 the gateway refused: there is no such token (404), or what was \
-            asked for is not valid (422); 3 no gateway; 64 wrong arguments.
+            asked for is not valid (422); 3 no gateway; 26 the file of --token-file cannot \
+            be read; 64 wrong arguments.
             """,
         subcommands: [List.self, Add.self, Remove.self, Generate.self],
         defaultSubcommand: List.self)

@@ -65,13 +65,15 @@ struct TransferOptions: ParsableArguments {
     }
 
     /// Where the progress of so many transfers is shown, and on the same screen where questions are
-    /// asked; nil without a terminal.
+    /// asked; nil without a terminal. `output` is where the content goes.
     func console(
-        canAsk: Bool, count: Int = 1
+        canAsk: Bool, count: Int = 1, output: String? = nil
     ) -> (board: ProgressBoard, prompt: Prompt?) {
         let screen = Screen.standardError(environment: CommandLineIO.environment)
         let prompt = canAsk ? Prompt(input: 0, screen: screen) : nil
-        return (ProgressBoard(on: screen, isQuiet: quiet, count: count), prompt)
+        let board = ProgressBoard(
+            on: screen, isQuiet: quiet, isShared: Screen.isTerminal(output: output), count: count)
+        return (board, prompt)
     }
 
     /// What shows the events of a transfer with --verbose.

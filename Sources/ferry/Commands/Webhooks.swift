@@ -11,8 +11,8 @@ struct Webhooks: ParsableCommand {
             days until it is taken.
 
             Exit status: 0 done; 1 the gateway refused: there is no such webhook (404), or what was \
-            asked for is not valid (422); or the receiver did not answer with 2xx; 3 no gateway; 64 \
-            wrong arguments.
+            asked for is not valid (422); or the receiver did not answer with 2xx; 3 no gateway; 26 a \
+            file cannot be read; 64 wrong arguments.
             """,
         subcommands: [
             List.self, Create.self, Listen.self, Test.self, Deliveries.self, Retry.self,

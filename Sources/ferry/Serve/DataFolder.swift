@@ -51,16 +51,26 @@ struct DataFolder {
     /// - Throws: `Refusal` where it is none.
     init(inUse path: String) throws(Refusal) {
         root = DataFolder.absolute(path)
-        guard FileManager.default.fileExists(atPath: self.path(DurableStore.fileName)) else {
+        var status = stat()
+        guard stat(self.path(DurableStore.fileName), &status) != 0 else { return }
+        let failure = errno
+        guard failure == ENOENT || failure == ENOTDIR else {
+            let reason = String(cString: strerror(failure))
             throw Refusal(
-                description:
-                    "\(path) is no data directory of a gateway: name one by --data-directory.",
+                description: "The data directory \(path) cannot be looked into: \(reason).",
                 code: 66)
         }
+        throw Refusal(
+            description: """
+                \(path) is no data directory of a gateway: there is no \(DurableStore.fileName) in it.
+                """, code: 66)
     }
 
     static func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
+        if path.hasPrefix("/") { return path }
+        // What is shown to people, and typed again, has no dot in the middle.
+        let name = path.hasPrefix("./") ? path.dropFirst(2).drop { $0 == "/" } : path[...]
+        return FileManager.default.currentDirectoryPath + "/" + name
     }
 
     private func lock() throws {

@@ -240,7 +240,7 @@ struct GatewayProcess {
         // Whoever has started a private gateway waits for no more than that.
         guard settings.userLock == nil else { return }
         if environment["FERRY_TOKEN"] == nil {
-            Serve.tell("The token is in \(settings.dataDirectory)/token")
+            Serve.tell("The token is in \(folder.path("token"))")
         }
         if let path = settings.metricsTokenFile {
             Serve.tell("The token for /metrics is in \(path)")

@@ -71,7 +71,7 @@ struct ServeSettings {
         self.port = port
         userLock = options.whileLocked
         unixSocket = options.unixSocket ?? source.text("unixSocket")
-        dataDirectory = options.dataDirectory ?? source.dataDirectory
+        dataDirectory = try source.dataDirectory(options.dataDirectory)
         self.key = try KeySource(
             option: options.keyFile, source, variable: secrets[KeySource.variable])
         store = try ServeSettings.store(options.store ?? source.text("store"), key: self.key)
@@ -94,17 +94,24 @@ struct ServeSettings {
                     to follow, as in *.example.com.
                     """, code: 64)
         }
+        for name in allowedHosts { try ServeSettings.requireHost(name, "--allow-host") }
         allowedOrigins = try ServeSettings.origins(
             options.allowOrigins.isEmpty ? source.list("allowOrigin") : options.allowOrigins)
         folders = try ServeSettings.folders(
             options.folders.isEmpty ? source.list("folder") : options.folders)
         let negotiateHosts =
             options.negotiateHosts.isEmpty ? source.list("negotiateHost") : options.negotiateHosts
+        for name in negotiateHosts {
+            try ServeSettings.requireHost(name, "--negotiate-host", mayHaveStar: false)
+        }
         self.negotiateHosts = Set(negotiateHosts.map { $0.lowercased() })
         trustedCertificates = options.trustedCertificates ?? source.text("trustedCertificates")
-        if let path = trustedCertificates, !FileManager.default.isReadableFile(atPath: path) {
-            throw Refusal(
-                description: "The file of trusted certificates \(path) cannot be read.", code: 66)
+        if let path = trustedCertificates {
+            do throws(TLSFileError) {
+                try TrustedAuthorities.check(path)
+            } catch {
+                throw Refusal(error)
+            }
         }
         let destinations =
             options.allowDestinations.isEmpty
@@ -140,6 +147,24 @@ struct ServeSettings {
         metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         auditLog = options.auditLog ?? source.text("auditLog")
         try refuseOpenListener()
+    }
+
+    /// Refuses what no Host field, and no URL, could have for a host.
+    private static func requireHost(
+        _ name: String, _ option: String, mayHaveStar: Bool = true
+    ) throws(Refusal) {
+        let isInBrackets = name.hasPrefix("[") && name.hasSuffix("]")
+        let plain = isInBrackets ? name.dropFirst().dropLast() : name[...]
+        let host = HostName(String(plain))
+        let isVersion6 = host?.text.contains(":") ?? false
+        let isHost =
+            host != nil && isInBrackets == isVersion6 && (mayHaveStar || !name.contains("*"))
+        guard !isHost else { return }
+        throw Refusal(
+            description: """
+                \(option) \(name): a host is a name or an address, without a scheme, a port or a \
+                path, as in ferry.example.com, 192.0.2.1 or [2001:db8::1].
+                """, code: 64)
     }
 
     private static func store(_ url: String?, key: KeySource) throws(Refusal) -> String? {

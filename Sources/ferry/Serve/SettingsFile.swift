@@ -1,3 +1,4 @@
+import Client
 import Foundation
 import JSON
 
@@ -20,15 +21,20 @@ struct SettingsFile {
                 description: "The configuration file \(path) cannot be read.", code: 66)
         }
         var file = SettingsFile()
+        var suggestion = ""
         do throws(JSONError) {
             try JSONReader.read(Array(data)) { reader throws(JSONError) in
                 try reader.object { reader, name throws(JSONError) in
-                    guard names.contains(name) else { throw reader.unknownMember(name) }
+                    guard names.contains(name) else {
+                        let near = CommandName.nearest(to: name, among: Array(names))
+                        suggestion = near.map { ": did you mean \"\($0)\"?" } ?? ""
+                        throw reader.unknownMember(name)
+                    }
                     file.values[name] = try texts(&reader)
                 }
             }
         } catch {
-            throw Refusal(description: "\(path): the value \(error)", code: 78)
+            throw Refusal(description: "\(path): the value \(error)\(suggestion)", code: 78)
         }
         return file
     }

@@ -12,8 +12,19 @@ struct SettingsSource {
         file = try path.map(SettingsFile.read) ?? SettingsFile()
     }
 
-    /// The data directory where no option names one.
-    var dataDirectory: String { text("dataDirectory") ?? "./ferry-data" }
+    /// The data directory that an option names, or that is named here.
+    ///
+    /// - Throws: `Refusal` for an empty name: it would be that of the working directory.
+    func dataDirectory(_ option: String?) throws(Refusal) -> String {
+        let path = option ?? text("dataDirectory") ?? "./ferry-data"
+        guard path.isEmpty else { return path }
+        throw Refusal(
+            description: """
+                The data directory has an empty name: give the path of a folder by \
+                --data-directory, FERRY_DATA_DIRECTORY or "dataDirectory", or leave it out for \
+                ./ferry-data.
+                """, code: option == nil ? 78 : 64)
+    }
 
     func text(_ name: String) -> String? {
         environment[SettingsSource.variable(name)] ?? file.values[name]?.first

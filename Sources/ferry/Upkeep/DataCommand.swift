@@ -26,7 +26,7 @@ struct DataCommand {
         do {
             let settings = try SettingsSource(
                 configuration: configuration, environment: environment)
-            place = directory ?? settings.dataDirectory
+            place = try settings.dataDirectory(directory)
             return try body(DataCommand(settings: settings, keys: keys), place)
         } catch {
             let refusal = Refusal(error, in: place)
