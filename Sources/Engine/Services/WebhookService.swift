@@ -220,6 +220,11 @@ public final class WebhookService {
 
     /// Sends an event again, now: one that waits to be tried again, was given up, or was delivered.
     ///
+    /// - Parameters:
+    ///   - position: of the event in the webhook's stream, as `EventStreamKey.position(of:)` reads
+    ///     it.
+    ///   - id: the webhook.
+    ///   - tenant: whose it is.
     /// - Throws: `noSuchWebhook`, `noSuchDelivery`, `diskFull`.
     public func retry(
         _ position: Int64, by id: WebhookID, of tenant: TenantID

@@ -197,7 +197,7 @@ extension Service {
             guard let after else { throw reader.fail("is missing", at: "after") }
             return after
         }
-        guard let position = record.stream.position(of: after), position >= 0 else {
+        guard let position = record.stream.position(of: after) else {
             throw ProblemCode.invalidValue.problem(
                 "The value must be the id of an event, as its stream or a delivery has it.",
                 at: "/after")
