@@ -337,10 +337,12 @@ extension MemoryState {
         stored[task] = bytes
     }
 
+    /// One that is gone already stays so.
     private mutating func change(_ task: TaskRecord) {
-        let old = tasks.updateValue(task, forKey: task.id)
-        byteCount += task.memoryCost - (old?.memoryCost ?? 0)
-        guard let old, old.state != task.state else { return }
+        guard let old = tasks[task.id] else { return }
+        tasks[task.id] = task
+        byteCount += task.memoryCost - old.memoryCost
+        guard old.state != task.state else { return }
         sessions[task.session]?.counts[old.state, default: 0] -= 1
         sessions[task.session]?.counts[task.state, default: 0] += 1
     }

@@ -267,4 +267,37 @@ struct StoreTroubleTests {
         await #expect(throws: GatewayError.noSuchTask) { try await look.value }
         await #expect(throws: GatewayError.noSuchTask) { try await harness.task(task) }
     }
+
+    @Test @LoopActor
+    func `a change that looked its task up before a delete began is none`() async throws {
+        let harness = try await TestGateway.open()
+        let tasks = harness.gateway.tasks
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1])
+        try await harness.recorder.end(of: task)
+        await harness.quiet()
+        tasks.directory.dropRecords { $0.id == task }
+        harness.store.holdReads()
+        let change = Task { @LoopActor in
+            var change = TaskChange()
+            change.description = "late"
+            return try await tasks.change(task, of: harness.tenant, change)
+        }
+        try await eventually("the look-up") { harness.store.heldReadCount == 1 }
+        let stored = try await harness.store.disk.task(task, of: harness.tenant)
+        tasks.directory.keep(try #require(stored))
+        harness.store.hold()
+        let removal = Task { @LoopActor in try await tasks.delete(task, of: harness.tenant) }
+        try await eventually("the removal") { tasks.directory.isDeleting(task) }
+        harness.store.releaseReads()
+        for _ in 0..<20 { await Task.yield() }
+        harness.store.release()
+        try await removal.value
+        await #expect(throws: GatewayError.noSuchTask) { try await change.value }
+        await harness.quiet()
+        let written = harness.store.batches.flatMap(\.changedTasks).filter { $0.id == task }
+        #expect(!written.contains { $0.options.description == "late" })
+        #expect(tasks.directory.runners[task] == nil)
+    }
 }
