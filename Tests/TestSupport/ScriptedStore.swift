@@ -82,7 +82,8 @@ public final class ScriptedStore: Store {
     /// So many commits find the disk full, and then there is room.
     public func refuseAsFull(_ count: Int) { state.withLock { $0.fullCount = count } }
 
-    /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
+    /// Look-ups of single tasks, and of where streams begin, wait after they have looked, until
+    /// `releaseReads()`.
     public func holdReads() { state.withLock { $0.holdsReads = true } }
 
     /// How many look-ups wait.
@@ -146,6 +147,11 @@ public final class ScriptedStore: Store {
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let found = try await disk.task(id, of: tenant)
+        await waitForReads()
+        return found
+    }
+
+    private func waitForReads() async {
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
                 if state.holdsReads { state.readers.append(continuation) }
@@ -153,7 +159,6 @@ public final class ScriptedStore: Store {
             }
             if goesOn { continuation.resume() }
         }
-        return found
     }
 
     /// As the disk does it.
@@ -226,13 +231,15 @@ public final class ScriptedStore: Store {
         try await disk.events(query)
     }
 
-    /// As the disk does it.
+    /// Looks, and then waits where the test says so.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
-        try await disk.oldestEvent(of: stream)
+        let found = try await disk.oldestEvent(of: stream)
+        await waitForReads()
+        return found
     }
 
     /// As the disk does it.
-    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         try await disk.deliveries(query)
     }
 
