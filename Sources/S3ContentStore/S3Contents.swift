@@ -144,13 +144,13 @@ public final class S3Contents: WholeContents {
                     LoopActor.post { self?.close(owner) }
                 }
             }
-            close(owner)
             try await requireMark()
-            return nil
         } catch {
             close(owner)
             throw error
         }
+        close(owner)
+        return nil
     }
 
     /// A reader has gone.
