@@ -183,7 +183,7 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
-    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
         try await disk.decisions(query)
     }
 

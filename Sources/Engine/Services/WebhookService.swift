@@ -203,7 +203,7 @@ public final class WebhookService {
     /// What has become of a webhook's events, the newest first; none that were not tried yet.
     public func deliveries(
         _ id: WebhookID, of tenant: TenantID, state: DeliveryState?, before: Int64, limit: Int
-    ) async throws(GatewayError) -> [DeliveryRecord] {
+    ) async throws(GatewayError) -> DeliveryPage {
         let wasOver = try directory.live(id, tenant).isOver
         let isCaughtUp = await queues.onDisk.caughtUp()
         guard !(wasOver && isCaughtUp) else { throw .noSuchWebhook }
@@ -232,7 +232,7 @@ public final class WebhookService {
         let runner = try usable(id, tenant)
         let found = try await deliveries(
             id, of: tenant, state: nil, before: position + 1, limit: 1
-        ).first
+        ).deliveries.first
         guard let found, found.position == position else { throw .noSuchDelivery }
         let event = try await reading { () throws(StoreError) in
             try await services.events(
