@@ -80,27 +80,6 @@ import Testing
         }
     }
 
-    @Test func `What a client has sent before it ends its side is answered, all of it`()
-        async throws
-    {
-        try await live { live in
-            for last in ["", "GET /hel"] {
-                let connection = try await live.client.connect()
-                let paths = ["/late", "/hello", "/late", "/empty", "/hello"]
-                try await connection.send(
-                    paths.map { "GET \($0) HTTP/1.1\r\nHost: h\r\n\r\n" }.joined()
-                        + "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"
-                        + last)
-                connection.endSending()
-                var answers: [TestResponse] = []
-                for _ in 0..<6 { answers.append(try await connection.response()) }
-                #expect(answers.map(\.text) == ["late", "hello", "late", "", "hello", "body"])
-                #expect(answers.prefix(5).allSatisfy { $0.headers["Connection"] == nil })
-                #expect(try await connection.bytesToTheEnd().isEmpty)
-            }
-        }
-    }
-
     @Test func `Pipelining stops while its answers are not taken, and loses none`() async throws {
         try await live { live in
             let connection = try await live.client.connect()
