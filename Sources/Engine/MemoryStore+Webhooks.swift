@@ -13,11 +13,13 @@ struct KeptWebhooks {
 
     var all: [WebhookRecord] { records.values.sorted { $0.id < $1.id } }
 
-    func deliveries(_ query: DeliveryQuery) -> [DeliveryRecord] {
+    func deliveries(_ query: DeliveryQuery) -> DeliveryPage {
         let found = deliveries[query.webhook, default: [:]].values.map(\.delivery).filter {
             $0.position < query.before && (query.state == nil || $0.state == query.state)
         }
-        return Array(found.sorted { $0.position > $1.position }.prefix(query.limit))
+        let page = found.sorted { $0.position > $1.position }.prefix(query.limit)
+        return DeliveryPage(
+            Array(page), next: page.count < found.count ? page.last?.position : nil)
     }
 
     mutating func apply(_ batch: StoreBatch) {

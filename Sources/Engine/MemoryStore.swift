@@ -113,13 +113,15 @@ public final class MemoryStore: Store {
     /// Looks at every decision.
     public func decisions(
         _ query: DecisionQuery
-    ) async throws(StoreError) -> [DecisionRecord] {
+    ) async throws(StoreError) -> DecisionPage {
         state.withLock { state in
             let fitting = state.decisions.values.filter {
                 $0.tenant == query.tenant && query.states.contains($0.state)
                     && $0.id > query.after ?? DecisionID(rawValue: -1)
             }
-            return Array(fitting.sorted { $0.id < $1.id }.prefix(query.limit))
+            let page = fitting.sorted { $0.id < $1.id }.prefix(query.limit)
+            return DecisionPage(
+                Array(page), next: page.count < fitting.count ? page.last?.id : nil)
         }
     }
 
@@ -151,7 +153,7 @@ public final class MemoryStore: Store {
     }
 
     /// Sorts what is known of the webhook's events.
-    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         state.withLock { $0.webhooks.deliveries(query) }
     }
 
@@ -337,10 +339,12 @@ extension MemoryState {
         stored[task] = bytes
     }
 
+    /// One that is gone already stays so.
     private mutating func change(_ task: TaskRecord) {
-        let old = tasks.updateValue(task, forKey: task.id)
-        byteCount += task.memoryCost - (old?.memoryCost ?? 0)
-        guard let old, old.state != task.state else { return }
+        guard let old = tasks[task.id] else { return }
+        tasks[task.id] = task
+        byteCount += task.memoryCost - old.memoryCost
+        guard old.state != task.state else { return }
         sessions[task.session]?.counts[old.state, default: 0] -= 1
         sessions[task.session]?.counts[task.state, default: 0] += 1
     }

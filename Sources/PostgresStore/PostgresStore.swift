@@ -261,7 +261,7 @@ public final class PostgresStore: Store {
     }
 
     /// A range of an index for each state, and a value to open for each decision.
-    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
         let sealer = sealer
         return try await connections.reading {
             try DecisionRows(connection: $0, sealer: sealer).page(query)
@@ -324,7 +324,7 @@ public final class PostgresStore: Store {
     }
 
     /// A range of an index.
-    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         let sealer = sealer
         return try await connections.reading {
             try WebhookRows(connection: $0, sealer: sealer).deliveries(query)

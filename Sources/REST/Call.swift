@@ -4,6 +4,7 @@ internal import HTTP
 internal import JSON
 internal import Loop
 internal import Semantics
+internal import Synchronization
 
 /// A request and who sends it.
 @LoopActor
@@ -26,6 +27,21 @@ struct Call {
     var isWanted: Bool {
         guard Task.isCancelled, let authenticator else { return true }
         return (try? authenticator.caller(of: request)) != nil
+    }
+
+    /// Does work whose parts are tasks of their own: these are not cancelled with the call.
+    ///
+    /// - Parameter body: is given what its parts ask for whether the sender is still let in.
+    /// - Returns: What the body returns.
+    func whileWanted<Value>(
+        _ body: (_ isWanted: @escaping @LoopActor () -> Bool) async throws -> Value
+    ) async rethrows -> Value {
+        let end = CallEnd(authenticator: authenticator, request: request)
+        return try await withTaskCancellationHandler {
+            try await body { end.isWanted }
+        } onCancel: {
+            end.noteCancellation()
+        }
     }
 
     /// The task that the path names.
@@ -158,6 +174,32 @@ struct Call {
     nonisolated static func invalid(_ parameter: String, _ rule: String) -> Problem {
         ProblemCode.invalidValue.problem("The query parameter \(parameter) \(rule).")
             .with(parameter: parameter)
+    }
+}
+
+/// Whether whoever has sent a request is still let in, for work that the call's cancelling does not
+/// reach.
+@LoopActor
+private final class CallEnd {
+    private let authenticator: Authenticator?
+    private let request: Request
+    private nonisolated let isCancelled = Atomic(false)
+    /// A wrong token counts each time that it is looked at.
+    private var isRefused = false
+
+    init(authenticator: Authenticator?, request: Request) {
+        self.authenticator = authenticator
+        self.request = request
+    }
+
+    nonisolated func noteCancellation() { isCancelled.store(true, ordering: .releasing) }
+
+    var isWanted: Bool {
+        guard isCancelled.load(ordering: .acquiring), let authenticator, !isRefused else {
+            return !isRefused
+        }
+        isRefused = (try? authenticator.caller(of: request)) == nil
+        return !isRefused
     }
 }
 

@@ -74,7 +74,7 @@ public final class S3Contents: WholeContents {
             if mark != nil { markSeenAt = .now }
             return mark.map { String(decoding: $0.prefix { $0 > 0x20 }, as: UTF8.self) }
         } catch {
-            throw UnusablePlace(error.sentence(about: location))
+            throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
         }
     }
 
@@ -84,7 +84,7 @@ public final class S3Contents: WholeContents {
             try await objects.put(markKey, Array("\(mark)\n".utf8))
             markSeenAt = .now
         } catch {
-            throw UnusablePlace(error.sentence(about: location))
+            throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
         }
     }
 
@@ -94,7 +94,7 @@ public final class S3Contents: WholeContents {
             let found = try await objects.list(below: location.prefix, limit: 1000)
             return !found.contains { owner(of: $0.key) != nil }
         } catch {
-            throw UnusablePlace(error.sentence(about: location))
+            throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
         }
     }
 
@@ -144,13 +144,13 @@ public final class S3Contents: WholeContents {
                     LoopActor.post { self?.close(owner) }
                 }
             }
-            close(owner)
             try await requireMark()
-            return nil
         } catch {
             close(owner)
             throw error
         }
+        close(owner)
+        return nil
     }
 
     /// A reader has gone.

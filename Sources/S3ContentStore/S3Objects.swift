@@ -39,6 +39,8 @@ final class S3Objects {
     let client: S3Client
     private let digests: any Digests
     private let bucket: String
+    /// How long what S3 says of an error may be.
+    private static let errorLimit = 64 << 10
     /// Keys that one DeleteObjects may name.
     static let removalCount = 1000
 
@@ -70,7 +72,7 @@ final class S3Objects {
         var request = S3Request("GetObject", "GET", key)
         let end = start + Int64(count) - 1
         request.headers = [("if-match", etag), ("range", "bytes=\(start)-\(end)")]
-        request.answerLimit = count
+        request.answerLimit = max(count, Self.errorLimit)
         let answer = try await client.send(request)
         let range = answer.headers.first("Content-Range") ?? ""
         guard answer.status == 206, range.hasPrefix("bytes \(start)-\(end)/"),
@@ -82,7 +84,7 @@ final class S3Objects {
     /// A small object, whole; nil where there is none.
     func readWhole(_ key: String) async throws(S3Failure) -> [UInt8]? {
         var request = S3Request("GetObject", "GET", key)
-        request.answerLimit = 1 << 16
+        request.answerLimit = Self.errorLimit
         do throws(S3Failure) {
             return try await client.send(request).body
         } catch  where error.kind == .missing && error.code != "NoSuchBucket" {

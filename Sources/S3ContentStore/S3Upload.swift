@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Engine
 internal import Loop
 internal import Semantics
@@ -36,6 +37,7 @@ final class S3Uploader {
     private let files: FileThreads
     private let sizes: S3Sizes
     private let memory: S3Gate
+    private let log = Log("contents.s3")
     /// Uploads that are to be forgotten as soon as S3 can be asked again.
     private var abandoned: [S3Objects.Upload] = []
 
@@ -102,7 +104,14 @@ final class S3Uploader {
                 do throws(S3Failure) {
                     try await objects.abort(upload)
                 } catch {
-                    if error.kind == .away { abandoned += uploads[number...] }
+                    // One that S3 does not forget keeps no other one from being forgotten.
+                    guard error.kind == .away || error.kind == .stopped else {
+                        log.write(
+                            .warning, "parts of an upload stay on S3",
+                            ["error": .words("\(error.fileError)")])
+                        continue
+                    }
+                    abandoned += uploads[number...]
                     return
                 }
             }

@@ -157,7 +157,7 @@ public final class DurableStore: Store {
     /// A range of an index for each state, and a value to open for each decision.
     public func decisions(
         _ query: DecisionQuery
-    ) async throws(StoreError) -> [DecisionRecord] {
+    ) async throws(StoreError) -> DecisionPage {
         let sealer = sealer
         return try await reading {
             try DecisionTable(database: $0, sealer: sealer).page(query)
@@ -185,7 +185,7 @@ public final class DurableStore: Store {
     }
 
     /// A range of an index.
-    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         let sealer = sealer
         return try await reading {
             try WebhookTable(database: $0, sealer: sealer).deliveries(query)

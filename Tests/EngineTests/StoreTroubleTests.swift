@@ -280,4 +280,29 @@ struct StoreTroubleTests {
         await #expect(throws: GatewayError.noSuchTask) { try await look.value }
         await #expect(throws: GatewayError.noSuchTask) { try await harness.task(task) }
     }
+
+    @Test @LoopActor
+    func `nothing is begun with a task whose delete began while it was looked up`() async throws {
+        let harness = try await TestGateway.open()
+        let tasks = harness.gateway.tasks
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1])
+        try await harness.recorder.end(of: task)
+        await harness.quiet()
+        tasks.directory.dropRecords { $0.id == task }
+        harness.store.holdReads()
+        let look = Task { @LoopActor in try await tasks.directory.newest(task, harness.tenant) }
+        try await eventually("the look-up") { harness.store.heldReadCount == 1 }
+        let stored = try await harness.store.disk.task(task, of: harness.tenant)
+        tasks.directory.keep(try #require(stored))
+        harness.store.hold()
+        let removal = Task { @LoopActor in try await tasks.delete(task, of: harness.tenant) }
+        try await eventually("the removal") { tasks.directory.isDeleting(task) }
+        harness.store.releaseReads()
+        for _ in 0..<20 { await Task.yield() }
+        harness.store.release()
+        try await removal.value
+        await #expect(throws: GatewayError.noSuchTask) { try await look.value }
+    }
 }

@@ -213,6 +213,24 @@ import Testing
         }
     }
 
+    @Test(arguments: ["", "PUT / HT"])
+    func `All that a client has sent before it ends its side is answered (RFC 9112 9.3.2)`(
+        rest: String
+    ) async throws {
+        try await LiveServer.run(Self.late) { live in
+            let connection = try await live.client.connect()
+            let texts = ["one", "two", "three"]
+            let requests = texts.map {
+                "PUT / HTTP/1.1\r\nHost: h\r\nContent-Length: \($0.utf8.count)\r\n\r\n\($0)"
+            }
+            try await connection.send(requests.joined() + rest)
+            connection.endSending()
+            for text in texts { #expect(try await connection.response().text == text) }
+            #expect(try await connection.bytesToTheEnd().isEmpty)
+            try await eventually { await live.server.connectionCount == 0 }
+        }
+    }
+
     @Test(
         arguments: [
             "Content-Length: 6\r\n\r\nhello", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",

@@ -62,6 +62,18 @@ struct FaultTests {
             return spool
         }
 
+        /// The same contents for another process.
+        func fresh() throws -> S3Contents {
+            try S3Contents(
+                at: S3Location(s3.place, environment: [:]),
+                environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
+                transport: CurlTransport(
+                    CurlSettings(
+                        egress: EgressPolicy(allowed: [AllowedDestination(parsing: "127.0.0.0/8")]),
+                        userAgent: "tests")),
+                digests: SHADigests(), files: FaultTests.files)
+        }
+
         func put(_ count: Int) async throws { _ = try await spool(count).finish() }
 
         /// Whether all is there that was put, and nothing of it here any more.
@@ -257,6 +269,53 @@ struct FaultTests {
         try await eventually("one upload") { bench.s3.uploadCount == 1 }
     }
 
+    @Test @LoopActor func `an upload that S3 does not forget keeps no other one from it`()
+        async throws
+    {
+        let bench = try await Bench(ScriptedS3())
+        for _ in 0..<3 { bench.s3.leaveUpload(of: "p/" + ContentFolder.name(of: Self.task.id)) }
+        bench.s3.spoil(Self.first(1, "AbortMultipartUpload", .answer(409, "Conflict")))
+        await bench.contents.forgetOldWork()
+        try await eventually("one upload") { bench.s3.uploadCount == 1 }
+        #expect(bench.s3.count("AbortMultipartUpload") == 3)
+    }
+
+    @Test(arguments: [(412, "PreconditionFailed", ESTALE), (403, "AccessDenied", EACCES)])
+    @LoopActor func `what S3 says of an error may be longer than the bytes that were asked for`(
+        status: Int, code: String, expected: CInt
+    ) async throws {
+        let bench = try await Bench(ScriptedS3())
+        try await bench.put(90_000)
+        let content = try await bench.store.openKnown(Self.task)
+        bench.s3.spoil { asked, _ in asked == "GetObject" ? .answer(status, code) : nil }
+        let error = try await #require(throws: FileError.self) {
+            try await content.read(at: 70_000, count: 10)
+        }
+        #expect(error == FileError("GetObject \(status) \(code)", code: expected))
+    }
+
+    @Test @LoopActor func `an open that fails takes no other reader's content away`() async throws {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        try await bench.put(90_000)
+        // Another process, which has not seen the mark.
+        let fresh = try bench.fresh()
+        var content = try await fresh.open(Self.task)
+        #expect(content != nil)
+        s3.spoil { operation, _ in
+            ["HeadObject", "GetObject"].contains(operation) ? .answer(404, "NoSuchKey") : nil
+        }
+        await #expect(throws: FileError.self) { try await fresh.open(Self.task) }
+        s3.spoil { _, _ in nil }
+        try await fresh.remove([Self.task])
+        #expect(s3.keys.count == 1)
+        #expect(
+            try await content?.read(at: 70_000, count: 10) == Pattern.bytes(from: 70_000, count: 10)
+        )
+        content = nil
+        try await eventually("its removal") { s3.keys.isEmpty }
+    }
+
     @Test @LoopActor func `a bucket that is gone is not taken for one whose contents are`()
         async throws
     {
@@ -266,14 +325,7 @@ struct FaultTests {
         s3.spoil { operation, _ in
             ["HeadObject", "GetObject"].contains(operation) ? .answer(404, "NoSuchBucket") : nil
         }
-        let fresh = try S3Contents(
-            at: S3Location(s3.place, environment: [:]),
-            environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
-            transport: CurlTransport(
-                CurlSettings(
-                    egress: EgressPolicy(allowed: [AllowedDestination(parsing: "127.0.0.0/8")]),
-                    userAgent: "tests")),
-            digests: SHADigests(), files: Self.files)
+        let fresh = try other.fresh()
         let store = SplitContentStore(fresh, partsIn: other.folder, files: Self.files)
         var file = StagedFile(
             id: FileID(rawValue: 1), tenant: .operatorTenant, announcedLength: nil,

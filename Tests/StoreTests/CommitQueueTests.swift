@@ -313,7 +313,7 @@ private final class GatedStore: Store {
         try await memory.tasks(query)
     }
 
-    func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+    func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
         try await memory.decisions(query)
     }
 
@@ -365,7 +365,7 @@ private final class GatedStore: Store {
         try await memory.oldestEvent(of: stream)
     }
 
-    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         try await memory.deliveries(query)
     }
 

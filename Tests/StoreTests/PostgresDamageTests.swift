@@ -53,6 +53,25 @@ struct PostgresDamageTests {
         }
     }
 
+    @Test func `damaged decisions and deliveries end no list of the others`() async throws {
+        try await TemporarySchema.with { url in
+            let store = try PostgresStore(url: url, sealer: sealer)
+            let pages = DamagedPages()
+            try await store.commit(pages.batch)
+            let connection = try Connection(DatabaseAddress(url))
+            try connection.begin("ISOLATION LEVEL READ COMMITTED")
+            try connection.send(
+                "UPDATE delivery SET delivery = '\\xff' WHERE position = ANY($1)",
+                [.numbers(pages.damagedDeliveries)])
+            try connection.send(
+                "UPDATE decision SET question = '\\xff01' WHERE id = ANY($1)",
+                [.numbers(pages.damagedDecisions)])
+            try connection.commit()
+            try await pages.verify(store)
+            await store.close()
+        }
+    }
+
     @Test(arguments: ["'\\x01ff'", "'\\x02'"])
     func `behind a damaged pack its readers begin anew (R-8)`(damage: String) async throws {
         try await TemporarySchema.with { url in

@@ -148,6 +148,42 @@ struct PostgresTurnTests {
         #expect(try await next.store().load().sessions.isEmpty)
     }
 
+    @Test func `a connection that is lost in the instant of the turn is no end of the wait`()
+        async throws
+    {
+        try await TemporarySchema.with { url in
+            let store = try PostgresStore(url: url, sealer: sealer)
+            let next = Next(url, sealer, Self.patient)
+            try await eventually("it to wait") { next.waits }
+            let others = try Connection(DatabaseAddress(url))
+            let ask = { (sql: String) in
+                let rows = try others.rows(sql)
+                try others.settle()
+                return rows.first?.int64OrNil(0)
+            }
+            // Nobody gets beyond its turn to the tables.
+            let schema = DatabaseLock.lockNumber("schema")
+            _ = try others.rows("SELECT pg_advisory_lock(\(schema))")
+            try others.settle()
+            await store.close()
+            try await eventually("its turn") {
+                try ask(
+                    """
+                    SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+                        AND (classid::bigint << 32 | objid::bigint) = \(schema)
+                    """) == 1
+            }
+            _ = try others.rows(PostgresStoreTests.endingOthers)
+            try others.settle()
+            try await eventually("it to connect again") { next.result != nil || next.waits }
+            _ = try others.rows("SELECT pg_advisory_unlock(\(schema))")
+            try others.settle()
+            let opened = try await next.store()
+            #expect(try await opened.load().sessions.isEmpty)
+            await opened.close()
+        }
+    }
+
     @Test func `a wait can be ended, and another key is refused before it`() async throws {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)

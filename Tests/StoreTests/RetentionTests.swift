@@ -37,6 +37,63 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `a change that comes late does not bring a forgotten task back`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let session = world.makeSession()
+            // Of one the events stay, of the other one nothing.
+            var tasks = (0..<2).map { _ in world.makeTask(in: session).completed(at: world.instant)
+            }
+            var batch = world.batch(session)
+            batch.createdTasks = tasks
+            batch.events = [world.event(.didFinishDownloading(), of: tasks[0])]
+            batch.sessions = [world.session(session)]
+            try await store.commit(batch)
+            batch = StoreBatch()
+            batch.removedTasks = tasks.map(\.id)
+            try await store.commit(batch)
+            let counts = try await store.taskCounts(of: session).filter { $0.value != 0 }
+            let events = EventQuery(stream: .session(session), after: 0, limit: 10)
+            let told = try await store.events(events)
+            for index in tasks.indices {
+                tasks[index].options.description = "late"
+                tasks[index].options.metadata = ["job": "1"]
+            }
+            batch = StoreBatch()
+            batch.changedTasks = tasks
+            batch.contents = tasks.map { ($0.id, [1]) }
+            try await store.commit(batch)
+            var all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases))
+            for metadata in [[:], ["job": "1"]] {
+                all.filter.metadata = metadata
+                #expect(try await store.tasks(all) == TaskPage())
+            }
+            for task in tasks {
+                #expect(try await store.task(task.id, of: World.alice) == nil)
+                #expect(try await store.content(of: task.id) == nil)
+            }
+            #expect(try await !store.knows(tasks[1].id))
+            #expect(try await store.taskCounts(of: session).filter { $0.value != 0 } == counts)
+            #expect(try await store.events(events) == told && told.count == 1)
+            var limits = RetentionLimits.none
+            limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
+            let forgotten = try await store.purge(limits)
+            #expect(forgotten.files.isEmpty && forgotten.results.isEmpty)
+            // Nothing of them keeps their session.
+            world.change(session) {
+                $0.state = .invalid
+                $0.invalidatedAt = KeptTime(milliseconds: World.start)
+            }
+            try await store.commit(world.batch(session))
+            limits.eventsBefore = KeptTime(milliseconds: .max)
+            limits.sessionsInvalidBefore = KeptTime(milliseconds: .max)
+            #expect(try await store.purge(limits).sessions == [session])
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `old events are forgotten from the oldest on, and the stream says so (R-8)`(
         kind: StoreKind
     ) async throws {

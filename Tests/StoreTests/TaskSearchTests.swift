@@ -281,10 +281,11 @@ import Testing
                     var found: [DecisionRecord] = []
                     while true {
                         let page = try await store.decisions(query)
-                        #expect(page.count <= 3)
-                        found += page
-                        query.after = page.last?.id ?? query.after
-                        if page.count < 3 { break }
+                        #expect(page.decisions.count <= 3)
+                        found += page.decisions
+                        guard let next = page.next else { break }
+                        #expect(next == page.decisions.last?.id)
+                        query.after = next
                     }
                     let expected = batch.decisions.filter {
                         $0.tenant == tenant && states.contains($0.state)

@@ -90,7 +90,8 @@ public final class ScriptedStore: Store {
     /// Lists of tasks that are still to be refused.
     public var refusedListsLeft: Int { state.withLock { $0.unreadCount } }
 
-    /// Look-ups of single tasks wait, after they have looked, until `releaseReads()`.
+    /// Look-ups of single tasks, of contents, and of where streams begin wait after they have
+    /// looked, until `releaseReads()`.
     public func holdReads() { state.withLock { $0.holdsReads = true } }
 
     /// How many look-ups wait.
@@ -154,11 +155,11 @@ public final class ScriptedStore: Store {
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let found = try await disk.task(id, of: tenant)
-        await untilReadsAreReleased()
+        await waitForReads()
         return found
     }
 
-    private func untilReadsAreReleased() async {
+    private func waitForReads() async {
         await withCheckedContinuation { continuation in
             let goesOn = state.withLock { state in
                 if state.holdsReads { state.readers.append(continuation) }
@@ -190,7 +191,7 @@ public final class ScriptedStore: Store {
     }
 
     /// As the disk does it.
-    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord] {
+    public func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
         try await disk.decisions(query)
     }
 
@@ -223,7 +224,7 @@ public final class ScriptedStore: Store {
     /// Looks, and then waits where the test says so.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         let found = try await disk.content(of: task)
-        await untilReadsAreReleased()
+        await waitForReads()
         return found
     }
 
@@ -246,13 +247,15 @@ public final class ScriptedStore: Store {
         try await disk.events(query)
     }
 
-    /// As the disk does it.
+    /// Looks, and then waits where the test says so.
     public func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
-        try await disk.oldestEvent(of: stream)
+        let found = try await disk.oldestEvent(of: stream)
+        await waitForReads()
+        return found
     }
 
     /// As the disk does it.
-    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord] {
+    public func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
         try await disk.deliveries(query)
     }
 

@@ -16,6 +16,8 @@ struct GatheredBatch {
     private var responses: [CacheEntryID: Int] = [:]
     private var webhooks: [WebhookID: Int] = [:]
     private var deliveries: [DeliveryKey: Int] = [:]
+    /// The tasks that `batch.contents` has contents of.
+    private var contents: Set<TaskID> = []
 
     /// Notes when the batch goes to the store, and the mark of the clock that it brings, if any.
     mutating func stamp(_ instant: KeptTime, _ mark: ClockMark?) {
@@ -38,6 +40,7 @@ struct GatheredBatch {
         }
         responses = GatheredBatch.places(of: batch.cacheEntries, by: \.entry.id)
         webhooks = GatheredBatch.places(of: batch.webhooks, by: \.id)
+        contents = Set(batch.contents.map(\.task))
     }
 
     private static func places<Record, ID: Hashable>(
@@ -93,7 +96,7 @@ struct GatheredBatch {
         case .newTask(let task, let predecessor): create(task, inPlaceOf: predecessor)
         case .task(let task): merge(task)
         case .removedTask(let id): batch.removedTasks.append(id)
-        case .content(let bytes, let task): batch.contents.append((task, bytes))
+        case .content(let bytes, let task): keep(bytes, of: task)
         case .removedContent(let task): removeContent(of: task)
         case .newDecision(let decision): ask(decision)
         case .decision(let decision): merge(decision)
@@ -148,7 +151,17 @@ struct GatheredBatch {
         }
     }
 
+    /// Looked for from the end: a task has one, and mostly one only ever.
+    private mutating func keep(_ bytes: [UInt8], of task: TaskID) {
+        if contents.insert(task).inserted {
+            batch.contents.append((task, bytes))
+        } else if let index = batch.contents.lastIndex(where: { $0.task == task }) {
+            batch.contents[index].bytes = bytes
+        }
+    }
+
     private mutating func removeContent(of task: TaskID) {
+        contents.remove(task)
         batch.contents.removeAll { $0.task == task }
         batch.removedContents.append(task)
     }

@@ -10,10 +10,12 @@ extension EventStreamKey {
     }
 
     /// The position that an id names, or nil if it is no id of this stream.
+    ///
+    /// Clients send what they like: what is returned has a next one, and one before it.
     public func position(of identifier: String) -> Int64? {
         let parts = identifier.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 2, let position = Int64(parts[1]),
-            self.identifier(of: position) == identifier
+            (0..<Int64.max).contains(position), self.identifier(of: position) == identifier
         else { return nil }
         return position
     }

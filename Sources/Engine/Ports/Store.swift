@@ -43,8 +43,8 @@ public protocol Store: Sendable {
     /// One decision, or nil where the tenant has none of that id.
     func decision(_ id: DecisionID, of tenant: TenantID) async throws(StoreError)
         -> DecisionRecord?
-    /// Decisions in the order of creation; a damaged one is left out, and logged.
-    func decisions(_ query: DecisionQuery) async throws(StoreError) -> [DecisionRecord]
+    /// Decisions in the order of creation.
+    func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage
     /// What a session's cache has on disk under a key's `fingerprint`, with the contents whose
     /// place is `.store`.
     func cacheEntries(
@@ -64,7 +64,7 @@ public protocol Store: Sendable {
     /// known here.
     func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64?
     /// What has become of a webhook's events, the newest first.
-    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> [DeliveryRecord]
+    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage
     /// Removes what has outlived its time (R-8, S-60): in steps, between which commits go on, and
     /// so that a crash between two of them leaves nothing that the next call would not remove. What
     /// has been forgotten is added, also where this throws: nobody is told of it again.

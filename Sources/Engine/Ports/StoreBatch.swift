@@ -9,7 +9,8 @@ public struct StoreBatch: Sendable {
     public var removedSessions: [SessionID] = []
     /// Tasks that the store has never seen.
     public var createdTasks: [TaskRecord] = []
-    /// Tasks that the store holds, in their newest form. The original request never changes, nor do
+    /// Tasks that the store holds, in their newest form; one that it has forgotten meanwhile stays
+    /// forgotten. The original request never changes, nor do
     /// response, metrics and error of a completed task: stored events are told from them.
     public var changedTasks: [TaskRecord] = []
     /// Tasks to forget. Their events stay until their time is over.

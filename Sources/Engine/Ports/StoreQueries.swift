@@ -120,6 +120,36 @@ public struct DecisionQuery: Sendable {
     }
 }
 
+/// What a `DecisionQuery` finds.
+public struct DecisionPage: Equatable, Sendable {
+    /// Ascending by id; those that are damaged are left out, and logged.
+    public var decisions: [DecisionRecord]
+    /// The last decision that was looked at, whether it can be read or not: others come behind it.
+    /// Nil at the end.
+    public var next: DecisionID?
+
+    /// A page from its parts.
+    public init(_ decisions: [DecisionRecord] = [], next: DecisionID? = nil) {
+        self.decisions = decisions
+        self.next = next
+    }
+}
+
+extension DecisionPage {
+    /// What several places have found by the same query: as far as all of them have looked.
+    init(merging pages: [DecisionPage], limit: Int) {
+        next = pages.compactMap(\.next).min()
+        let end = next
+        decisions = pages.flatMap(\.decisions).filter { decision in
+            end.map { decision.id <= $0 } ?? true
+        }
+        decisions.sort { $0.id < $1.id }
+        guard decisions.count > limit else { return }
+        decisions.removeLast(decisions.count - limit)
+        next = decisions.last?.id
+    }
+}
+
 /// One of the three kinds of event stream.
 public enum EventStreamKey: Hashable, Sendable {
     /// Positions are the session's sequence.
@@ -166,5 +196,21 @@ public struct DeliveryQuery: Sendable {
         self.state = state
         self.before = before
         self.limit = limit
+    }
+}
+
+/// What a `DeliveryQuery` finds.
+public struct DeliveryPage: Equatable, Sendable {
+    /// The newest first; those that are damaged are left out, and logged: their events are sent
+    /// again.
+    public var deliveries: [DeliveryRecord]
+    /// The position of the last delivery that was looked at, whether it can be read or not: others
+    /// come behind it. Nil at the end.
+    public var next: Int64?
+
+    /// A page from its parts.
+    public init(_ deliveries: [DeliveryRecord] = [], next: Int64? = nil) {
+        self.deliveries = deliveries
+        self.next = next
     }
 }

@@ -54,7 +54,14 @@ public protocol WholeContents: AnyObject, Sendable {
 public struct UnusablePlace: Error, CustomStringConvertible {
     /// A sentence for the operator, with what to do about it.
     public let description: String
+    /// Whether it may be usable later, without anybody's doing.
+    public let isAway: Bool
 
-    /// - Parameter description: the sentence.
-    public init(_ description: String) { self.description = description }
+    /// - Parameters:
+    ///   - description: the sentence.
+    ///   - isAway: whether it may be usable later, without anybody's doing.
+    public init(_ description: String, isAway: Bool = false) {
+        self.description = description
+        self.isAway = isAway
+    }
 }

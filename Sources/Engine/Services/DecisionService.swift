@@ -60,26 +60,21 @@ public final class DecisionService {
     public func list(
         _ query: DecisionQuery
     ) async throws(GatewayError) -> (decisions: [DecisionRecord], next: DecisionID?) {
-        var found: [DecisionRecord] = []
-        var beyond = query
-        beyond.limit += 1
+        var pages: [DecisionPage] = []
         for commits in queues.each {
             await commits.caughtUp()
-            let stored = try await reading { [beyond] () throws(StoreError) in
-                try await commits.store.decisions(beyond)
+            var stored = try await reading { () throws(StoreError) in
+                try await commits.store.decisions(query)
             }
-            found += stored.map { record in
+            stored.decisions = stored.decisions.map { record in
                 // One that waits shows its clock, unless the store has an older form of it.
                 commits.pendingDecision(record.id) == nil && record.state == .pending
                     ? desk.pending(record.id) ?? record : record
             }
+            pages.append(stored)
         }
-        found.sort { $0.id < $1.id }
-        let page = found.prefix(query.limit)
-        return (
-            page.filter { !tasks.isDeleted($0.task) },
-            found.count > query.limit ? page.last?.id : nil
-        )
+        let page = DecisionPage(merging: pages, limit: query.limit)
+        return (page.decisions.filter { !tasks.isDeleted($0.task) }, page.next)
     }
 
     /// How many decisions wait, of all tenants.

@@ -154,6 +154,8 @@ final class TaskDirectory {
         }
         if let known = known(id), known.tenant == tenant { return known }
         let stored = try await stored(id, tenant)
+        // Its removal may have begun during the look-up.
+        if deleting.contains(id) { return try await newest(id, tenant) }
         return known(id) ?? stored
     }
 

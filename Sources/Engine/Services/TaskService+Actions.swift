@@ -37,10 +37,13 @@ extension TaskService {
     ///   - action: what is done.
     ///   - tasks: each once, 500 at most.
     ///   - tenant: whose they are: another's does not exist.
+    ///   - isWanted: asked before each of them: what has been begun by then is brought to its end,
+    ///     and nothing else is begun.
     ///   - retry: creates what repeats a task; it may know of an earlier request that has done so.
     /// - Returns: a result for each task, in the order in which they were given.
     public func perform(
         _ action: TaskAction, on tasks: [TaskID], of tenant: TenantID,
+        while isWanted: @escaping @LoopActor () -> Bool = { true },
         retry: @escaping @LoopActor (TaskID) async throws -> TaskID
     ) async -> [TaskActionResult] {
         var results: [TaskID: TaskActionResult] = [:]
@@ -50,7 +53,12 @@ extension TaskService {
             let window = order[start..<min(order.count, start + Self.windowSize)]
             let begun = window.map { id in
                 LoopActor.start { [self] in
-                    TaskActionResult(task: id, result: await act(action, id, tenant, retry))
+                    guard isWanted() else {
+                        return TaskActionResult(
+                            task: id, result: .failure(GatewayError.callerIsGone))
+                    }
+                    return TaskActionResult(
+                        task: id, result: await act(action, id, tenant, retry))
                 }
             }
             for each in begun {

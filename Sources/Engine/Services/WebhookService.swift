@@ -203,7 +203,7 @@ public final class WebhookService {
     /// What has become of a webhook's events, the newest first; none that were not tried yet.
     public func deliveries(
         _ id: WebhookID, of tenant: TenantID, state: DeliveryState?, before: Int64, limit: Int
-    ) async throws(GatewayError) -> [DeliveryRecord] {
+    ) async throws(GatewayError) -> DeliveryPage {
         let wasOver = try directory.live(id, tenant).isOver
         let isCaughtUp = await queues.onDisk.caughtUp()
         guard !(wasOver && isCaughtUp) else { throw .noSuchWebhook }
@@ -220,6 +220,11 @@ public final class WebhookService {
 
     /// Sends an event again, now: one that waits to be tried again, was given up, or was delivered.
     ///
+    /// - Parameters:
+    ///   - position: of the event in the webhook's stream, as `EventStreamKey.position(of:)` reads
+    ///     it.
+    ///   - id: the webhook.
+    ///   - tenant: whose it is.
     /// - Throws: `noSuchWebhook`, `noSuchDelivery`, `diskFull`.
     public func retry(
         _ position: Int64, by id: WebhookID, of tenant: TenantID
@@ -227,7 +232,7 @@ public final class WebhookService {
         let runner = try usable(id, tenant)
         let found = try await deliveries(
             id, of: tenant, state: nil, before: position + 1, limit: 1
-        ).first
+        ).deliveries.first
         guard let found, found.position == position else { throw .noSuchDelivery }
         let event = try await reading { () throws(StoreError) in
             try await services.events(

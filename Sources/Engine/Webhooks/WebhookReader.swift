@@ -67,19 +67,19 @@ struct WebhookReader {
         var query = DeliveryQuery(webhook: webhook.id, limit: pageSize)
         while true {
             let page = try await store.deliveries(query)
-            let news = page.filter { $0.position > webhook.cursor }
+            let news = page.deliveries.filter { $0.position > webhook.cursor }
             found.pending += news.filter { $0.state == .pending }
             found.settled.formUnion(news.lazy.filter { $0.state != .pending }.map(\.position))
-            guard news.count == pageSize, let last = news.last else { break }
-            query.before = last.position
+            guard let next = page.next, next > webhook.cursor else { break }
+            query.before = next
         }
         query = DeliveryQuery(
             webhook: webhook.id, state: .pending, before: webhook.cursor + 1, limit: pageSize)
         while true {
             let page = try await store.deliveries(query)
-            found.pending += page
-            guard page.count == pageSize, let last = page.last else { return found }
-            query.before = last.position
+            found.pending += page.deliveries
+            guard let next = page.next else { return found }
+            query.before = next
         }
     }
 }

@@ -21,6 +21,7 @@ extension HTTP1Connection: HTTPStream {
     func send(_ head: AnswerHead, with body: [UInt8], isWhole: Bool) {
         // What the handler left of the body is not looked for in what comes next.
         if !decoder.discardArrived(on: wire) { staysOpen = false }
+        if clientIsDone, !wire.hasInput { staysOpen = false }
         let framing = framing(of: head)
         isChunking = framing == .chunked
         if framing == .untilClose { staysOpen = false }

@@ -28,7 +28,7 @@ final class HTTP1Connection: ClientConnection {
     private var reader = HeadReader()
     var decoder: BodyDecoder
     /// Whether the client has sent its last byte.
-    private var clientIsDone = false
+    private(set) var clientIsDone = false
     private var isProceeding = false
     /// Whether another request may follow the one that is answered.
     var staysOpen = true
@@ -89,13 +89,19 @@ final class HTTP1Connection: ClientConnection {
 
     func clientHasEnded() {
         clientIsDone = true
-        staysOpen = false
         switch phase {
-        case .running where runner.phase == .handling:
-            runner.clientHasEnded(hasAll: decoder.hasArrivedWhole(on: wire))
+        case .running where runner.phase == .handling: tellRunnerOfEnd()
         case .running, .closed: close()
         case .head, .lingering: closeWhenSent()
         }
+    }
+
+    /// The client sends nothing any more, and the runner has one of its requests. Others that have
+    /// come behind it are answered, too (RFC 9112 §9.3.2).
+    private func tellRunnerOfEnd() {
+        let hasAll = decoder.hasArrivedWhole(on: wire)
+        if !hasAll { staysOpen = false }
+        runner.clientHasEnded(hasAll: hasAll)
     }
 
     func clientHasGone() {
@@ -154,10 +160,10 @@ final class HTTP1Connection: ClientConnection {
                 input.isEmpty ? nil : reader.read(input, into: head, limits: server.limits)
             }
             switch outcome {
-            case nil:
-                return wake(at: headDeadline)
-            case .incomplete:
-                deadlines.beginHead()
+            case nil, .incomplete:
+                // What has no end by now will have none.
+                if clientIsDone { return closeWhenSent() }
+                if outcome != nil { deadlines.beginHead() }
                 return wake(at: headDeadline)
             case .refused(let problem):
                 return refuse(problem)
@@ -170,9 +176,10 @@ final class HTTP1Connection: ClientConnection {
 
     private func begin() {
         phase = .running
-        staysOpen = !head.wantsClose && !clientIsDone && !server.isDraining
+        staysOpen = !head.wantsClose && !server.isDraining
         decoder = BodyDecoder(length: head.bodyLength, limits: server.limits)
         runner.run(head)
+        if clientIsDone, phase == .running, runner.phase == .handling { tellRunnerOfEnd() }
     }
 
     /// Answers what cannot be read, or one connection too many, and closes.

@@ -265,6 +265,7 @@ final class Connection {
     private func wait(toWrite: Bool) throws(StoreError) {
         let deadline = ContinuousClock.now + patience.answer
         let events = toWrite ? POLLIN | POLLOUT : POLLIN
+        guard PQsocket(handle) >= 0 else { throw connectionLost() }
         guard try patience.wait(for: events, on: PQsocket(handle), until: deadline) else {
             trouble = .lost
             throw .away("The database does not answer.")

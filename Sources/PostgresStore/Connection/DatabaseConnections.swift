@@ -46,11 +46,14 @@ final class DatabaseConnections: Sendable {
     ) throws(StoreError) {
         self.address = address
         self.waiting = waiting
-        lock = DatabaseLock()
+        let lock = DatabaseLock()
+        self.lock = lock
         readers = DatabaseReaders(address, waiting)
-        let connection = try turn.take(lock, at: address, waiting)
-        try prepare(connection)
-        try lock.claim(connection)
+        let connection = try turn.take(lock, at: address, waiting) {
+            connection throws(StoreError) in
+            try prepare(connection)
+            try lock.claim(connection)
+        }
         writer = Mutex(Writer(connection: connection))
     }
 

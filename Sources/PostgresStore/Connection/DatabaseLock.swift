@@ -55,7 +55,9 @@ struct DatabaseLock: Sendable {
         var watched = WatchedGateway()
         while !closing.hasBegun {
             watched.look(at: try otherGateway(connection))
-            if watched.hasLeft(silence), try lock(connection) {
+            // It may have had it already, and lost the connection.
+            let isOwn = watched.gateway.name == holder
+            if isOwn || watched.hasLeft(silence), try lock(connection) {
                 // At once, so that the other one finds out if it comes back only now.
                 if watched.gateway.seen != nil { try claim(connection) }
                 return true

@@ -14,14 +14,24 @@ enum DatabaseTurn {
 
     /// Opens a connection, and has the lock by it.
     ///
+    /// - Parameters:
+    ///   - lock: what this gateway has the database by.
+    ///   - address: of the database.
+    ///   - waiting: for how long, and until when.
+    ///   - begin: what follows at once, with the connection: who waits for the next turn waits on
+    ///     where it is lost meanwhile.
+    /// - Returns: The connection.
     /// - Throws: `failed` where another gateway has the database, or the wait was ended; `away`
-    ///   where there is no connection to begin with.
+    ///   where there is no connection to begin with; what `begin` throws.
     func take(
-        _ lock: DatabaseLock, at address: DatabaseAddress, _ waiting: Patience
+        _ lock: DatabaseLock, at address: DatabaseAddress, _ waiting: Patience,
+        begin: (Connection) throws(StoreError) -> Void
     ) throws(StoreError) -> sending Connection {
         var connection = try Connection(address, waiting)
         switch self {
-        case .now(let patience): try lock.acquire(connection, within: patience)
+        case .now(let patience):
+            try lock.acquire(connection, within: patience)
+            try begin(connection)
         case .next(let silence, let whileWaiting, let check):
             try check(connection)
             while true {
@@ -30,6 +40,7 @@ enum DatabaseTurn {
                         connection, silence, until: waiting.closing,
                         whileWaiting: whileWaiting)
                     guard hasTurn else { throw .failed(Self.ended) }
+                    try begin(connection)
                     return connection
                 } catch {
                     guard case .away = error else { throw error }

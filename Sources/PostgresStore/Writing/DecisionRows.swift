@@ -82,7 +82,7 @@ struct DecisionRows {
     }
 
     /// A page in the order of creation; damaged ones are left out, and logged.
-    func page(_ query: DecisionQuery) throws(StoreError) -> [DecisionRecord] {
+    func page(_ query: DecisionQuery) throws(StoreError) -> DecisionPage {
         let rows = try connection.rows(
             """
             SELECT found.* FROM unnest($2) AS wanted (state), LATERAL (
@@ -92,18 +92,22 @@ struct DecisionRows {
             """,
             [
                 .number(query.tenant.rawValue), .numbers(query.states.map(\.stored)),
-                .number(query.after?.rawValue ?? -1), .number(Int64(query.limit)),
+                .number(query.after?.rawValue ?? -1),
+                // One more than asked for tells that there are others.
+                .number(Int64(query.limit) + 1),
             ])
-        return try readable(rows)
+        var ids: [DecisionID] = []
+        let found = try rows.mapReadable(of: "decision") { row throws(StoreError) in
+            ids.append(DecisionID(rawValue: row.int64(0)))
+            return try DecisionRecord(row: row, sealer: sealer)
+        }
+        return DecisionPage(found, from: ids, limit: query.limit)
     }
 
     /// Those that wait, of all tenants, in the order of creation.
     func pending() throws(StoreError) -> [DecisionRecord] {
-        try readable(connection.rows(Self.columns + " WHERE state = 2 ORDER BY id"))
-    }
-
-    private func readable(_ rows: Rows) throws(StoreError) -> [DecisionRecord] {
-        try rows.mapReadable(of: "decision") { row throws(StoreError) in
+        let rows = try connection.rows(Self.columns + " WHERE state = 2 ORDER BY id")
+        return try rows.mapReadable(of: "decision") { row throws(StoreError) in
             try DecisionRecord(row: row, sealer: sealer)
         }
     }

@@ -59,6 +59,7 @@ struct TaskRows {
         ]
     }
 
+    /// Those that are gone already stay so.
     private func change(_ tasks: [TaskRecord], _ marks: [EventPacker.Marks]) throws {
         guard !tasks.isEmpty else { return }
         try send(Self.change, tasks, marks, state)
@@ -135,7 +136,7 @@ struct TaskRows {
                 stored_length = new.stored_length,
                 last_event = coalesce(new.last_event, task.last_event),
                 status = new.status, status_secret = new.status_secret
-            FROM new WHERE task.id = new.id RETURNING task.id, task.state
+            FROM new WHERE task.id = new.id AND task.state <> 6 RETURNING task.id, task.state
         ), moved AS (
             SELECT old.session, old.state AS left_state, changed.state
             FROM old JOIN changed ON changed.id = old.id WHERE old.state <> changed.state
@@ -155,7 +156,9 @@ struct TaskRows {
         try connection.send(
             """
             INSERT INTO task_metadata (tenant, task, key, value)
-            SELECT * FROM unnest($1, $2, $3, $4) ON CONFLICT DO NOTHING
+            SELECT new.* FROM unnest($1, $2, $3, $4) AS new (tenant, task, key, value)
+            JOIN task ON task.id = new.task AND task.state <> 6
+            ON CONFLICT DO NOTHING
             """, metadata(of: tasks))
     }
 

@@ -117,7 +117,7 @@ struct WebhookRows {
 
     /// What has become of a webhook's events, the newest first. A row that is damaged is left out:
     /// the event is sent again.
-    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [DeliveryRecord] {
+    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> DeliveryPage {
         let state = query.state.map { "AND state = \($0.stored)" } ?? ""
         let rows = try connection.rows(
             """
@@ -126,10 +126,14 @@ struct WebhookRows {
             """,
             [
                 .number(query.webhook.rawValue), .number(query.before),
-                .number(Int64(query.limit)),
+                // One more than asked for tells that there are others.
+                .number(Int64(query.limit) + 1),
             ])
-        return try rows.mapReadable(of: "delivery") { row throws(StoreError) in
-            try DeliveryRecord(row: row, of: query.webhook)
+        var positions: [Int64] = []
+        let found = try rows.mapReadable(of: "delivery") { row throws(StoreError) in
+            positions.append(row.int64(0))
+            return try DeliveryRecord(row: row, of: query.webhook)
         }
+        return DeliveryPage(found, from: positions, limit: query.limit)
     }
 }

@@ -11,37 +11,39 @@ extension Service {
     private static let snapshotLimit = 1000
 
     func followTenant(_ call: Call) async throws -> Response {
-        try await follow(.tenant(call.tenant), isOver: false, call)
+        try await follow(.tenant(call.tenant), call) { false }
     }
 
     func followSession(_ call: Call) async throws -> Response {
         let id = try await session(of: call)
-        let record = try gateway.sessions.record(id, of: call.tenant)
-        return try await follow(.session(id), isOver: record.state == .invalid, call)
+        return try await follow(.session(id), call) {
+            try gateway.sessions.record(id, of: call.tenant).state == .invalid
+        }
     }
 
     func followTask(_ call: Call) async throws -> Response {
         let task = try await gateway.tasks.read(call.task(), of: call.tenant).record
-        return try await follow(
-            .task(task.id, session: task.session), isOver: task.state == .completed, call)
+        return try await follow(.task(task.id, session: task.session), call) {
+            try await gateway.tasks.read(task.id, of: call.tenant).record.state == .completed
+        }
     }
 
     /// The stream from where the reader is.
     ///
     /// - Parameters:
     ///   - stream: one that exists and that the caller may see.
-    ///   - isOver: whether the stream's last event has been published.
     ///   - call: says where the reader is, by header or query.
+    ///   - isOver: whether the stream's last event has been published by now.
     /// - Returns: 200 with the stream; 204 when it has ended and nothing is left, which stops an
     ///   EventSource.
     /// - Throws: `Problem` for a query that means nothing, `GatewayError` where the store cannot be
     ///   read.
     private func follow(
-        _ stream: EventStreamKey, isOver: Bool, _ call: Call
+        _ stream: EventStreamKey, _ call: Call, isOver: @LoopActor () async throws -> Bool
     ) async throws -> Response {
         let permit = try gateway.quotas.openStream(of: call.tenant)
         // The last event of a stream that is over is shown to all, or about to be.
-        if isOver { await gateway.events.allShown() }
+        if try await isOver() { await gateway.events.allShown() }
         var opening: [UInt8] = []
         var after: Int64
         switch try await start(of: stream, call) {
@@ -52,8 +54,12 @@ extension Service {
             opening = try await reset(stream, at: newest, expired: expired, call)
         }
         let log: EventLog
+        // Asked again: it may have ended while the store was asked. Nothing is waited for between a
+        // no and the log, which hears what comes from then on.
+        let hasEnded = try await isOver()
+        if hasEnded { await gateway.events.allShown() }
         let newest = gateway.hub.newestPosition(of: stream)
-        if isOver {
+        if hasEnded {
             let left = try await gateway.events.page(of: stream, after: after, limit: 1)
             if left.isEmpty, opening.isEmpty { return Response(status: 204) }
             log = EventLog(startingAfter: newest)

@@ -13,7 +13,7 @@ extension Service {
         try await refuseBody(call)
         return try await answer(
             try await call.createOnce([], at: gateway) { ticket in
-                try await retry(id, as: ticket, call)
+                try await retry(id, as: ticket, call, if: { call.isWanted })
             }, to: call)
     }
 
@@ -40,10 +40,12 @@ extension Service {
             names = (list.views.map(\.record.id) + damaged).sorted().map(\.description)
             next = list.next
         }
-        let results = await gateway.tasks.perform(
-            draft.action, on: names.compactMap(TaskID.init), of: call.tenant
-        ) { [self] id in
-            try await retry(id, bytes, call)
+        let results = await call.whileWanted { isWanted in
+            await gateway.tasks.perform(
+                draft.action, on: names.compactMap(TaskID.init), of: call.tenant, while: isWanted
+            ) { [self] id in
+                try await retry(id, bytes, call, if: isWanted)
+            }
         }
         let byTask = Dictionary(results.map { ($0.task, $0.result) }) { first, _ in first }
         let list = JSONList("results", names) { [self] name, json in
@@ -106,9 +108,11 @@ extension Service {
     }
 
     /// Makes one of many again; with a key each of them once, however often the request comes.
-    private func retry(_ id: TaskID, _ bytes: [UInt8], _ call: Call) async throws -> TaskID {
+    private func retry(
+        _ id: TaskID, _ bytes: [UInt8], _ call: Call, if isWanted: @LoopActor () -> Bool
+    ) async throws -> TaskID {
         let creation = try await call.createOnce(bytes, element: id.description, at: gateway) {
-            try await retry(id, as: $0, call)
+            try await retry(id, as: $0, call, if: isWanted)
         }
         switch creation {
         case .new(let view): return view.record.id
@@ -117,11 +121,11 @@ extension Service {
     }
 
     private func retry(
-        _ id: TaskID, as ticket: CreationTicket?, _ call: Call
+        _ id: TaskID, as ticket: CreationTicket?, _ call: Call, if isWanted: @LoopActor () -> Bool
     ) async throws(GatewayError) -> TaskView {
         try await gateway.tasks.retry(
             id, of: call.tenant, requestID: call.request.id, traceContext: call.traceContext,
-            as: ticket, if: { call.isWanted })
+            as: ticket, if: isWanted)
     }
 
     private func write(

@@ -157,21 +157,18 @@ extension Service {
             }
             before = position
         }
-        let found = try await gateway.webhooks.deliveries(
-            id, of: call.tenant, state: state, before: before, limit: limit + 1)
+        let page = try await gateway.webhooks.deliveries(
+            id, of: call.tenant, state: state, before: before, limit: limit)
         let (stream, sessions, webhooks) = (record.stream, gateway.sessions, gateway.webhooks)
         return await .lists(
-            JSONList("deliveries", found.prefix(limit)) { delivery, json in
+            JSONList("deliveries", page.deliveries) { delivery, json in
                 delivery.write(
                     to: &json, identifier: stream.identifier(of: delivery.position),
                     nextAttemptAt: webhooks.nextAttempt(of: delivery),
                     sharedSession: sessions.isShared(delivery.session))
             },
             last: { json in
-                json.member(
-                    "nextCursor",
-                    found.count > limit
-                        ? stream.identifier(of: found[limit - 1].position) : nil)
+                json.member("nextCursor", page.next.map(stream.identifier))
             })
     }
 
@@ -197,7 +194,7 @@ extension Service {
             guard let after else { throw reader.fail("is missing", at: "after") }
             return after
         }
-        guard let position = record.stream.position(of: after), position >= 0 else {
+        guard let position = record.stream.position(of: after) else {
             throw ProblemCode.invalidValue.problem(
                 "The value must be the id of an event, as its stream or a delivery has it.",
                 at: "/after")

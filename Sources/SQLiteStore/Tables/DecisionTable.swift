@@ -91,19 +91,22 @@ struct DecisionTable {
     }
 
     /// A page in the order of creation; damaged ones are left out, and logged.
-    func page(_ query: DecisionQuery) throws -> [DecisionRecord] {
+    func page(_ query: DecisionQuery) throws -> DecisionPage {
         let statement = try PreparedStatement(database, Self.pageOfState)
         statement.bind(1, query.tenant.rawValue)
         statement.bind(3, query.after?.rawValue ?? -1)
-        statement.bind(4, Int64(query.limit))
+        // One more than asked for tells that there are others.
+        statement.bind(4, Int64(query.limit) + 1)
         var found: [DecisionRecord] = []
+        var ids: [DecisionID] = []
         for state in query.states {
             statement.bind(2, state.stored)
             found += try statement.allReadable(of: "decision") { row throws(StoreError) in
-                try DecisionRecord(row: row, sealer: sealer)
+                ids.append(DecisionID(rawValue: row.int64(0)))
+                return try DecisionRecord(row: row, sealer: sealer)
             }
         }
-        return Array(found.sorted { $0.id < $1.id }.prefix(query.limit))
+        return DecisionPage(found, from: ids, limit: query.limit)
     }
 
     /// The page of one state: a range of an index.

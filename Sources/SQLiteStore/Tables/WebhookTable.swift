@@ -120,7 +120,7 @@ struct WebhookTable {
 
     /// What has become of a webhook's events, the newest first. A row that is damaged is left out:
     /// the event is sent again.
-    func deliveries(_ query: DeliveryQuery) throws -> [DeliveryRecord] {
+    func deliveries(_ query: DeliveryQuery) throws -> DeliveryPage {
         let state = query.state.map { "AND state = \($0.stored)" } ?? ""
         let statement = try PreparedStatement(
             database,
@@ -130,10 +130,14 @@ struct WebhookTable {
             """)
         statement.bind(1, query.webhook.rawValue)
         statement.bind(2, query.before)
-        statement.bind(3, Int64(query.limit))
-        return try statement.allReadable(of: "delivery") { row throws(StoreError) in
-            try DeliveryRecord(row: row, of: query.webhook)
+        // One more than asked for tells that there are others.
+        statement.bind(3, Int64(query.limit) + 1)
+        var positions: [Int64] = []
+        let found = try statement.allReadable(of: "delivery") { row throws(StoreError) in
+            positions.append(row.int64(0))
+            return try DeliveryRecord(row: row, of: query.webhook)
         }
+        return DeliveryPage(found, from: positions, limit: query.limit)
     }
 
     // MARK: What has outlived its time

@@ -42,10 +42,12 @@ struct Removal {
 
     /// Forgets a task: content, secrets and decisions at once, the rest when no stored event is
     /// told from it any more (R-8).
-    ///
     @discardableResult
     func forget(_ task: TaskID) throws -> ForgottenTask {
-        guard let row = try row(of: task) else { return ForgottenTask() }
+        guard let row = try row(of: task) else {
+            try sweepUp(task)
+            return ForgottenTask()
+        }
         for table in ["content", "task_secret", "decision", "task_metadata"] {
             try run("DELETE FROM \(table) WHERE task = ?1", task.rawValue)
         }
@@ -59,6 +61,20 @@ struct Removal {
         return ForgottenTask(
             hadFile: content?.place == .file, session: row.session,
             byteCount: content?.storedLength ?? 0)
+    }
+
+    /// Takes away what was left of a task that is gone: it would be found again and again by who
+    /// looks for tasks that have outlived their time.
+    private func sweepUp(_ task: TaskID) throws {
+        for table in ["content", "task_secret", "decision", "task_metadata", "task_status"] {
+            try run(
+                """
+                DELETE FROM \(table) WHERE task = ?1
+                    AND NOT EXISTS (SELECT 1 FROM task WHERE id = ?1)
+                """, task.rawValue)
+        }
+        // Of one that has been removed events are told from it.
+        try run("UPDATE task_status SET completedAt = NULL WHERE task = ?1", task.rawValue)
     }
 
     /// Forgets a task; one whose row is damaged goes altogether, so that it cannot stand in the way

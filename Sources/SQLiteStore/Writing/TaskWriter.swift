@@ -74,12 +74,13 @@ struct TaskWriter {
         try writeStatus(of: task, events: events, isNew: true)
     }
 
-    /// Writes what has changed of a task that the database has.
+    /// Writes what has changed of a task that the database has; one that is gone already stays so.
     mutating func change(_ task: TaskRecord, events: EventPacker.Marks) throws {
         let new = StoredState(task.state)
         state.bind(1, task.id.rawValue)
-        // Gone already: its status is written all the same, and swept up with what it belongs to.
-        if let old = try state.first({ StoredState(rawValue: $0.int64(0)) }), let old, old != new {
+        guard let old = try state.first({ StoredState(rawValue: $0.int64(0)) }), old != .removed
+        else { return }
+        if let old, old != new {
             counts.leave(old, in: task.session)
             counts.enter(new, in: task.session)
         }

@@ -24,21 +24,8 @@ struct DataFolder {
         try lock()
     }
 
-    /// The folder as soon as no other gateway has it.
-    @LoopActor
-    static func whenFree(_ path: String, within limit: Duration) async throws -> DataFolder {
-        let end = ContinuousClock.now + limit
-        while true {
-            do {
-                return try DataFolder(path)
-            } catch {
-                guard (error as? Refusal)?.code == 75, ContinuousClock.now < end else {
-                    throw error
-                }
-                await LoopActor.nextTurn(after: .milliseconds(100))
-            }
-        }
-    }
+    /// The code of a refusal because another gateway has the folder: EX_TEMPFAIL.
+    static let takenCode: Int32 = 75
 
     /// Locks a folder that a gateway has made.
     /// - Throws: `Refusal` where it is none, or a gateway has it.
@@ -85,7 +72,7 @@ struct DataFolder {
                 description: """
                     Another gateway uses the data directory \(root), or `ferry key rotate` or `ferry \
                     check` does.
-                    """, code: 75)
+                    """, code: Self.takenCode)
         }
     }
 

@@ -48,15 +48,22 @@ struct GatewayProcess {
                 (standBy, store, settings.port) = (waiting, turn, waiting.port)
             }
             do {
-                // The one that ended may still be ending.
-                let folder = try await DataFolder.whenFree(
-                    settings.dataDirectory, within: store == nil ? .zero : .seconds(10))
-                let process = try await GatewayProcess(settings, folder, environment, store)
-                await standBy?.close()
-                return try await process.serve()
+                let found =
+                    if let standBy { try await standBy.folder(settings.dataDirectory) } else {
+                        try DataFolder(settings.dataDirectory)
+                    }
+                if let folder = found {
+                    let process = try await GatewayProcess(
+                        settings, folder, environment, store, standBy)
+                    await standBy?.close()
+                    if standBy?.isOver != true { return try await process.serve(after: standBy) }
+                }
+                try await store?.close()
+                return 0
             } catch {
                 // Whoever waits for the database need not wait for signs of life.
                 try? await store?.close()
+                if standBy?.isOver == true { return 0 }
                 throw error
             }
         } catch {
@@ -67,7 +74,7 @@ struct GatewayProcess {
 
     private init(
         _ settings: ServeSettings, _ folder: DataFolder, _ environment: [String: String],
-        _ opened: GatewayStore?
+        _ opened: GatewayStore?, _ standBy: StandBy?
     ) async throws {
         self.settings = settings
         self.environment = environment
@@ -101,9 +108,14 @@ struct GatewayProcess {
         } else {
             store = try await GatewayProcess.openStore(settings, in: folder, sealer, reserve)
         }
-        let contents = try await store.store.load()
-        let place = try await GatewayProcess.joinContents(
-            settings, in: folder, of: store, isNew: contents.lastIdentifier == 0, digests, files)
+        let contents = try await GatewayProcess.untilReached(by: standBy) {
+            try await store.store.load()
+        }
+        let place = try await GatewayProcess.untilReached(by: standBy) {
+            try await GatewayProcess.joinContents(
+                settings, in: folder, of: store, isNew: contents.lastIdentifier == 0, digests,
+                files)
+        }
         if settings.store != nil, contents.lastIdentifier == 0 {
             try folder.refuseOthersContents(in: store)
         }
@@ -149,6 +161,14 @@ struct GatewayProcess {
         return HostRule(allowing: settings.allowedHosts + [settings.host] + certified)
     }
 
+    /// Asks once; again where the gateway has stood by: nobody looks after its start.
+    private static func untilReached<Value>(
+        by standBy: StandBy?, _ body: @LoopActor () async throws -> Value
+    ) async throws -> Value {
+        guard let standBy else { return try await body() }
+        return try await standBy.untilReached(body)
+    }
+
     /// Where contents are kept, if not in the data directory.
     private static func joinContents(
         _ settings: ServeSettings, in folder: DataFolder, of store: GatewayStore, isNew: Bool,
@@ -182,7 +202,7 @@ struct GatewayProcess {
         }
     }
 
-    private func serve() async throws -> Int32 {
+    private func serve(after standBy: StandBy?) async throws -> Int32 {
         let ending = Ending()
         GatewayProcess.signals = Signals(Signals.ending + [SIGHUP]) { signal in
             if signal == SIGHUP { return reload() }
@@ -191,6 +211,7 @@ struct GatewayProcess {
                 ["signal": .name(signal == SIGINT ? "SIGINT" : "SIGTERM")])
             ending.end(with: 0)
         }
+        standBy?.letGoOfSignals()
         gateway.onStoreFailure = { _ in ending.end(with: 74) }
         store.tellFailure { Task { @LoopActor in ending.end(with: 74) } }
         var addresses = [

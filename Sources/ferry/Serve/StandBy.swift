@@ -1,4 +1,5 @@
 import Diagnostics
+import Engine
 import Glibc
 import HTTP
 import Loop
@@ -21,6 +22,8 @@ final class StandBy {
     private var door: Server?
     /// Why the door could not be opened.
     private var failure: (any Error)?
+    /// End the wait, until the gateway serves.
+    private var signals: Signals?
     private static let log = Log("serve")
 
     /// - Throws: what is wrong with the key, or the certificate.
@@ -40,17 +43,20 @@ final class StandBy {
     /// - Throws: `Refusal`, or why the door for probes cannot be opened.
     func turn(at url: String) async throws -> GatewayStore? {
         let (sealer, wait) = (sealer, wait)
-        let signals = Signals(Signals.ending + [SIGHUP]) { [certificate] signal in
+        signals = Signals(Signals.ending + [SIGHUP]) { [certificate] signal in
             if signal == SIGHUP { certificate?.readAgain() } else { wait.end() }
         }
-        defer { withExtendedLifetime(signals) {} }
         let began = ContinuousClock.now
         let store = try await thread.run { [self] in
             try GatewayStore.inTurn(at: url, sealer, wait) {
                 Task { @LoopActor [self] in self.openDoor() }
             }
         }
-        if let failure { throw failure }
+        if let failure {
+            // Whoever waits for the database need not wait for signs of life.
+            try? await store?.close()
+            throw failure
+        }
         guard !wait.isOver else {
             // The end may have come together with the turn.
             try await store?.close()
@@ -66,6 +72,69 @@ final class StandBy {
 
     /// Closes the door for probes: who serves now opens its own.
     func close() async { await door?.drain(within: .seconds(1)) }
+
+    /// Whether the wait was ended: then nothing is served.
+    var isOver: Bool { wait.isOver }
+
+    /// Somebody else listens to signals from now on.
+    func letGoOfSignals() { signals = nil }
+
+    // MARK: After the turn
+
+    /// The data directory, as soon as no other gateway has it: one that shares it, and that has
+    /// lost the database because it hangs, has it until it is ended.
+    ///
+    /// - Returns: nil where the wait was ended.
+    /// - Throws: `Refusal` for a folder that cannot be used.
+    func folder(_ path: String) async throws -> DataFolder? {
+        var isTold = false
+        while !wait.isOver {
+            do {
+                return try DataFolder(path)
+            } catch let refusal as Refusal where refusal.code == DataFolder.takenCode {
+                if !isTold {
+                    StandBy.log.write(
+                        .warning,
+                        "the gateway waits for its data directory: another process has it",
+                        ["dataDirectory": .name(DataFolder.absolute(path))])
+                }
+                isTold = true
+                await LoopActor.nextTurn(after: .milliseconds(100))
+            }
+        }
+        return nil
+    }
+
+    /// What asks the database, or the place of the contents: again for as long as that cannot be
+    /// reached, unless the wait was ended.
+    func untilReached<Value>(
+        _ body: @LoopActor () async throws -> Value
+    ) async throws -> Value {
+        var isTold = false
+        while true {
+            do {
+                return try await body()
+            } catch {
+                guard StandBy.isAway(error), !wait.isOver else { throw error }
+                if !isTold {
+                    StandBy.log.write(
+                        .warning, "the gateway waits for what it needs and does not reach",
+                        ["error": .words("\(error)")])
+                }
+                isTold = true
+                await LoopActor.nextTurn(after: .milliseconds(500))
+            }
+        }
+    }
+
+    /// Whether it may go away by itself.
+    private static func isAway(_ error: any Error) -> Bool {
+        switch error {
+        case StoreError.away: true
+        case let error as UnusablePlace: error.isAway
+        default: false
+        }
+    }
 
     private func openDoor() {
         guard door == nil, failure == nil else { return }

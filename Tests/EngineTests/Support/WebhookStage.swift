@@ -74,7 +74,8 @@ final class WebhookStage {
         _ id: WebhookID, _ state: DeliveryState? = nil
     ) async throws -> [DeliveryRecord] {
         try await harness.gateway.webhooks.deliveries(
-            id, of: harness.tenant, state: state, before: .max, limit: 500)
+            id, of: harness.tenant, state: state, before: .max, limit: 500
+        ).deliveries
     }
 
     /// The next post that is not answered.

@@ -113,6 +113,66 @@ struct StandByTests {
         }
     }
 
+    @Test func `one that shares a folder with a gateway that hangs serves when that has ended`()
+        async throws
+    {
+        let server = try await PostgresServer()
+        try await Permits.gateways.use {
+            let token = AccessToken.make().text
+            let serve = Serve(
+                arguments: [
+                    "--port", "0", "--allow-destination", "127.0.0.0/8", "--data-directory",
+                    home.file("data"),
+                ],
+                environment: [
+                    "FERRY_STORE": server.url(), "FERRY_KEY": Self.key, "FERRY_TOKEN": token,
+                ], home: home)
+            let first = try await serve.ready()
+            let session = try await first.client.with(token: token).createSession()
+            let next = try await serve.with(["--stand-by"]).standing()
+            let third = try await serve.with(["--stand-by"]).standing()
+            first.process.send(SIGSTOP)
+            let isWaiting = { (process: ChildProcess) in
+                process.errorText.contains("the gateway waits for its data directory")
+            }
+            try await eventually(within: .seconds(120), "one to wait for the folder") {
+                isWaiting(next.process) || isWaiting(third.process)
+            }
+            let (winner, loser) = isWaiting(next.process) ? (next, third) : (third, next)
+            try await refusesAllButProbes(winner.client)
+            loser.process.terminate()
+            #expect(try await loser.process.waitForExit() == .status(0))
+            // What it needs next goes away meanwhile.
+            try await server.stop(atOnce: true)
+            try await first.process.killNow()
+            try await eventually(within: .seconds(60), "its word") {
+                winner.process.errorText.contains("the gateway waits for what it needs")
+            }
+            try await server.start()
+            try await hasTurn(winner.client)
+            #expect(
+                try await winner.client.with(token: token).get(session.path).status == 200)
+            winner.process.terminate()
+            #expect(try await winner.process.waitForExit() == .status(0))
+        }
+    }
+
+    @Test func `one that waits for its folder can be ended`() async throws {
+        try await withServe { serve in
+            let serve = serve.with(["--data-directory", home.file("data")])
+            let first = try await serve.ready()
+            let next = try await serve.with(["--stand-by"]).standing()
+            first.process.send(SIGSTOP)
+            try await eventually(within: .seconds(120), "it to wait for the folder") {
+                next.process.errorText.contains("the gateway waits for its data directory")
+            }
+            next.process.terminate()
+            #expect(try await next.process.waitForExit() == .status(0))
+            first.process.send(SIGCONT)
+            #expect(try await first.process.waitForEnd() == .status(74))
+        }
+    }
+
     @Test func `what it lacks is said at its start`() async throws {
         let refusal = try await Serve(arguments: ["--stand-by"], home: home).refusal()
         #expect(refusal.exit == .status(64))

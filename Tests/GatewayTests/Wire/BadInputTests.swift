@@ -23,6 +23,33 @@ struct BadInputTests {
         #expect(decoy.acceptCount == 0)
     }
 
+    @Test func `a position that no event can have is refused wherever one is taken`() async throws {
+        let client = try RunningGateway.shared.client
+        let hook = try await client.post(
+            "/v1/webhooks", ["url": "http://127.0.0.1:9/", "events": ["session.didFinishEvents"]]
+        ).json(201, of: "POST webhooks")
+        let path = "/v1/webhooks/\(hook.id)"
+        for number in [Int64.max, .min, -1] {
+            let id = "t.\(number)"
+            let retry = try await client.post("\(path)/deliveries/\(id)/retry")
+            #expect(retry.status == 404 && retry.problem == "not-found", "\(retry.text)")
+            let list = try await client.get("\(path)/deliveries?cursor=\(id)")
+            #expect(list.status == 422 && list.problem == "invalid-value", "\(list.text)")
+            let replay = try await client.post("\(path)/replay", ["after": .string(id)])
+            #expect(replay.status == 422 && replay.json["pointer"].string == "/after")
+            let reader = try await client.events("/v1/events", lastEventID: id)
+            let reset = try await reader.collect(until: "reset")
+            #expect(reset.last?.json["reason"].string == "unknown")
+            reader.close()
+        }
+        // One that could be some event's is looked for.
+        for number in [0, Int64.max - 1] {
+            let retry = try await client.post("\(path)/deliveries/t.\(number)/retry")
+            #expect(retry.status == 404 && retry.problem == "not-found", "\(retry.text)")
+        }
+        #expect(try await client.delete(path).status == 204)
+    }
+
     @Test func `a method that a path does not have is told the others`() async throws {
         let client = try RunningGateway.shared.client
         let answer = try await client.send("PUT", "/v1/sessions/shared")

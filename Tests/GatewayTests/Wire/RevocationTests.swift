@@ -179,6 +179,51 @@ struct RevocationTests {
         await gateway.close()
     }
 
+    @Test(arguments: ["cancel", "delete"])
+    func `what is done to many tasks is not gone on with for a token that has ended`(
+        action: String
+    ) async throws {
+        let (owner, doomed) = (AccessToken.make(), AccessToken.make())
+        let store = ScriptedStore()
+        let gateway = try await InProcessGateway.open(
+            [(owner, .operator), (doomed, .operator)], in: try TemporaryDirectory(), on: store)
+        let client = TestClient(gateway.endpoint, token: owner.text)
+        let session = try await client.createSession()
+        let spec: TestJSON = ["type": "data", "request": ["url": "http://192.0.2.1/"]]
+        let made = try await client.post(
+            session.path + "/tasks", .array(Array(repeating: spec, count: 100)))
+        let tasks = made.json["results"].array?.map { $0["task"].id } ?? []
+        #expect(tasks.count == 100)
+        if action == "delete" {
+            let all = TestJSON.array(tasks.map { .string($0) })
+            _ = try await client.post("/v1/tasks/actions", ["action": "cancel", "tasks": all])
+        }
+        store.hold()
+        let body = try TestJSON.object([
+            "action": .string(action), "tasks": .array(tasks.map { .string($0) }),
+        ]).text()
+        let caller = client.with(token: doomed.text)
+        let connection = try await caller.connect()
+        let head = caller.requestHead(
+            "POST", "/v1/tasks/actions", ["Content-Type": "application/json"],
+            bodyLength: body.count)
+        try await connection.send(Array(head.utf8) + body)
+        try await eventually("the first of them") { store.heldCount == 1 }
+        await gateway.setToken(owner)
+        #expect(try await connection.response().status == 401)
+        store.release()
+        // What was begun is done, and time passes in which the others could be.
+        for _ in 0..<5 {
+            let other = try await client.post(session.path + "/tasks", spec)
+            #expect(other.status == 201)
+        }
+        let states = action == "cancel" ? "suspended" : "completed"
+        let left = try await client.get("/v1/tasks?state=\(states)&limit=500").json
+        let names = Set(left["tasks"].array?.map(\.id) ?? [])
+        #expect(tasks.count { names.contains($0) } == 68)
+        await gateway.close()
+    }
+
     @Test func `a token's requests end when it expires, within five seconds`() async throws {
         try await withOwner { owner in
             let task = try await owner.createSession().start("data", origin.url("/never"))
