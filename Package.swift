@@ -10,6 +10,9 @@ let strict: [SwiftSetting] = [
 /// What runs once for a command, or waits for others most of its time, is built to be small.
 let small: [SwiftSetting] = [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
+/// What tests spend most of their time in, and nobody looks at in a debugger.
+let quick: [SwiftSetting] = [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
 /// A target of ours: one folder under Sources, with the project's language settings.
 func library(
     _ name: String, _ dependencies: [Target.Dependency] = [], _ settings: [SwiftSetting] = []
@@ -139,7 +142,7 @@ let package = Package(
 
         .target(
             name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],
-            path: "Tests/TestSupport", swiftSettings: strict),
+            path: "Tests/TestSupport", swiftSettings: strict + quick),
         tests("MetricsTests", ["Metrics", "TestSupport"]),
         tests("DiagnosticsTests", ["Diagnostics", "JSON", "TestSupport"]),
         tests("SyntaxTests", ["Syntax", "TestSupport"]),

@@ -1,6 +1,8 @@
 import Foundation
+import Synchronization
 
-/// A directory of a test's own, removed with all that is in it when it is released.
+/// A directory of a test's own, removed with all that is in it when it is released, or when the
+/// process ends.
 public final class TemporaryDirectory: Sendable {
     /// Its absolute path; short enough for a unix socket in it.
     public let path: String
@@ -13,10 +15,24 @@ public final class TemporaryDirectory: Sendable {
         path = "\(parent)/ferry-\(UUID().uuidString.prefix(13))"
         try FileManager.default.createDirectory(
             atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        _ = Self.sweepsAtExit
+        Self.present.withLock { _ = $0.insert(path) }
     }
 
-    deinit {
+    deinit { Self.remove(path) }
+
+    private static let sweepsAtExit: Void = { atexit { TemporaryDirectory.removeAll() } }()
+
+    /// What is there, some of it held by what lives as long as the process.
+    private static let present = Mutex<Set<String>>([])
+
+    private static func remove(_ path: String) {
+        present.withLock { _ = $0.remove(path) }
         try? FileManager.default.removeItem(atPath: path)
+    }
+
+    private static func removeAll() {
+        for path in present.withLock(\.self) { try? FileManager.default.removeItem(atPath: path) }
     }
 
     /// The path of a file in it.
