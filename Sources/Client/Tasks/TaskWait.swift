@@ -39,7 +39,7 @@ public struct TaskWait: Equatable, Sendable {
         "slot": "waiting for its turn",
         "bodyStream": "waiting for its body",
         "quietTime": "waiting for quiet time",
-        "room": "waiting for room: the gateway's disk is full, or all that the tenant may store is used",
+        "room": "waiting for room: the gateway's disk is full, or the tenant's quota is used up",
     ]
 
     /// What `task.willRetry` gives as its reason, in words.

@@ -24,10 +24,7 @@ final class BlockQueue {
         didSet { if isWaitingForRoom != oldValue { onWait?() } }
     }
 
-    private let file: ContentFile
-    private let files: FileThreads
-    private let room: DiskRoom
-    private let lane: Int
+    private let file: SpooledFile
     /// Whether blocks come in the order of the file, and its digest is taken of them as they come.
     var takesDigest: Bool
     /// Oldest first.
@@ -49,14 +46,9 @@ final class BlockQueue {
     private var isClosed = false
     private static let log = Log("engine.content")
 
-    /// A queue to one file, which alone uses the lane.
-    init(
-        to file: ContentFile, files: FileThreads, room: DiskRoom, lane: Int, takesDigest: Bool
-    ) {
+    /// A queue to one file, which alone uses its lane.
+    init(to file: SpooledFile, takesDigest: Bool) {
         self.file = file
-        self.files = files
-        self.room = room
-        self.lane = lane
         self.takesDigest = takesDigest
     }
 
@@ -106,14 +98,14 @@ final class BlockQueue {
         let waiting = retries.values
         retries = [:]
         for retry in waiting {
-            room.line.leave(retry.number)
+            file.room.line.leave(retry.number)
             written(retry.block, at: retry.offset, .failure(retry.reason))
         }
     }
 
     /// What waits for room is not needed any more.
     private func drop(_ retry: Retry) {
-        room.line.leave(retry.number)
+        file.room.line.leave(retry.number)
         retries[ObjectIdentifier(retry.block)] = nil
         remove(retry.block)
     }
@@ -129,7 +121,7 @@ final class BlockQueue {
     }
 
     private func submit(_ block: FileBlock, at offset: Int64, digests: Bool) {
-        files.submit(on: lane) { [file, gate = room.gate] in
+        file.files.submit(on: file.lane) { [file = file.content, gate = file.room.gate] in
             if digests { file.digest(block) }
             try gate.pass()
             try file.write(block, at: offset)
@@ -142,7 +134,7 @@ final class BlockQueue {
         retries[ObjectIdentifier(block)] = nil
         // Submitted at once: a newer block of the same place comes behind it.
         let result = await withCheckedContinuation { continuation in
-            files.submit(on: lane) { [file, gate = room.gate] in
+            file.files.submit(on: file.lane) { [file = file.content, gate = file.room.gate] in
                 try gate.pass()
                 try file.write(block, at: offset)
             } then: {
@@ -191,7 +183,7 @@ final class BlockQueue {
                     : "there is no descriptor: a transfer waits for one")
         }
         isWaitingForRoom = true
-        let number = room.line.join { [weak self] in
+        let number = file.room.line.join { [weak self] in
             await self?.tryAgain(block, at: offset) ?? .isOver
         }
         retries[ObjectIdentifier(block)] = Retry(

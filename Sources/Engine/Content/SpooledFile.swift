@@ -15,12 +15,15 @@ struct SpooledFile {
         self.spools = spools
     }
 
-    private var files: FileThreads { spools.files }
+    /// Write to it.
+    var files: FileThreads { spools.files }
+
+    /// What there is on its disk.
+    var room: DiskRoom { spools.room }
 
     /// A queue of blocks to it.
     func makeQueue(takesDigest: Bool) -> BlockQueue {
-        BlockQueue(
-            to: content, files: files, room: spools.room, lane: lane, takesDigest: takesDigest)
+        BlockQueue(to: self, takesDigest: takesDigest)
     }
 
     /// What it has between the last multiple of the alignment and `offset`: for a writer that goes
