@@ -156,7 +156,8 @@ final class CurlAttempt: Attempt {
         // forgets a pause; the callbacks see to it.
         let isRefused = code == CURLE_BAD_FUNCTION_ARGUMENT && !response.hasBegun
         guard code != CURLE_OK, !isRefused else { return }
-        LoopActor.later { [self] in end(code) }
+        // Another transfer may have taken its place by then.
+        LoopActor.later { [self] in if self.easy === easy { end(code) } }
     }
 
     // MARK: Requests

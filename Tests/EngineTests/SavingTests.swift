@@ -13,6 +13,9 @@ struct SavingTests {
     private final class SlowFolders: SaveFolders {
         nonisolated let names = ["out"]
         private(set) var isPublishing = false
+        private(set) var stagedCount = 0
+        /// Whether staging is held up, too.
+        var holdsStaging = false
         private var held: CheckedContinuation<Void, Never>?
         private(set) var discarded: [TaskID] = []
         private(set) var published: [TaskID] = []
@@ -30,7 +33,11 @@ struct SavingTests {
 
         func stage(
             _ source: SaveSource, of task: TaskID, for destination: SaveDestination
-        ) -> SavedFile { Self.file }
+        ) async -> SavedFile {
+            stagedCount += 1
+            if holdsStaging { await withCheckedContinuation { held = $0 } }
+            return Self.file
+        }
 
         func publish(
             _ file: SavedFile, of task: TaskID, at destination: SaveDestination
@@ -52,17 +59,67 @@ struct SavingTests {
         func open(_ file: SavedFile, in folder: String, length: Int64) -> (any OpenContent)? { nil }
     }
 
+    /// A download that is whole and being saved.
+    @LoopActor
+    private func saving(
+        in folders: SlowFolders
+    ) async throws -> (TestGateway, TaskID) {
+        let harness = try await TestGateway.open(saveFolders: folders)
+        let session = try await harness.session()
+        let destination = SaveDestination(folder: "out", path: "a")
+        let task = try await harness.create(
+            try harness.spec(.download) { $0.destination = destination }, in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1, 2, 3])
+        try await eventually("the file to be staged") { folders.stagedCount == 1 }
+        return (harness, task)
+    }
+
+    @Test @LoopActor
+    func `a suspended task that is cancelled while the file gets its name ends with it`()
+        async throws
+    {
+        let folders = SlowFolders()
+        folders.holdsStaging = true
+        let (harness, task) = try await saving(in: folders)
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        folders.goOn()
+        try await eventually("the file to get its name") { folders.isPublishing }
+        let cancel = Task { try await harness.gateway.tasks.cancel(task, of: harness.tenant) }
+        await harness.quiet()
+        folders.goOn()
+        _ = try await cancel.value
+        let record = try await harness.finished(task)
+        #expect(record.error == nil && record.savedPlace?.path == "a")
+    }
+
+    @Test @LoopActor
+    func `a file that was being staged when the gateway died is saved by the next one (S-56)`()
+        async throws
+    {
+        let folders = SlowFolders()
+        folders.holdsStaging = true
+        let (harness, task) = try await saving(in: folders)
+        // The record is stored meanwhile, with the content and without its place.
+        _ = try await harness.gateway.tasks.suspend(task, of: harness.tenant)
+        await harness.quiet()
+        let others = SlowFolders()
+        let next = try await harness.crash(saveFolders: others)
+        await next.gateway.start()
+        _ = try await next.gateway.tasks.resume(task, of: next.tenant)
+        try await eventually("the file to get its name") { others.isPublishing }
+        others.goOn()
+        let record = try await next.finished(task)
+        #expect(record.error == nil && record.savedPlace?.path == "a")
+        #expect(others.published == [task] && next.network.attempts.isEmpty)
+        folders.goOn()
+    }
+
     @Test(arguments: [nil, SaveFault.exists]) @LoopActor
     func `who cancels while the file gets its name comes too late, whatever comes of it`(
         fault: SaveFault?
     ) async throws {
         let folders = SlowFolders(failing: fault)
-        let harness = try await TestGateway.open(saveFolders: folders)
-        let session = try await harness.session()
-        let destination = try SaveDestination(folder: "out", path: "a")
-        let task = try await harness.create(
-            try harness.spec(.download) { $0.destination = destination }, in: session)
-        try await harness.network.attempt(0).answer(200, [:], [1, 2, 3])
+        let (harness, task) = try await saving(in: folders)
         try await eventually("the file to get its name") { folders.isPublishing }
         let cancel = Task { try await harness.gateway.tasks.cancel(task, of: harness.tenant) }
         await harness.quiet()

@@ -216,7 +216,7 @@ struct ShownStateTests {
         try await harness.recorder.end(of: task)
         await harness.quiet()
         harness.store.refuse(with: .full)
-        await #expect(throws: GatewayError.diskFull) {
+        await #expect(throws: GatewayError.unconfirmed(isAway: false)) {
             try await harness.gateway.tasks.delete(task, of: harness.tenant)
         }
         #expect(try await harness.state(task) == .completed)

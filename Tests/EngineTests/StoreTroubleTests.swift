@@ -128,6 +128,16 @@ struct StoreTroubleTests {
     }
 
     @Test @LoopActor
+    func `a store that says nothing counts as away, and is not waited for`() async throws {
+        let harness = try await TestGateway.open()
+        #expect(await !harness.gateway.findsStoreAway())
+        harness.store.holdReads()
+        #expect(await harness.gateway.findsStoreAway(within: .milliseconds(10)))
+        harness.store.releaseReads()
+        #expect(await !harness.gateway.findsStoreAway())
+    }
+
+    @Test @LoopActor
     func `the reserve of this machine is no room for a store elsewhere (R-5)`() async throws {
         let reserve = ScriptedReserve(parts: 2)
         let harness = try await TestGateway.open(reserve: reserve, storeIsElsewhere: true)

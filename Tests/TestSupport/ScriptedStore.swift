@@ -169,8 +169,12 @@ public final class ScriptedStore: Store {
         }
     }
 
-    /// As the disk does it.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await disk.knows(id) }
+    /// Looks, and then waits where the test says so.
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
+        let isKnown = try await disk.knows(id)
+        await waitForReads()
+        return isKnown
+    }
 
     /// As the disk does it.
     public func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {

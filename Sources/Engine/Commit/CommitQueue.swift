@@ -322,11 +322,12 @@ extension CommitQueue {
     /// Refuses what could not be noted, before any of it is done.
     /// - Throws: `diskFull`; `store` where the database cannot be reached.
     func requireRoom() throws(GatewayError) {
-        switch stall {
-        case nil: break
-        case .noRoom: throw .diskFull
-        case .away: throw .store(.away("Nothing can be noted."))
-        }
+        if isStalled { throw stallError }
+    }
+
+    /// What is said where something waits for the store that cannot be written.
+    var stallError: GatewayError {
+        isAway ? .store(.away("Nothing can be noted.")) : .diskFull
     }
 
     /// Whether that is so because the database cannot be reached.

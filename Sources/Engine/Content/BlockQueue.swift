@@ -33,6 +33,8 @@ final class BlockQueue {
     private var retries: [ObjectIdentifier: Retry] = [:]
     /// What was given up of them.
     private var lost: [Range<Int64>] = []
+    /// Whether nothing waits for room any more.
+    private var isWaitOver = false
     private var drains = Waiters()
 
     private struct Retry {
@@ -84,13 +86,22 @@ final class BlockQueue {
         }
     }
 
-    /// What waits for room is not written any more, and the file goes without it.
+    /// What waits for room, or finds none from now on, is not written any more, and the file goes
+    /// without it.
     func giveUpWaiting() {
+        isWaitOver = true
         for retry in retries.values {
-            lost.append(retry.offset..<retry.offset + Int64(retry.block.count))
+            lose(retry.block, at: retry.offset)
             drop(retry)
         }
     }
+
+    private func lose(_ block: FileBlock, at offset: Int64) {
+        lost.append(offset..<offset + Int64(block.count))
+    }
+
+    /// Whether the byte at `offset` was given up.
+    func hasLost(_ offset: Int64) -> Bool { lost.contains { $0.contains(offset) } }
 
     /// What waits for room waits in vain from now on.
     func close() {
@@ -150,10 +161,13 @@ final class BlockQueue {
         if case .failure(let error) = result {
             let error = error as? FileError ?? FileError("write", code: 0)
             if error.isOutOfSpace || error.isOutOfDescriptors, !isClosed {
-                if flying.last(where: { $0.offset == offset })?.block === block {
-                    retry(block, at: offset, error)
-                } else {
+                if flying.last(where: { $0.offset == offset })?.block !== block {
                     remove(block)  // a newer one has all that it has
+                } else if isWaitOver {
+                    lose(block, at: offset)
+                    remove(block)
+                } else {
+                    retry(block, at: offset, error)
                 }
                 return
             }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -167,10 +168,15 @@ final class ContentSpool {
     /// Returns when the disk has it, however long that is full: a block that came later than
     /// what is written behind it would take some of that away.
     func head(of offset: Int64) async throws -> [UInt8] {
-        await queue.taken(at: offset - offset % Int64(FileBlock.alignment))
+        let start = offset - offset % Int64(FileBlock.alignment)
+        await queue.taken(at: start)
         if let failure = queue.failure { throw failure }
+        guard !queue.hasLost(start) else { throw FileError("write", code: ENOSPC) }
         return try await disk.head(of: offset)
     }
+
+    /// Nothing waits for room any more: what finds none is given up, and `written` leaves it out.
+    func giveUpWaiting() { madeQueue?.giveUpWaiting() }
 
     /// The sequential writer gives way to others: it will have written up to where it is.
     func splitUp() -> BlockWriter {

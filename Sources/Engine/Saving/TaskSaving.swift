@@ -22,7 +22,9 @@ final class TaskSaving {
     private var folders: (any SaveFolders)? { task.services.saveFolders }
 
     /// Whether the file is getting its name at the moment.
-    private(set) var isPublishing = false
+    private var isPublishing = false
+    /// Whether somebody wants the task to end when it has it.
+    private var isEndAwaited = false
     /// Whether nobody has looked yet whether it can be saved.
     private(set) var mustCheck = true
 
@@ -107,8 +109,31 @@ final class TaskSaving {
     ) async throws(SaveFault) {
         guard isAwaited else { return discard() }
         isPublishing = true
-        defer { isPublishing = false }
-        complete(try await folders.publish(file, of: task.record.id, at: destination))
+        let published: SavedFile
+        do {
+            published = try await folders.publish(file, of: task.record.id, at: destination)
+        } catch {
+            publishingEnds()
+            throw error
+        }
+        publishingEnds()
+        complete(published)
+    }
+
+    /// What comes of the task is not put off for whoever wants it to end, suspended or not.
+    private func publishingEnds() {
+        isPublishing = false
+        guard isEndAwaited, let control else { return }
+        while control.machine.isSuspended, !control.machine.isOver {
+            control.send(.resume(beginsLater: false))
+        }
+    }
+
+    /// Somebody wants the task to end.
+    /// - Returns: whether it does so by itself, now that the file is getting its name.
+    func endsAnyway() -> Bool {
+        if isPublishing { isEndAwaited = true }
+        return isPublishing
     }
 
     /// The file is where it belongs: nothing else keeps the content any more.

@@ -42,7 +42,9 @@ public final class ContentService {
         }
         let task = try await tasks.read(id, tenant).record
         // It is whole, but that is not durable, and a crash would undo it.
-        if task.state != .completed, tasks.known(id)?.state == .completed { throw .diskFull }
+        if task.state != .completed, tasks.known(id)?.state == .completed {
+            throw queues.onDisk.stallError
+        }
         return try whole(task)
     }
 

@@ -88,7 +88,9 @@ public final class FileService {
     public func delete(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
         if !staged.isDamaged(id, tenant) { _ = try await usable(id, tenant) }
         try queues.onDisk.requireRoom()
-        guard await staged.forget(id) else { throw .diskFull }
+        guard await staged.forget(id) else {
+            throw .unconfirmed(isAway: queues.onDisk.isAway)
+        }
     }
 
     /// A file that something may be begun with: an earlier request that still appends to it is
@@ -99,7 +101,7 @@ public final class FileService {
         await queues.onDisk.caughtUp()
         // Gone, or without room to note that.
         _ = try staged.known(id, tenant)
-        throw .diskFull
+        throw queues.onDisk.stallError
     }
 
     /// The most bytes that a file may have.

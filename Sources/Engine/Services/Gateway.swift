@@ -234,16 +234,37 @@ public final class Gateway {
     /// Whether that is so because the database cannot be reached.
     public var isStoreAway: Bool { queues.onDisk.isAway }
 
-    /// Asks the store, which may be found to be away where nothing had to be noted: a look-up, or
-    /// some seconds.
-    public func findsStoreAway() async -> Bool {
+    /// Asks the store, which may be found to be away where nothing had to be noted.
+    ///
+    /// - Parameter limit: without an answer for so long, it counts as away.
+    /// - Returns: whether it is away.
+    public func findsStoreAway(within limit: Duration = .seconds(3)) async -> Bool {
         guard !isStoreAway else { return true }
+        let look = StoreLook()
+        await withCheckedContinuation { continuation in
+            let waiter = CompletionWaiter(continuation, limit: limit)
+            LoopActor.start { [store = queues.onDisk.store] in
+                await look.ask(store)
+                waiter.end()
+            }
+        }
+        return look.isAway
+    }
+}
+
+/// One look whether a store can be read.
+@LoopActor
+private final class StoreLook {
+    private(set) var isAway = true
+
+    nonisolated init() {}
+
+    func ask(_ store: any Store) async {
         do throws(StoreError) {
-            _ = try await queues.onDisk.store.knows(TaskID(rawValue: 0))
-            return false
+            _ = try await store.knows(TaskID(rawValue: 0))
+            isAway = false
         } catch {
-            guard case .away = error else { return false }
-            return true
+            if case .away = error { isAway = true } else { isAway = false }
         }
     }
 }

@@ -158,14 +158,14 @@ public final class SessionService {
     /// Returns when everything is durable that a session has recorded by now: before an answer says
     /// that it is done.
     ///
-    /// - Throws: `diskFull` where there is no room for it.
+    /// - Throws: `unconfirmed` where it cannot be noted at the moment.
     public func acknowledged(_ id: SessionID) async throws(GatewayError) {
         try await (directory[id]?.commits ?? queues.onDisk).acknowledged()
     }
 
     private func view(_ session: LiveSession) async throws(GatewayError) -> SessionView {
         // None where not even its creation is durable.
-        guard let view = try await views([session]).first else { throw .diskFull }
+        guard let view = try await views([session]).first else { throw session.commits.stallError }
         return view
     }
 

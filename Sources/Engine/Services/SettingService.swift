@@ -40,7 +40,7 @@ public final class SettingService {
                 await durable.durable()
                 await apply(change)
             }
-            throw .diskFull
+            throw .unconfirmed(isAway: durable.isAway)
         }
         await apply(change)
     }

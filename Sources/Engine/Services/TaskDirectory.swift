@@ -150,7 +150,7 @@ final class TaskDirectory {
     func newest(_ id: TaskID, _ tenant: TenantID) async throws(GatewayError) -> TaskRecord {
         if deleting.contains(id) {
             await catchUp(with: id)
-            guard !deleting.contains(id) else { throw .diskFull }
+            guard !deleting.contains(id) else { throw queues.onDisk.stallError }
         }
         if let known = known(id), known.tenant == tenant { return known }
         let stored = try await stored(id, tenant)

@@ -378,7 +378,7 @@ public final class TaskService {
                 await commits.durable()
                 forget()
             }
-            throw .diskFull
+            throw .unconfirmed(isAway: commits.isAway)
         }
         forget()
     }

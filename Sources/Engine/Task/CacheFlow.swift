@@ -50,7 +50,7 @@ final class CacheFlow {
     var hasAnswer: Bool { current?.planned != nil }
     /// Whether anything is held of what the cache has.
     var isHolding: Bool { current != nil }
-    /// Whether the delegate is asked what becomes of a response in the cache.
+
     /// Another task goes on with this one's attempt (S-70).
     func inherit(_ other: CacheFlow) { current = other.current }
 
@@ -67,6 +67,8 @@ final class CacheFlow {
     /// - Parameter mayConsult: false for what goes on from bytes that are here: it asks for the
     ///   rest, which is no cache's business.
     func prepare(mayConsult: Bool) {
+        // A look-up of an earlier wait, which the task was suspended in, comes to nothing.
+        _ = beginLookUp()
         if hasAnswer {
             serve()
         } else if let current, current.isDecided {

@@ -38,10 +38,14 @@ final class ContentKeeper {
 
     /// Puts the content in its place.
     func keep() {
-        if task.record.isBeingSaved, let saving = reception.saving { return saving.goOn() }
         if task.record.isContentKept {
-            // By the last process, which may have asked about the cache (S-56).
-            if delegate?.isAsked != true { control?.send(.contentKept) }
+            // By the last process (S-56).
+            if let saving = reception.saving {
+                // Which was saving it, or had failed to, and was not to tell before it is resumed.
+                if task.record.isBeingSaved { saving.goOn() } else { saving.save(nil) }
+            } else if delegate?.isAsked != true {
+                control?.send(.contentKept)
+            }
             return
         }
         switch content.sink {

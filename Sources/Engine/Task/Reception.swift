@@ -174,7 +174,10 @@ final class Reception {
             return .init(verdict: .pause, pause: .commit)
         }
         guard content.hasRoom() else { return .init(verdict: .pause, pause: .sink) }
-        guard hasQuota(for: bytes.count) else { return .init(verdict: .pause, pause: .sink) }
+        let hasQuota = hasQuota(for: bytes.count, waiter: self) { [weak self] in
+            self?.owner?.goOn(.sink)
+        }
+        guard hasQuota else { return .init(verdict: .pause, pause: .sink) }
         // Limits are the network's.
         let isFree = !task.isLimited || caching.isServing
         let allowed = isFree ? bytes.count : meter.take(bytes.count)
@@ -187,15 +190,19 @@ final class Reception {
         return .init(verdict: .take(allowed), pause: pause)
     }
 
-    /// Whether the tenant may store so much more; if not, the transfer goes on by itself.
-    private func hasQuota(for count: Int) -> Bool {
+    /// Whether the tenant may store so much more; if not, `goOn` is called for the one that waits
+    /// when that may have changed.
+    func hasQuota(
+        for count: Int, waiter: AnyObject, _ goOn: @escaping @LoopActor () -> Void
+    ) -> Bool {
         let wasLacking = lacksQuota
-        lacksQuota = !task.hasRoom(for: count, waiter: self) { [weak self] in
-            self?.owner?.goOn(.sink)
-        }
+        lacksQuota = !task.hasRoom(for: count, waiter: waiter, goOn)
         if lacksQuota != wasLacking { control?.noteChanges() }
         return !lacksQuota
     }
+
+    /// Nothing comes at the moment.
+    func attemptEnded() { lacksQuota = false }
 
     /// Whether what comes cannot be stored at the moment.
     var lacksRoom: Bool {

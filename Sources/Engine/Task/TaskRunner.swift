@@ -142,27 +142,28 @@ final class TaskRunner {
 
     /// Ends the task with -999 (S-33); of a download nothing is left.
     func cancel(_ error: TransferError = .cancelled) {
-        guard !isBeingPublished else { return }
+        guard !comesTooLate() else { return }
         if keeper.keepsPart { interrupt(error) } else { send(.interrupted(error)) }
     }
 
     /// Ends the task with an error whether it is suspended or not; what has come stays, to be read
     /// (S-58), or for another task to go on from (S-35).
     func interrupt(_ error: TransferError) {
-        guard !isBeingPublished else { return }
+        guard !comesTooLate() else { return }
         send(keeper.hasPart ? .interruptedWithPart(error) : .interrupted(error))
     }
 
-    /// Whether the content is getting its name in the client's folder, which nobody can take back:
-    /// the task completes with it, or fails for want of it.
-    private var isBeingPublished: Bool { reception.saving?.isPublishing == true }
+    /// Whether whoever ends the task comes too late: its content is getting its name in the
+    /// client's folder, which nobody can take back. It completes with that, or fails for want of
+    /// it.
+    private func comesTooLate() -> Bool { reception.saving?.endsAnyway() ?? false }
 
     /// Stops moving bytes, and returns when what has been received of a download is there for good
     /// of a full disk what that has taken.
     func settle() async {
         send(.settle)
         guard machine.phase == .settled else { return }
-        await transfer.prepared()
+        await prepared()
         await reception.download.checkpointAll(waitsForRoom: false)
     }
 
@@ -276,9 +277,15 @@ final class TaskRunner {
         timers.stop()
         LoopActor.start { [self] in
             // It may be taking the part up.
-            if !reception.content.isWorthKeeping { await transfer.prepared() }
+            if !reception.content.isWorthKeeping { await prepared() }
             send(.partKept(await keeper.keepPart(ofTaskEndingWith: error)))
         }
+    }
+
+    /// Returns when no attempt is being prepared any more: that does not wait for room now.
+    private func prepared() async {
+        reception.content.spool?.giveUpWaiting()
+        await transfer.prepared()
     }
 
     // MARK: The record

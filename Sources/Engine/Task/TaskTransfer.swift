@@ -159,6 +159,7 @@ final class TaskTransfer {
     func stop() {
         if let metrics = exchange.stop() { task.record.metrics.add(metrics) }
         reception.endSegments()
+        reception.attemptEnded()
         upload.attemptEnded()
         timers.attemptEnded()
     }
@@ -389,6 +390,7 @@ extension TaskTransfer: AttemptObserver {
     func attemptDidEnd(_ end: AttemptEnd) {
         let step = exchange.nextStep
         let end = exchange.ended(end)
+        reception.attemptEnded()
         upload.attemptEnded()
         task.record.metrics.add(end.metrics)
         if let segments = reception.download.segments { return segments.primaryDidEnd(end) }
@@ -455,7 +457,7 @@ extension TaskTransfer: ReceptionOwner {
     func segmentsDidReceive(_ count: Int) { task.hasReceived(count) }
 
     func segmentMayStore(_ count: Int, in writer: BlockWriter) -> Bool {
-        task.hasRoom(for: count, waiter: writer) { [weak writer] in writer?.onRoom?() }
+        reception.hasQuota(for: count, waiter: writer) { [weak writer] in writer?.onRoom?() }
     }
 
     func segmentDidEnd(_ metrics: TransactionMetrics) { task.record.metrics.add(metrics) }

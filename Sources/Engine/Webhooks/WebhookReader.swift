@@ -74,7 +74,8 @@ struct WebhookReader {
             query.before = next
         }
         query = DeliveryQuery(
-            webhook: webhook.id, state: .pending, before: webhook.cursor + 1, limit: pageSize)
+            webhook: webhook.id, state: .pending,
+            before: min(webhook.cursor, .max - 1) + 1, limit: pageSize)
         while true {
             let page = try await store.deliveries(query)
             found.pending += page.deliveries

@@ -25,6 +25,9 @@ final class Rows {
     /// The first row; nil where there is none.
     var first: DatabaseRow? { count == 0 ? nil : DatabaseRow(rows: self, index: 0) }
 
+    /// The last row; nil where there is none.
+    var last: DatabaseRow? { count == 0 ? nil : DatabaseRow(rows: self, index: Int32(count - 1)) }
+
     /// Makes a value of every row.
     func map<Value>(
         _ body: (DatabaseRow) throws(StoreError) -> Value

@@ -51,14 +51,25 @@ struct GatewayRow {
     /// Looks whether the tables, where there are any, were made with this key.
     /// - Throws: `damaged` where it was another one.
     static func check(_ sealer: any Sealer, by connection: Connection) throws {
-        let isThere = try connection.rows("SELECT to_regclass('gateway') IS NOT NULL")
-        guard isThere.first?.bool(0) == true,
-            let row = try connection.rows("SELECT key_check FROM gateway").first
-        else { return }
-        guard try KeyWords.open(row.bytes(0), by: sealer) else {
+        guard try opens(sealer, by: connection) != false else {
             throw StoreError.damaged(
                 "The key is not the one that the database was made with. Nothing has been changed.")
         }
+    }
+
+    /// Whether the tables were made with this key, or have been given it; nil where there are none.
+    static func opens(_ sealer: any Sealer, by connection: Connection) throws -> Bool? {
+        let isThere = try connection.rows("SELECT to_regclass('gateway') IS NOT NULL")
+        guard isThere.first?.bool(0) == true,
+            let row = try connection.rows("SELECT key_check FROM gateway").first
+        else { return nil }
+        return try KeyWords.open(row.bytes(0), by: sealer)
+    }
+
+    /// Writes what tells another key.
+    static func replaceKey(by sealer: any Sealer, _ connection: Connection) throws {
+        try connection.send(
+            "UPDATE gateway SET key_check = $1", [.bytes(try KeyWords.sealed(by: sealer))])
     }
 
     /// Writes what tells the key, where there is nothing yet.

@@ -1,6 +1,7 @@
 public import Engine
 internal import GRDB
 internal import Glibc
+internal import Records
 
 /// Another key for a database that nobody has open. All of it blocks.
 extension DurableStore {
@@ -48,7 +49,8 @@ extension DurableStore {
             try Schema.migrate(queue)
             try queue.writeWithoutTransaction { database in
                 try database.inTransaction(.immediate) {
-                    try Resealing(database: database, old: old, new: new).run()
+                    try KeyCheck.replace(database, sealer: new)
+                    try Resealing(database: database, keys: Resealer(from: old, to: new)).run()
                     return .commit
                 }
             }

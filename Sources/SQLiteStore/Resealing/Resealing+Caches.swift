@@ -20,34 +20,17 @@ extension Resealing {
         try forEachRow(of: "cache_entry", Self.nextEntry, key: \.columns.id.rawValue, Entry.init) {
             entry in
             let columns = entry.columns
-            guard let opened = try opened(entry) else { return try removal.remove([columns.id]) }
+            let resealed = try keys.resealed(
+                columns, metadata: entry.metadata, content: entry.content)
+            guard let resealed else { return try removal.remove([columns.id]) }
             fingerprint.bind(1, columns.id.rawValue)
-            fingerprint.bind(2, opened.fingerprint)
+            fingerprint.bind(2, resealed.fingerprint)
             try fingerprint.run()
             metadata.bind(1, columns.id.rawValue)
-            try metadata.run(2, try new.seal(opened.metadata, for: columns.metadataContext))
-            guard let bytes = opened.content else { return }
+            try metadata.run(2, resealed.metadata)
+            guard let bytes = resealed.content else { return }
             content.bind(1, columns.id.rawValue)
-            try content.run(2, try new.seal(bytes, for: columns.contentContext))
-        }
-    }
-
-    /// What an entry holds, and its fingerprint with the new key; nil where that cannot be read.
-    private func opened(
-        _ entry: Entry
-    ) throws -> (metadata: [UInt8], content: [UInt8]?, fingerprint: Int64)? {
-        let columns = entry.columns
-        do {
-            let metadata = try old.open(entry.metadata, for: columns.metadataContext)
-            let content = try entry.content.map { try old.open($0, for: columns.contentContext) }
-            let key = try CachedEntry(metadata: RecordReader(metadata), columns: columns)
-                .response.key
-            return (
-                metadata, content, key.fingerprint(in: columns.session, of: columns.tenant, by: new)
-            )
-        } catch {
-            guard case .damaged = StoreError(error) else { throw error }
-            return nil
+            try content.run(2, bytes)
         }
     }
 

@@ -10,11 +10,9 @@ internal import Semantics
 /// stays where it is, and of however many only one is in memory.
 struct Resealing {
     let database: Database
-    let old: any Sealer
-    let new: any Sealer
+    let keys: Resealer
 
     func run() throws {
-        try KeyCheck.replace(database, sealer: new)
         for column in SealedColumn.all { try reseal(column) }
         try resealStatus()
         try resealPacks()
@@ -22,11 +20,6 @@ struct Resealing {
         try resealItems(of: Cookie.table)
         try resealItems(of: StoredCredential.table)
         try resealCaches()
-    }
-
-    /// A value sealed anew.
-    func resealed(_ sealed: [UInt8], _ context: SealContext) throws -> [UInt8] {
-        try new.seal(try old.open(sealed, for: context), for: context)
     }
 
     /// Gives each row of a query that is limited to one row, the next after a key, to the body.
@@ -68,7 +61,7 @@ struct Resealing {
         ) { key, tenant, sealed in
             let context = column.context(key, TenantID(rawValue: tenant))
             update.bind(1, key)
-            try update.run(2, try resealed(sealed, context))
+            try update.run(2, try keys.resealed(sealed, for: context))
         }
     }
 
@@ -89,12 +82,12 @@ struct Resealing {
                 )
             }
         ) { task, tenant, clear, secret in
-            let changed = try TaskStatus.clear(clear) { try resealed($0, of: tenant) }
+            let changed = try keys.resealed(status: clear, of: tenant)
             guard changed != nil || secret != nil else { return }
             update.bind(1, task)
             let secret = try secret.map { secret in
-                try resealed(
-                    secret, .status(of: TaskID(rawValue: task), tenant: tenant))
+                try keys.resealed(
+                    secret, for: .status(of: TaskID(rawValue: task), tenant: tenant))
             }
             try update.run(2, changed ?? clear, 3, secret)
         }
@@ -122,7 +115,7 @@ struct Resealing {
             update.bind(1, tenant)
             update.bind(2, key)
             try naming("creation of tenant \(tenant)") {
-                try update.run(3, try resealed(found.2, context))
+                try update.run(3, try keys.resealed(found.2, for: context))
             }
         }
     }
@@ -151,7 +144,7 @@ struct Resealing {
             update.bind(1, session)
             update.bind(2, number)
             do {
-                try update.run(3, try resealed(found.3, context))
+                try update.run(3, try keys.resealed(found.3, for: context))
             } catch SealError.notAuthentic {
                 let damaged = DamagedItem(table: table, session: owner, number: number)
                 damaged.note("It does not open with the old key.")

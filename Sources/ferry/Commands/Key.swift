@@ -9,7 +9,7 @@ struct Key: ParsableCommand {
     /// `ferry key rotate`: seals the data with another key.
     struct Rotate: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Seal the data directory with another key; the gateway must be stopped.",
+            abstract: "Seal the data with another key; the gateway must be stopped.",
             discussion: """
                 A new key takes the place of the old one in its file: that of the data directory, or \
                 of --key-file. With --new-key-file, or FERRY_NEW_KEY, that is the new key, and the \
@@ -26,17 +26,26 @@ struct Key: ParsableCommand {
                 A key file is for one data directory: another one that is sealed with the same key \
                 does not open any more when a new key has taken its place.
 
-                Copies of the data directory that were made before need the old key. Resume data \
+                With --store, or FERRY_STORE, it is the database on that server that is sealed with \
+                another key, and all its gateways must be stopped, also those that stand by. Give \
+                both keys: the old one by --key-file or FERRY_KEY, the new one by --new-key-file or \
+                FERRY_NEW_KEY. No file of a key is changed.
+
+                Copies of the data that were made before need the old key. Resume data \
                 that clients have kept is sealed with it, too: it is refused from then on (422), and \
                 those downloads begin anew.
 
-                Exit status: 0 done; 64 wrong arguments; 65 the database is damaged; 66 no such data \
-                directory or key file; 74 the disk failed or is full; 75 a gateway runs; 78 the key \
-                is not the one that the data are sealed with, or is no key, or there are two.
+                Exit status: 0 done; 64 wrong arguments; 65 the database is missing or damaged; 66 no \
+                such data directory or key file; 69 no connection to the server; 74 the disk or the \
+                server failed or is full; 75 a gateway runs; 78 the key is not the one that the data \
+                are sealed with, or is no key, or there are two.
                 """)
 
         @Option(help: "The data directory (default: ./ferry-data).", completion: .directory)
         var dataDirectory: String?
+
+        @Option(help: "A database on a server, as --store of `ferry serve`.")
+        var store: String?
 
         @Option(
             help: "The file of the old key (default: that in the data directory).",
@@ -55,6 +64,18 @@ struct Key: ParsableCommand {
                 command, place in
                 let source = try command.keySource(keyFile)
                 let target = try target(command.newKey)
+                if let url = store ?? command.settings.text("store") {
+                    guard ServeSettings.isDatabase(url) else {
+                        throw Refusal(
+                            description: """
+                                --store is a database on a server, as in \
+                                postgres://user@host:port/database.
+                                """, code: 64)
+                    }
+                    let rotation = DatabaseKeyRotation(url: url, source: source, target: target)
+                    for sentence in try rotation.run() { try Serve.tellResult(sentence) }
+                    return
+                }
                 let rotation = KeyRotation(
                     folder: try DataFolder(existing: place), source: source, target: target)
                 for sentence in try rotation.run() { try Serve.tellResult(sentence) }

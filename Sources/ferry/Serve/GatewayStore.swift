@@ -88,6 +88,16 @@ enum GatewayStore {
 extension Refusal {
     /// A database on a server that cannot be used: EX_UNAVAILABLE where it cannot be reached,
     /// EX_CONFIG for another key, else EX_IOERR.
+    static func atServer<Value>(
+        _ url: String, _ body: () throws(StoreError) -> Value
+    ) throws(Refusal) -> Value {
+        do throws(StoreError) {
+            return try body()
+        } catch {
+            throw Refusal(error, ofDatabaseAt: PostgresStore.place(of: url))
+        }
+    }
+
     init(_ error: StoreError, ofDatabaseAt place: String) {
         switch error {
         case .away(let words):

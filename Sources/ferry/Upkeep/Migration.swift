@@ -70,13 +70,7 @@ struct Migration {
 
     private func atServer<Value>(
         _ body: () throws(StoreError) -> Value
-    ) throws(Refusal) -> Value {
-        do throws(StoreError) {
-            return try body()
-        } catch {
-            throw Refusal(error, ofDatabaseAt: PostgresStore.place(of: url))
-        }
-    }
+    ) throws(Refusal) -> Value { try Refusal.atServer(url, body) }
 
     /// A gateway with --store refuses a data directory with a database of its own.
     private func setFileAside() throws(Refusal) -> String {

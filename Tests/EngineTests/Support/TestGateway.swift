@@ -84,12 +84,14 @@ final class TestGateway {
     }
 
     /// The process dies; what the disk has is opened again, and not started yet.
-    func crash(limits: GatewayLimits = GatewayLimits()) async throws -> TestGateway {
+    func crash(
+        limits: GatewayLimits = GatewayLimits(), saveFolders: (any SaveFolders)? = nil
+    ) async throws -> TestGateway {
         store.refuse(with: .failed("the process is dead"))
         for runner in gateway.tasks.directory.runners.values { runner.abandon() }
         return try await TestGateway(
             store: ScriptedStore(disk: store.disk), clock: clock, directory: directory,
-            limits: limits)
+            limits: limits, saveFolders: saveFolders)
     }
 
     // MARK: Sessions and tasks
