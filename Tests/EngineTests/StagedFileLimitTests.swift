@@ -234,7 +234,8 @@ struct StagedFileLimitTests {
         let part = try await harness.file()
         try await harness.append([3], to: part)
         harness.store.refuse(with: .full)
-        for (id, refusal) in [(doomed, GatewayError.unconfirmed(isAway: false)), (part, .diskFull)] {
+        for (id, refusal) in [(doomed, GatewayError.unconfirmed(isAway: false)), (part, .diskFull)]
+        {
             let deletion = await outcome {
                 try await harness.gateway.files.delete(id, of: harness.tenant)
             }
