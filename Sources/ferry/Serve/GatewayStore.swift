@@ -86,8 +86,7 @@ enum GatewayStore {
 }
 
 extension Refusal {
-    /// A database on a server that cannot be used: EX_UNAVAILABLE where it cannot be reached,
-    /// EX_CONFIG for another key, else EX_IOERR.
+    /// Runs the body; what it says of a database on a server is told as `init` does.
     static func atServer<Value>(
         _ url: String, _ body: () throws(StoreError) -> Value
     ) throws(Refusal) -> Value {
@@ -98,6 +97,8 @@ extension Refusal {
         }
     }
 
+    /// A database on a server that cannot be used: EX_UNAVAILABLE where it cannot be reached,
+    /// EX_CONFIG for another key, else EX_IOERR.
     init(_ error: StoreError, ofDatabaseAt place: String) {
         switch error {
         case .away(let words):

@@ -157,9 +157,15 @@ struct PrivateGatewayTests {
     }
 
     @Test func `what cannot be started says why`() async throws {
-        _ = try home.write(".local", [])
-        let get = try ferry("get", origin.url("/a.iso"))
-        #expect(try await get.waitForExit() == .status(23))
-        #expect(get.errorText.contains(".local"))
+        // A place that was asked for, and is none.
+        _ = try home.write("state", [])
+        let get = try ChildProcess(
+            RunningGateway.executable, ["get", origin.url("/a.iso")],
+            environment: [
+                "PATH": "/usr/bin:/bin", "HOME": home.path, "XDG_STATE_HOME": home.file("state"),
+            ])
+        #expect(try await get.waitForExit() == .status(3))
+        #expect(get.errorText.contains(home.file("state")), "\(get.errorText)")
+        #expect(get.errorText.contains("--gateway"))
     }
 }

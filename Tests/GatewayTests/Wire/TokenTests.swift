@@ -103,7 +103,8 @@ struct TokenTests {
 
     @Test func `a stream ends with its token's time, within five seconds (X-13)`() async throws {
         try await withOwner { _, owner in
-            let expiry = Date.now + 2
+            // Far enough for a machine that is busy with other tests.
+            let expiry = Date.now + 8
             let token = try await owner.makeToken(
                 [.events],
                 [
@@ -111,7 +112,7 @@ struct TokenTests {
                         expiry.ISO8601Format(.init(includingFractionalSeconds: true)))
                 ])
             let stream = try await owner.with(token: token.text).events("/v1/events")
-            try await stream.waitForEnd(within: .seconds(2 + 5))
+            try await stream.waitForEnd(within: .seconds(8 + 5))
             #expect(Date.now >= expiry)
             #expect(try await owner.with(token: token.text).get("/v1/events").status == 401)
             // It is still shown, for a week.
