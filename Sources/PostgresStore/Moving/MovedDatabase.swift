@@ -3,10 +3,10 @@ package import Records
 
 /// A database on a server that is made of the rows of another one, in one transaction.
 package final class MovedDatabase {
-    private let connection: Connection
-    private let lock = DatabaseLock()
+    private let database: LockedDatabase
     /// Where it is, without the password.
-    package let place: String
+    package var place: String { database.place }
+    private var connection: Connection { database.connection }
 
     /// Opens a database and makes its tables; no gateway may have it. Blocks.
     ///
@@ -17,13 +17,10 @@ package final class MovedDatabase {
 
     /// The same, with another time to wait for a gateway that still has it.
     init(url: String, patience: Duration) throws(StoreError) {
-        let address = try DatabaseAddress(url)
-        place = address.place
-        connection = try Connection(address)
-        try lock.acquire(connection, within: patience)
+        database = try LockedDatabase(url: url, patience: patience)
         try Schema.migrate(connection)
         // Whoever had it before finds out, should it come back.
-        try lock.claim(connection)
+        try database.lock.claim(connection)
     }
 
     /// Whether it was made of a database in this state.
@@ -85,7 +82,7 @@ package final class MovedDatabase {
     }
 
     /// Leaves it to a gateway.
-    package func leave() { lock.leave(connection) }
+    package func leave() { database.leave() }
 }
 
 extension Parameter {

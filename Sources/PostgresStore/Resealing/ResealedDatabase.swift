@@ -3,10 +3,10 @@ internal import Records
 
 /// A database on a server that gets another key, in one transaction. All of it blocks.
 package final class ResealedDatabase {
-    private let connection: Connection
-    private let lock = DatabaseLock()
+    private let database: LockedDatabase
     /// Where it is, without the password.
-    package let place: String
+    package var place: String { database.place }
+    private var connection: Connection { database.connection }
 
     /// Opens a database, which no gateway may have.
     ///
@@ -17,10 +17,7 @@ package final class ResealedDatabase {
 
     /// The same, with another time to wait for a gateway that still has it.
     init(url: String, patience: Duration) throws(StoreError) {
-        let address = try DatabaseAddress(url)
-        place = address.place
-        connection = try Connection(address)
-        try lock.acquire(connection, within: patience)
+        database = try LockedDatabase(url: url, patience: patience)
     }
 
     /// Whether it is sealed with a key; nil where there is nothing in it.
@@ -47,7 +44,7 @@ package final class ResealedDatabase {
             try connection.settle()
             try Schema.migrate(connection)
             // Whoever had it before finds out, should it come back.
-            try lock.claim(connection)
+            try database.lock.claim(connection)
             try connection.begin("ISOLATION LEVEL READ COMMITTED")
             try GatewayRow.replaceKey(by: new, connection)
             try Resealing(connection: connection, keys: Resealer(from: old, to: new)).run()
@@ -58,5 +55,5 @@ package final class ResealedDatabase {
     }
 
     /// Leaves it to a gateway.
-    package func leave() { lock.leave(connection) }
+    package func leave() { database.leave() }
 }

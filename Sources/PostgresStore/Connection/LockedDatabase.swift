@@ -1,0 +1,25 @@
+internal import Engine
+
+/// A database on a server that no gateway has for as long as this is there. All of it blocks.
+struct LockedDatabase {
+    let connection: Connection
+    let lock = DatabaseLock()
+    /// Where it is, without the password.
+    let place: String
+
+    /// Opens a database.
+    ///
+    /// - Parameters:
+    ///   - url: of the database.
+    ///   - patience: how long it waits for a gateway that still has it.
+    /// - Throws: `away`; `failed` also where a gateway has it.
+    init(url: String, patience: Duration) throws(StoreError) {
+        let address = try DatabaseAddress(url)
+        place = address.place
+        connection = try Connection(address)
+        try lock.acquire(connection, within: patience)
+    }
+
+    /// Leaves it to a gateway.
+    func leave() { lock.leave(connection) }
+}
