@@ -198,6 +198,9 @@ extension Problem {
                     "The tenant \(TenantName.ofOperator) is the operator's own, and stays.")
             case .tooManyTenants(let limit):
                 ProblemCode.quotaExceeded.problem("There may be \(limit) tenants.")
+            case .tenantIsMoving:
+                .unavailable(because: "The tenant is moving to another node.")
+            case .noSuchNode: ProblemCode.notFound.problem("There is no such node.")
             case .noSuchToken: ProblemCode.notFound.problem("There is no such token.")
             case .tooManyTokens(let limit):
                 ProblemCode.quotaExceeded.problem("There may be \(limit) tokens.")

@@ -60,6 +60,8 @@ public struct RetentionLimits: Sendable {
     /// Of tenants whose tasks are not kept as long as others', those of every type of session that
     /// are forgotten.
     public var ends: [TenantID: End] = [:]
+    /// Only what belongs to these tenants is forgotten; nil for all.
+    public var tenants: Set<TenantID>?
     /// Deliveries that were over before this instant are forgotten.
     public var deliveriesBefore: KeptTime
     /// Beyond this many deliveries of one webhook the oldest that are over are forgotten.

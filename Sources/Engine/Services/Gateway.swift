@@ -30,6 +30,8 @@ public final class Gateway {
     public let webhooks: WebhookService
     /// Whose sessions, tasks and files are apart from each other.
     public let tenants: TenantService
+    /// The nodes that share the store; nil where this gateway has it alone.
+    public let nodes: NodeService?
     /// Called when the store has failed for good: the process must end, and recover from the store
     ///
     public var onStoreFailure: (@LoopActor (StoreError) -> Void)?
@@ -89,6 +91,7 @@ public final class Gateway {
         let registered = WebhookDirectory(
             contents.webhooks, services: webhookServices, sessions: known, accounts: accounts)
         self.queues = queues
+        nodes = (parts.store as? any NodeStore).map(NodeService.init)
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
             ending: ending, parts: parts, accounts: accounts, budget: budget,

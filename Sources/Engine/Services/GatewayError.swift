@@ -70,6 +70,10 @@ public enum GatewayError: Error, Equatable, Sendable {
     case tenantStays
     /// There are at most `limit` tenants.
     case tooManyTenants(limit: Int)
+    /// The tenant is on its way from one node to another: the same request succeeds shortly.
+    case tenantIsMoving
+    /// There is no node of this number, or none any more.
+    case noSuchNode
     /// There is no token of this id, or none any more.
     case noSuchToken
     /// There are at most `limit` tokens.
