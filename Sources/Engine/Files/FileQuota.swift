@@ -17,12 +17,13 @@ struct FileQuota {
     private var counts: [TenantID: Int] = [:]
     private var shares: [FileID: Share] = [:]
 
-    /// The shares of files that are there, whether they are within the limits or not.
-    init(_ files: [StagedFile], byteLimit: Int64, countLimit: Int, accounts: TenantAccounts) {
+    init(byteLimit: Int64, countLimit: Int) {
         self.byteLimit = byteLimit
         self.countLimit = countLimit
-        for file in files { add(file, accounts[file.tenant]) }
     }
+
+    /// Counts a file that is there, whether it is within the limits or not.
+    mutating func recall(_ file: StagedFile, _ account: TenantAccount) { add(file, account) }
 
     /// Makes room for a new file.
     ///

@@ -6,9 +6,9 @@ internal import Semantics
 @LoopActor
 final class StagedFiles {
     /// What is known of each; what is shown is what the store has.
-    private var files: [FileID: Acknowledged<StagedFile>]
+    private var files: [FileID: Acknowledged<StagedFile>] = [:]
     /// Files whose rows cannot be read: they can be deleted.
-    private var damaged: [FileID: TenantID]
+    private var damaged: [FileID: TenantID] = [:]
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
     private var quota: FileQuota
@@ -22,16 +22,11 @@ final class StagedFiles {
     private let log = Log("engine.files")
 
     init(
-        _ contents: StoreContents, commits: CommitQueue, clock: KeptClock, room: DiskRoom,
-        parts: GatewayParts, limits: GatewayLimits, accounts: TenantAccounts
+        commits: CommitQueue, clock: KeptClock, room: DiskRoom, parts: GatewayParts,
+        limits: GatewayLimits, accounts: TenantAccounts
     ) {
         self.accounts = accounts
-        files = Dictionary(
-            uniqueKeysWithValues: contents.files.map { ($0.id, Acknowledged($0, in: commits)) })
-        damaged = contents.damagedFiles
-        quota = FileQuota(
-            contents.files, byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles,
-            accounts: accounts)
+        quota = FileQuota(byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
         self.commits = commits
         self.clock = clock
         self.room = room
@@ -220,11 +215,31 @@ final class StagedFiles {
 
     // MARK: A start
 
+    /// Takes in the files that the store has.
+    func recall(_ contents: StoreContents) {
+        for file in contents.files {
+            files[file.id] = Acknowledged(file, in: commits)
+            quota.recall(file, accounts[file.tenant])
+        }
+        damaged.merge(contents.damagedFiles) { $1 }
+    }
+
+    /// Lets go of a tenant's files, which another node has.
+    func unload(_ tenant: TenantID) {
+        for id in all(of: tenant) {
+            files[id] = nil
+            damaged[id] = nil
+            quota.release(id)
+        }
+    }
+
     /// Holds the records against what the disk has.
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
-    func recover() async {
-        let files = files.values.map(\.newest)
+    ///
+    /// - Parameter tenants: whose files are looked at; nil for all.
+    func recover(of tenants: Set<TenantID>?) async {
+        let files = files.values.map(\.newest).filter { tenants?.contains($0.tenant) ?? true }
         guard !files.isEmpty else { return }
         do {
             for var file in try await contents.removeDamaged(among: files) {

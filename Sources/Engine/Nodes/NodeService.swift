@@ -1,5 +1,6 @@
 internal import Diagnostics
 public import Loop
+internal import Metrics
 public import Semantics
 
 /// Who answers for a tenant.
@@ -12,31 +13,59 @@ public enum TenantPlace: Equatable, Sendable {
 
 /// The nodes that share the database: which tenant is at which of them, and what is done where that
 /// changes.
+///
+/// A tenant is at one node at a time, and everything that it is promised is that node's memory: its
+/// sessions with what they remember, the order of its events, its quotas.
 @LoopActor
 public final class NodeService {
     /// How long a request waits for its tenant to arrive at a node.
-    static let patience = Duration.seconds(10)
+    private static let patience = Duration.seconds(10)
+    /// How often it is looked at how the nodes stand, where nothing hints at a change.
+    private static let interval = Duration.seconds(2)
+    /// How long a tenant that leaves waits for what cannot go on elsewhere.
+    private static let lastTasks = Duration.seconds(30)
 
     /// This node.
     public let own: NodeID
     /// What the nodes knew of each other lately.
     public private(set) var view = NodeView()
-    /// Called with nodes that are gone, and tenants that are elsewhere now: what was asked of them
-    /// there is answered by nobody.
+    /// Called when nodes are gone, or tenants elsewhere than before.
     public var onChange: (@LoopActor () -> Void)?
 
     private let store: any NodeStore
-    /// The tenants that are served here.
-    private var served: Set<TenantID> = []
-    private var waiters = Waiters()
+    private let served: ServedTenants
+    private let loader: TenantLoader
+    private let access: AccessMirror
+    private let clock: any Clock
+    /// The tenants that are on their way here, or away from here.
+    private var moving: Set<TenantID> = []
+    private var waiters: [CompletionWaiter] = []
+    /// Grows with what this node itself has changed: what was looked up before does not hold any
+    /// more.
+    private var changeCount = 0
+    private var isDraining = false
+    private var isStopped = false
+    private let log = Log("engine.nodes")
 
-    init(_ store: any NodeStore) {
+    init(
+        _ store: any NodeStore, served: ServedTenants, loader: TenantLoader,
+        tenants: TenantService, settings: SettingService, clock: any Clock
+    ) {
         self.store = store
+        self.served = served
+        self.loader = loader
+        self.clock = clock
+        access = AccessMirror(store, tenants: tenants, settings: settings)
         own = store.node
     }
 
+    // MARK: Asking
+
     /// The nodes, by their numbers.
     public var nodes: [NodeRecord] { view.nodes.values.sorted { $0.id < $1.id } }
+
+    /// How many tenants are served here.
+    public var servedCount: Int { served.tenants?.count ?? 0 }
 
     /// Who answers for a tenant, where that is known at once.
     public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
@@ -46,14 +75,77 @@ public final class NodeService {
     /// Who answers for a tenant. This node takes one that nobody has, and waits for one that is on
     /// its way here.
     ///
-    /// - Parameter isPassedOn: whether another node has taken this one for it: then it waits until
-    ///   it is.
-    /// - Throws: `tenantIsMoving` where that takes too long, `store`.
+    /// - Parameters:
+    ///   - tenant: whose request it is.
+    ///   - isPassedOn: whether another node takes this one for it: then nobody else is named.
+    /// - Returns: who answers.
+    /// - Throws: `tenantIsMoving` where that is not known after ten seconds; `store`.
     public func place(
         of tenant: TenantID, isPassedOn: Bool = false
     ) async throws(GatewayError) -> TenantPlace {
-        if served.contains(tenant) { return .here }
-        throw .tenantIsMoving
+        let end = clock.uptime + NodeService.patience
+        while true {
+            if served.contains(tenant) { return .here }
+            if !moving.contains(tenant) {
+                let owner = view.owners[tenant]
+                if let owner, owner != own {
+                    if !isPassedOn, let node = view.nodes[owner] { return .at(node) }
+                } else if owner == nil, !isPassedOn, let other = successor {
+                    return .at(other)
+                } else {
+                    try await take(tenant)
+                    continue
+                }
+            }
+            guard clock.uptime < end, !isStopped else { throw .tenantIsMoving }
+            store.endWait()
+            await change(within: .milliseconds(500))
+        }
+    }
+
+    /// Takes a tenant that nobody has, or that was given to this node.
+    private func take(_ tenant: TenantID) async throws(GatewayError) {
+        moving.insert(tenant)
+        defer { arrived(tenant) }
+        try await reading { () throws(StoreError) in
+            try await takeIfFree(tenant)
+        }
+    }
+
+    private func takeIfFree(_ tenant: TenantID) async throws(StoreError) {
+        let owner = try await store.take(tenant)
+        changeCount += 1
+        view.owners[tenant] = owner
+        if owner == own { try await takeOver([tenant]) }
+    }
+
+    private func arrived(_ tenant: TenantID) {
+        moving.remove(tenant)
+        tellChange()
+    }
+
+    /// While this node is drained: the one that takes what is new.
+    private var successor: NodeRecord? {
+        guard isDraining else { return nil }
+        let others = view.nodes.values.filter { $0.id != own && !$0.isDraining }
+        return others.min { left, right in
+            let counts = (view.tenants(of: left.id).count, view.tenants(of: right.id).count)
+            return counts.0 != counts.1 ? counts.0 < counts.1 : left.id < right.id
+        }
+    }
+
+    private func change(within limit: Duration) async {
+        await withCheckedContinuation { continuation in
+            waiters.removeAll(where: \.isOver)
+            waiters.append(CompletionWaiter(continuation, limit: limit))
+        }
+    }
+
+    private func tellChange() {
+        let woken = waiters
+        waiters = []
+        for waiter in woken { waiter.end() }
+        onChange?()
     }
 
     /// A node has not answered as it should: how things stand is looked at anew.
@@ -69,9 +161,158 @@ public final class NodeService {
         let isThere = try await reading { () throws(StoreError) in
             try await store.setDraining(isDraining, of: node)
         }
-        guard isThere else { throw .noSuchNode }
-        let view = try await reading { () throws(StoreError) in try await store.look(waiting: .zero) }
-        guard let record = view.nodes[node] else { throw .noSuchNode }
+        guard isThere, var record = view.nodes[node] else { throw .noSuchNode }
+        store.endWait()
+        record.isDraining = isDraining
         return record
+    }
+
+    // MARK: At work
+
+    /// Begins to take part.
+    func start() { LoopActor.start { [self] in await run() } }
+
+    /// Takes over nothing any more.
+    func stop() {
+        isStopped = true
+        store.endWait()
+    }
+
+    private func run() async {
+        var limit = Duration.zero
+        var isAway = false
+        while !isStopped {
+            do throws(StoreError) {
+                let count = changeCount
+                let view = try await store.look(waiting: limit)
+                if isStopped { return }
+                isAway = false
+                limit = count == changeCount ? NodeService.interval : .zero
+                if count == changeCount { try await follow(view) }
+            } catch {
+                if !isAway, !isStopped {
+                    log.write(
+                        .warning, "how the nodes stand cannot be found out",
+                        ["error": .words("\(error)")])
+                }
+                isAway = true
+                await LoopActor.nextTurn(after: .seconds(1))
+            }
+        }
+    }
+
+    private func follow(_ new: NodeView) async throws(StoreError) {
+        logChange(from: view, to: new)
+        view = new
+        try await access.follow(new, isOperators: served.contains(.operatorTenant))
+        for tenant in served.tenants ?? []
+        where new.owners[tenant] == nil && !access.knows(tenant) {
+            served.remove(tenant)
+        }
+        let arriving = new.tenants(of: own).filter {
+            !served.contains($0) && !moving.contains($0)
+        }
+        if !arriving.isEmpty {
+            moving.formUnion(arriving)
+            defer { moving.subtract(arriving) }
+            try await takeOver(arriving)
+        }
+        try await removeEnding()
+        tellChange()
+        drainIfAsked()
+    }
+
+    private func logChange(from old: NodeView, to new: NodeView) {
+        for node in new.nodes.values where old.nodes[node.id] == nil && node.id != own {
+            log.write(
+                .notice, "a node has joined",
+                ["node": .number(Int(node.id.rawValue)), "address": .name(node.address)])
+        }
+        for node in old.nodes.values where new.nodes[node.id] == nil {
+            log.write(
+                .warning, "a node is gone: others take its tenants over",
+                ["node": .number(Int(node.id.rawValue)), "address": .name(node.address)])
+        }
+    }
+
+    private func takeOver(_ arriving: Set<TenantID>) async throws(StoreError) {
+        let stored = try await store.load(arriving)
+        access.refresh(stored.contents, isOperators: served.contains(.operatorTenant))
+        loader.takeOver(stored, arriving)
+        served.insert(arriving)
+        for tenant in arriving { view.owners[tenant] = own }
+        log.write(.notice, "tenants have arrived", ["tenants": .number(arriving.count)])
+        let elsewhere = arriving.subtracting(stored.withPartsHere)
+        LoopActor.start { [self] in
+            do {
+                try await loader.discardParts(of: elsewhere)
+            } catch {
+                log.write(
+                    .error, "old parts of downloads cannot be looked for",
+                    ["error": .words("\(error)")])
+            }
+            await loader.start(of: arriving)
+        }
+    }
+
+    /// Goes on with the removal of tenants, those that nobody has among them.
+    private func removeEnding() async throws(StoreError) {
+        if served.contains(.operatorTenant) {
+            for tenant in access.ending where view.owners[tenant] == nil {
+                guard moving.insert(tenant).inserted else { continue }
+                defer { moving.remove(tenant) }
+                try await takeIfFree(tenant)
+            }
+        }
+        access.removeEnding()
+    }
+
+    // MARK: Handing over
+
+    private func drainIfAsked() {
+        guard !isDraining, view.nodes[own]?.isDraining == true else { return }
+        isDraining = true
+        LoopActor.start { [self] in
+            log.write(.notice, "the node hands its tenants over")
+            while view.nodes[own]?.isDraining == true, !isStopped {
+                let next = (served.tenants ?? []).subtracting(moving).min {
+                    $0.rawValue < $1.rawValue
+                }
+                guard let next, let target = successor else {
+                    await change(within: NodeService.interval)
+                    continue
+                }
+                await handOver(next, to: target)
+            }
+            isDraining = false
+        }
+    }
+
+    private func handOver(_ tenant: TenantID, to node: NodeRecord) async {
+        await loader.letFinish(tenant, within: NodeService.lastTasks)
+        guard served.contains(tenant), moving.insert(tenant).inserted else { return }
+        served.remove(tenant)
+        onChange?()
+        await loader.unload(tenant)
+        while !isStopped {
+            do throws(StoreError) {
+                let isGiven = try await store.give(tenant, to: node.id)
+                changeCount += 1
+                if isGiven {
+                    view.owners[tenant] = node.id
+                } else {
+                    try await takeOver([tenant])
+                }
+                log.write(
+                    .notice, isGiven ? "a tenant was handed over" : "a tenant could not be given",
+                    [
+                        "tenant": .number(Int(tenant.rawValue)),
+                        "node": .number(Int(node.id.rawValue)),
+                    ])
+                return arrived(tenant)
+            } catch {
+                await LoopActor.nextTurn(after: .seconds(1))
+            }
+        }
     }
 }

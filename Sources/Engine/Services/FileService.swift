@@ -188,8 +188,11 @@ public final class FileService {
     }
 
     /// Ends all uploads with what has come; the gateway is about to stop.
-    func endUploads() async {
-        let ending = uploads.values.map { upload in
+    ///
+    /// - Parameter tenant: whose uploads end; nil for all.
+    func endUploads(of tenant: TenantID? = nil) async {
+        let files = tenant.map(staged.all) ?? Array(uploads.keys)
+        let ending = files.compactMap { uploads[$0] }.map { upload in
             LoopActor.start { await upload.end(.uploadSuperseded) }
         }
         for task in ending { await task.value }

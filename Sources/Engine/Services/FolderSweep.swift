@@ -13,6 +13,8 @@ final class FolderSweep {
     private let parts: GatewayParts
     private let accounts: TenantAccounts
     private let partRetention: Duration
+    /// The store, where other nodes have theirs in it, too.
+    private let shared: (any NodeStore)?
     /// When the content folder was last looked through; nil before the first time.
     private var sweptAt: Duration?
 
@@ -28,6 +30,7 @@ final class FolderSweep {
         self.parts = parts
         self.accounts = accounts
         self.partRetention = partRetention
+        shared = durable.store as? any NodeStore
     }
 
     /// Looks through the content folder, if that was not done lately.
@@ -38,6 +41,10 @@ final class FolderSweep {
         let found = try await parts.contents.list(Set(ContentKind.allCases))
         for (number, entry) in found.enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
+            // What another node has put there may have no row yet.
+            if shared != nil, entry.kind == .whole, now.since(entry.modified) < .seconds(3600) {
+                continue
+            }
             switch entry.owner {
             case .task(let task) where entry.kind == .kept:
                 guard now.since(entry.modified) > partRetention else { continue }
@@ -48,6 +55,7 @@ final class FolderSweep {
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
                 guard sweptAt == nil, !staged.holds(file) else { continue }
+                if try await shared?.knows(file) ?? false { continue }
             case .entry(let response):
                 guard sweptAt == nil, try await !durable.store.knows(response),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })

@@ -38,14 +38,17 @@ public final class Gateway {
 
     let queues: CommitQueues
     let housekeeper: Housekeeper
-    private let recovery: Recovery
+    private let loader: TenantLoader
+    private let strays: Set<TenantID>
 
     /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
     public init(
         _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
     ) {
-        let strays = contents.strayTenants
-        let contents = contents.withoutWork(of: strays.union(contents.restingTenants))
+        let store = parts.store as? any NodeStore
+        // What is stored of tenants a node hears of when it takes them over.
+        strays = store == nil ? contents.strayTenants : []
+        let served = ServedTenants(isNode: store != nil)
         let room = DiskRoom(reserve: parts.reserve)
         let clock = KeptClock(parts.clock, since: contents.clockMark)
         let queues = CommitQueues(
@@ -53,10 +56,12 @@ public final class Gateway {
             isOnThisDisk: !parts.storeIsElsewhere)
         let bandwidth = Bandwidth(clock: parts.clock)
         bandwidth.limit = contents.gatewayLimit
-        let accounts = TenantAccounts(contents, within: bandwidth, clock: parts.clock)
+        let accounts = TenantAccounts(within: bandwidth, clock: parts.clock)
+        accounts.recall(contents)
         let hub = EventHub(clock: parts.clock, durable: queues.onDisk, accounts: accounts)
         let tenantDirectory = TenantDirectory(contents, commits: queues.onDisk)
-        let identifiers = IdentifierSource(clock: parts.clock, after: contents.lastIdentifier)
+        let identifiers = IdentifierSource(
+            clock: parts.clock, after: contents.lastIdentifier, at: store?.node)
         let spools = Spools(
             in: parts.folder, files: parts.files, room: room, clock: parts.clock,
             digests: parts.digests, contents: parts.contents)
@@ -76,11 +81,11 @@ public final class Gateway {
             accounts: accounts)
         queues.onChange = { [budget] in budget.isClosed = !$0 }
 
-        let known = SessionDirectory(damaged: contents.damagedSessions)
+        let known = SessionDirectory()
         let directory = TaskDirectory(sessions: known, queues: queues, services: services)
         let staged = StagedFiles(
-            contents, commits: queues.onDisk, clock: clock, room: room, parts: parts,
-            limits: limits, accounts: accounts)
+            commits: queues.onDisk, clock: clock, room: room, parts: parts, limits: limits,
+            accounts: accounts)
         let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
@@ -89,9 +94,8 @@ public final class Gateway {
             tenants: tenantDirectory, keptClock: clock, parts: parts, tally: tally,
             answerTime: limits.webhookAnswerTime)
         let registered = WebhookDirectory(
-            contents.webhooks, services: webhookServices, sessions: known, accounts: accounts)
+            services: webhookServices, sessions: known, accounts: accounts)
         self.queues = queues
-        nodes = (parts.store as? any NodeStore).map(NodeService.init)
         sessions = SessionService(
             known, tasks: directory, queues: queues, hub: hub, identifiers: identifiers,
             ending: ending, parts: parts, accounts: accounts, budget: budget,
@@ -117,7 +121,7 @@ public final class Gateway {
                 sessions: known, tasks: directory, files: files, webhooks: registered,
                 closer: ending, queues: queues, hub: hub, contents: parts.contents),
             queues: queues, identifiers: identifiers, clock: clock, wall: parts.clock,
-            strays: strays)
+            served: served)
         decisions = DecisionService(
             sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)
@@ -137,12 +141,19 @@ public final class Gateway {
                 clock: clock, parts: parts, accounts: accounts,
                 partRetention: limits.partRetention),
             webhooks: registered, tenants: tenants, room: room, clock: clock, parts: parts,
-            limits: limits)
+            limits: limits, served: served)
         directory.connect(to: tasks)
         services.connect(to: self.contents)
-        sessions.recall(contents)
-        recovery = Recovery(
-            contents, sessions: known, tasks: directory, decisions: decisions, services: services)
+        loader = TenantLoader(
+            accounts: accounts, sessions: sessions, tasks: directory, files: files,
+            webhooks: registered, decisions: decisions, tenants: tenants,
+            quotas: settings.quotas, identifiers: identifiers, queues: queues)
+        loader.recall(contents, but: strays)
+        nodes = store.map { [loader, tenants, settings] store in
+            NodeService(
+                store, served: served, loader: loader, tenants: tenants, settings: settings,
+                clock: parts.clock)
+        }
         for commits in queues.each { commits.owner = self }
         registered.onDisabled = { [weak self] in self?.tell(of: $0, disabledFor: $1) }
     }
@@ -151,17 +162,12 @@ public final class Gateway {
 
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
-        await quotas.count(
-            what: queues.onDisk.store, and: tasks.directory.services.contents)
         await queues.prepare()
-        await recovery.run()
-        await files.staged.recover()
-        // A full disk does not hold the start up: what must wait for room does.
-        await queues.onDisk.caughtUp()
-        sessions.checkEnds()
-        webhooks.directory.start()
-        tenants.start()
+        await loader.start(of: nil)
+        tenants.removeEnding()
+        tenants.remove(strays: strays)
         housekeeper.start()
+        nodes?.start()
     }
 
     /// The gateway is about to stop: who waits for the end of a task, or for its content to begin,
@@ -175,6 +181,7 @@ public final class Gateway {
     @discardableResult
     public func stop() async -> Int {
         housekeeper.stop()
+        nodes?.stop()
         webhooks.directory.stop()
         let live = Array(tasks.directory.runners.values)
         let interrupted = live.count { $0.record.hasLiveAttempt }

@@ -17,6 +17,7 @@ final class Housekeeper {
     let clock: KeptClock
     private let parts: GatewayParts
     private let limits: GatewayLimits
+    private let served: ServedTenants
     private var timer: LoopTimer?
     /// What the queues had got to at the last round.
     private var generationsAtRound: [Int64] = []
@@ -26,8 +27,9 @@ final class Housekeeper {
         sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, queues: CommitQueues,
         hub: EventHub, sweep: FolderSweep, webhooks: WebhookDirectory,
         tenants: TenantService, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
-        limits: GatewayLimits
+        limits: GatewayLimits, served: ServedTenants
     ) {
+        self.served = served
         self.sessions = sessions
         self.tasks = tasks
         self.files = files
@@ -73,6 +75,7 @@ final class Housekeeper {
         tenants.makeRound()
         do {
             var limits = limits.retention(at: clock.now)
+            limits.tenants = served.tenants
             limits.ends = tenants.ends(at: clock.now)
             for commits in queues.each {
                 // Events of ephemeral sessions are not posted.

@@ -42,23 +42,29 @@ public final class QuotaService {
     ///
     /// Of a million results that takes seconds, and nobody waits for it but who asks for the usage:
     /// until then a tenant may store a bit more than its quota.
-    func count(what store: any Store, and contents: any ContentStore) async {
+    ///
+    /// - Parameter tenants: whose bytes are counted; nil for all.
+    func count(
+        what store: any Store, and contents: any ContentStore, of tenants: Set<TenantID>?
+    ) async {
         await withCheckedContinuation { begun in
+            let earlier = counting
             counting = LoopActor.start { [self] in
                 do throws(StoreError) {
-                    for (tenant, bytes) in try await store.storedBytes({ begun.resume() }) {
+                    for (tenant, bytes) in try await store.storedBytes({ begun.resume() })
+                    where tenants?.contains(tenant) ?? true {
                         accounts[tenant].take(bytes, of: .storedBytes)
                     }
                 } catch {
                     hasNotCounted(because: error)
                 }
                 do {
-                    accounts.recallParts(try await contents.list([.kept]))
+                    accounts.recallParts(try await contents.list([.kept]), of: tenants)
                 } catch {
-                    accounts.recallParts([])
+                    accounts.recallParts([], of: tenants)
                     hasNotCounted(because: error)
                 }
-                counting = nil
+                await earlier?.value
             }
         }
     }

@@ -1,7 +1,8 @@
 internal import Loop
 internal import Semantics
 
-/// What was under way when the last process ended, and what becomes of it (S-56).
+/// What was under way when the last process ended, or when another node let it go, and what becomes
+/// of it (S-56).
 @LoopActor
 final class Recovery {
     private let sessions: SessionDirectory
@@ -12,12 +13,15 @@ final class Recovery {
     private var runners: [TaskRunner] = []
     /// What waited for an answer, until `run()`.
     private var waitingDecisions: [DecisionRecord]
+    /// Whose tasks have been settled, and go on whatever their sessions are.
+    private let handedOver: Set<TenantID>
 
     /// Takes in what the store holds of tasks, in sessions that are there. Nothing runs yet.
     init(
         _ contents: StoreContents, sessions: SessionDirectory, tasks: TaskDirectory,
-        decisions: DecisionService, services: TaskServices
+        decisions: DecisionService, services: TaskServices, handedOver: Set<TenantID> = []
     ) {
+        self.handedOver = handedOver
         self.sessions = sessions
         self.tasks = tasks
         self.decisions = decisions
@@ -48,7 +52,7 @@ final class Recovery {
             if runner.record.isContentKept, runner.record.state != .canceling {
                 if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
             } else if runner.record.hasLiveAttempt, runner.record.state != .canceling,
-                runner.recover()
+                runner.recover(inOrder: handedOver.contains(runner.record.tenant))
             {
                 if runner.record.state == .running { waiting.append(runner) } else { runner.rest() }
             } else if runner.record.state == .running, !runner.record.hasLiveAttempt {

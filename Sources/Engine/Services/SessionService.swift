@@ -302,8 +302,29 @@ public final class SessionService {
     }
 
     /// Sends the last events of those that have only waited for their tasks.
-    func checkEnds() {
-        for session in directory.values { ending.checkEnd(of: session) }
+    ///
+    /// - Parameter tenants: whose sessions are looked at; nil for all.
+    func checkEnds(of tenants: Set<TenantID>? = nil) {
+        for session in directory.values where tenants?.contains(session.record.tenant) ?? true {
+            ending.checkEnd(of: session)
+        }
+    }
+
+    /// Lets go of a tenant's sessions, and brings to the store what was noted in passing: another
+    /// node has them. Ephemeral ones are gone.
+    func unload(_ tenant: TenantID) {
+        let leaving = directory.all(of: tenant)
+        for session in leaving {
+            if session.record.isPersistent {
+                session.tidy(at: parts.clock.now)
+            } else {
+                ending.forget(session)
+            }
+            session.closeConnections()
+            hub.forget(session.record.id)
+        }
+        directory.remove(leaving.lazy.map(\.record.id))
+        directory.forgetDamaged(of: tenant)
     }
 
     /// Closes what is open to origins.

@@ -45,6 +45,13 @@ public final class SettingService {
         await apply(change)
     }
 
+    /// Takes over what the store has: another node has changed it.
+    func refresh(_ contents: StoreContents) {
+        if bandwidth.limit != contents.gatewayLimit { bandwidth.limit = contents.gatewayLimit }
+        let isHeld = !contents.backgroundUpdates
+        if quiet.isHeld != isHeld { quiet.isHeld = isHeld }
+    }
+
     private func apply(_ change: SettingChange) async {
         if let limit = change.limit { bandwidth.limit = limit }
         if let isOn = change.backgroundUpdates { quiet.isHeld = !isOn }

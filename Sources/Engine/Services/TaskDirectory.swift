@@ -268,7 +268,7 @@ final class TaskDirectory {
     func keep(_ record: TaskRecord) { records[record.id] = record }
 
     /// The tasks that `letGoOn` is to be called with.
-    func begin(starting tasks: some Sequence<TaskID>) { starting = Set(tasks) }
+    func begin(starting tasks: some Sequence<TaskID>) { starting.formUnion(tasks) }
 
     /// Lets a task go on that waited when the last process ended, once.
     func letGoOn(_ runner: TaskRunner) {
@@ -314,6 +314,21 @@ final class TaskDirectory {
         } else {
             account.changeStored(by: kept - record.storedLength)
         }
+    }
+
+    /// Lets go of a tenant's tasks, which have been settled: another node has them.
+    func unload(_ tenant: TenantID) {
+        for runner in runners(of: tenant) {
+            starting.remove(runner.record.id)
+            drop(runner)
+        }
+        dropRecords { $0.tenant == tenant }
+        forgetting += 1
+    }
+
+    /// What drives the tasks of a tenant.
+    func runners(of tenant: TenantID) -> [TaskRunner] {
+        runners.values.filter { $0.record.tenant == tenant }
     }
 
     private func drop(_ runner: TaskRunner) {

@@ -11,14 +11,12 @@ final class SessionDirectory {
     /// Background sessions by the names that their tenants have given them (S-6).
     private var named: [Name: SessionID] = [:]
     /// Sessions whose rows cannot be read: nothing is done in them, or with what belongs to them.
-    private let damaged: [SessionID: TenantID]
+    private var damaged: [SessionID: TenantID] = [:]
 
     private struct Name: Hashable {
         let tenant: TenantID
         let identifier: String
     }
-
-    init(damaged: [SessionID: TenantID]) { self.damaged = damaged }
 
     subscript(_ id: SessionID) -> LiveSession? { byID[id] }
 
@@ -80,6 +78,19 @@ final class SessionDirectory {
     }
 
     // MARK: Coming and going
+
+    /// Takes note of sessions whose rows cannot be read.
+    func recall(damaged sessions: [SessionID: TenantID]) {
+        damaged.merge(sessions) { $1 }
+    }
+
+    /// Forgets those of a tenant, which another node has.
+    func forgetDamaged(of tenant: TenantID) { damaged = damaged.filter { $0.value != tenant } }
+
+    /// All sessions of a tenant, in the order of creation.
+    func all(of tenant: TenantID) -> [LiveSession] {
+        ofTenant[tenant]?.compactMap { byID[$0] } ?? []
+    }
 
     func insert(_ session: LiveSession) {
         let (id, tenant) = (session.record.id, session.record.tenant)

@@ -81,14 +81,17 @@ extension LiveTask {
         return .retry(after: delay, reason: reason)
     }
 
+    /// Whether what is under way can be begun once more elsewhere: nothing is done twice that may not
+    /// be, and nothing was handed on, of which nobody knows how much it was.
+    var mayMove: Bool { mayBeSentTwice && record.options.delivery == .collect && !isInline }
+
     /// Whether the task goes on by itself behind the end of a process that has interrupted it: its
-    /// session or its policy covers the interruption (S-52), nothing is done twice that may not be
-    /// and nothing was handed on, of which nobody knows how much it was.
+    /// session or its policy covers the interruption (S-52), and it `mayMove`.
     ///
     /// - Parameter asAnotherTry: whether the policy counts it: not where the task only waited.
     /// - Returns: whether it goes on.
     func mayGoOnAfterRestart(asAnotherTry: Bool) -> Bool {
-        guard mayBeSentTwice, record.options.delivery == .collect, !isInline else { return false }
+        guard mayMove else { return false }
         if session.record.isBackground { return true }
         guard let policy = record.options.retry else { return false }
         return !asAnotherTry || record.retryCount < policy.attempts

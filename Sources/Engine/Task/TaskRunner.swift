@@ -120,10 +120,14 @@ final class TaskRunner {
     /// itself (S-52, S-56): it has no attempt any more, and another one follows when it is resumed,
     /// or when what it waited for is there.
     ///
+    /// - Parameter isInOrder: whether another node has settled the task for it to go on.
     /// - Returns: false where that is the end of the task.
-    func recover() -> Bool {
+    func recover(inOrder isInOrder: Bool) -> Bool {
         let hasWaited = record.nextAttemptAt != nil || decisions.standBetweenAttempts
-        guard task.mayGoOnAfterRestart(asAnotherTry: !hasWaited) else { return false }
+        let mayGoOn =
+            isInOrder
+            ? task.mayMove : task.mayGoOnAfterRestart(asAnotherTry: !hasWaited)
+        guard mayGoOn else { return false }
         task.record.hasLiveAttempt = false
         // A mirror's part is none of the source that a try begins with.
         if let point = record.checkpoint?.point, hasWaited || record.mirrorCount == 0 {

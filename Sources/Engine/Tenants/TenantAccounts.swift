@@ -10,18 +10,25 @@ final class TenantAccounts {
     private let bandwidth: Bandwidth
     private let clock: any Clock
 
-    /// The newest event of each tenant that the store has had since before the start.
-    private let sequences: [TenantID: Int64]
+    /// The newest event of each tenant that the store had when it was recalled.
+    private var sequences: [TenantID: Int64] = [:]
     /// Whether the parts of earlier processes are counted.
     private var knowsParts = false
 
-    /// The accounts of those that the store knows, with the outstanding tasks that it has counted;
-    /// `bandwidth` is the limit of the gateway, which theirs are within.
-    init(_ contents: StoreContents, within bandwidth: Bandwidth, clock: any Clock) {
+    /// No accounts; `bandwidth` is the limit of the gateway, which theirs are within.
+    init(within bandwidth: Bandwidth, clock: any Clock) {
         self.bandwidth = bandwidth
         self.clock = clock
-        sequences = contents.tenantSequences
-        for tenant in sequences.keys { _ = self[tenant] }
+    }
+
+    /// Opens the accounts of those that the store knows, with the outstanding tasks that it has
+    /// counted. Nothing of theirs is counted yet.
+    func recall(_ contents: StoreContents) {
+        for (tenant, sequence) in contents.tenantSequences {
+            remove(tenant)
+            sequences[tenant] = sequence
+            _ = self[tenant]
+        }
         for (tenant, count) in contents.outstandingTasks {
             self[tenant].take(Int64(count), of: .outstandingTasks)
         }
@@ -49,13 +56,17 @@ final class TenantAccounts {
         return account
     }
 
-    /// Counts the parts of downloads that were kept at the start; those of before there were
-    /// tenants are nobody's.
-    func recallParts(_ entries: [ContentEntry]) {
+    /// Counts the parts of downloads that were kept when tenants were recalled, of these or of all;
+    /// those of before there were tenants are nobody's.
+    func recallParts(_ entries: [ContentEntry], of tenants: Set<TenantID>? = nil) {
         var lengths: [TenantID: [TaskID: Int64]] = [:]
         for entry in entries {
             guard let tenant = entry.tenant, case .task(let task) = entry.owner else { continue }
             lengths[tenant, default: [:]][task] = entry.length
+        }
+        if let tenants {
+            for tenant in tenants { self[tenant].recallParts(lengths[tenant] ?? [:]) }
+            return
         }
         for tenant in lengths.keys { _ = self[tenant] }
         knowsParts = true
@@ -68,6 +79,7 @@ final class TenantAccounts {
     /// Forgets a tenant of which nothing is left.
     func remove(_ tenant: TenantID) {
         accounts[tenant] = nil
+        sequences[tenant] = nil
         if latest?.tenant == tenant { latest = nil }
     }
 }

@@ -86,6 +86,25 @@ final class TenantDirectory {
 
     // MARK: Coming and going
 
+    /// Takes over what the store has: another node has changed it.
+    ///
+    /// - Returns: those that are new or others than before, and those that are gone.
+    func refresh(_ contents: StoreContents) -> (changed: [TenantRecord], gone: [TenantID]) {
+        let stored = Set(contents.tenants.map(\.id))
+        damaged = [:]
+        for tenant in contents.damagedTenants where tenant.id != .operatorTenant {
+            damaged[tenant.id] = tenant
+        }
+        let gone = tenants.keys.filter { $0 != .operatorTenant && !stored.contains($0) }
+        for tenant in gone { drop(tenant) }
+        let changed = contents.tenants.filter { self[$0.id] != $0 }
+        for record in changed {
+            insert(Acknowledged(record, in: commits))
+            rules[record.id]?.narrowing = record.egress
+        }
+        return (changed, gone)
+    }
+
     /// - Throws: `noSuchTenant` for one that is not known, is deleted or cannot be read: nothing
     ///   new is made for it.
     func requireLiving(_ id: TenantID) throws(GatewayError) {

@@ -56,7 +56,7 @@ final class TenantRemoval {
     private func endWork(of tenant: TenantID) async {
         for webhook in webhooks.all(of: tenant) { webhooks.remove(webhook.record.id) }
         while true {
-            let runners = tasks.runners.values.filter { $0.record.tenant == tenant }
+            let runners = tasks.runners(of: tenant)
             if runners.isEmpty { break }
             await Slices.of(runners) { slice in
                 for runner in slice { runner.cancel() }
@@ -64,7 +64,7 @@ final class TenantRemoval {
             await runners.completions(within: .seconds(60))
         }
         // In one turn with the last look: no request that is still under way begins anything now.
-        let ending = sessions.values.filter { $0.record.tenant == tenant }
+        let ending = sessions.all(of: tenant)
         for session in ending { hub.forget(session.record.id) }
         for session in ending where !session.record.isPersistent { closer.forget(session) }
         sessions.remove(ending.lazy.map(\.record.id))

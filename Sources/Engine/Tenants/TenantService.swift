@@ -50,14 +50,13 @@ public final class TenantService {
     private let identifiers: IdentifierSource
     private let clock: KeptClock
     private let wall: any Clock
-    /// Those that something is stored of, and that no record tells of.
-    private let strays: Set<TenantID>
+    private let served: ServedTenants
     private let log = Log("engine.tenants")
 
     init(
         _ directory: TenantDirectory, tokens: TokenService, removal: TenantRemoval,
         queues: CommitQueues, identifiers: IdentifierSource, clock: KeptClock, wall: any Clock,
-        strays: Set<TenantID>
+        served: ServedTenants
     ) {
         self.directory = directory
         self.tokens = tokens
@@ -66,7 +65,7 @@ public final class TenantService {
         self.identifiers = identifiers
         self.clock = clock
         self.wall = wall
-        self.strays = strays
+        self.served = served
     }
 
     /// Makes a tenant, durable when it returns.
@@ -151,9 +150,13 @@ public final class TenantService {
 
     // MARK: Upkeep
 
-    /// Goes on with what a stop has interrupted, and forgets what belongs to nobody.
-    func start() {
+    /// Goes on with what a stop has interrupted.
+    func removeEnding() {
         for tenant in directory.ending { goOnRemoving(tenant) }
+    }
+
+    /// Forgets what is stored of tenants that no record tells of.
+    func remove(strays: Set<TenantID>) {
         for tenant in strays.sorted(by: { $0.rawValue < $1.rawValue }) {
             log.write(
                 .warning, "what belongs to a tenant that does not exist is deleted",
@@ -164,9 +167,33 @@ public final class TenantService {
     }
 
     private func goOnRemoving(_ tenant: TenantID) {
+        guard served.contains(tenant) else { return }
         removal.begin(tenant) { [weak self] in
             self?.directory.drop(tenant)
             self?.onQuotas?(tenant, nil)
+        }
+    }
+
+    /// Takes over what the store has: another node has changed it.
+    func refresh(_ contents: StoreContents) {
+        let (changed, gone) = directory.refresh(contents)
+        for tenant in changed { onQuotas?(tenant.id, tenant.quotas) }
+        for tenant in gone { onQuotas?(tenant, nil) }
+        tokens.refresh(contents.tokens)
+    }
+
+    /// Drops tenants that were being deleted, and of which another node has left nothing.
+    func dropRemoved(notAmong stored: Set<TenantID>) {
+        for tenant in directory.ending where !stored.contains(tenant) && !served.contains(tenant) {
+            directory.drop(tenant)
+            onQuotas?(tenant, nil)
+        }
+    }
+
+    /// Has the quotas of tenants told once more: their accounts are new.
+    func tellQuotas(of tenants: Set<TenantID>) {
+        for tenant in directory.all where tenants.contains(tenant.id) {
+            onQuotas?(tenant.id, tenant.quotas)
         }
     }
 
@@ -176,7 +203,7 @@ public final class TenantService {
     /// Up to where tasks are forgotten of tenants whose tasks are not kept as long as others'.
     func ends(at now: KeptTime) -> [TenantID: RetentionLimits.End] {
         var ends: [TenantID: RetentionLimits.End] = [:]
-        for tenant in directory.all {
+        for tenant in directory.all where served.contains(tenant.id) {
             guard let retention = tenant.taskRetention else { continue }
             let oldest = now.advanced(by: .zero - retention)
             ends[tenant.id] = RetentionLimits.End(

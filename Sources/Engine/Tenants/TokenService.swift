@@ -66,12 +66,32 @@ public final class TokenService {
         self.queues = queues
         self.identifiers = identifiers
         self.clock = clock
-        for record in records {
-            tokens[record.id] = Acknowledged(record, in: queues.onDisk)
-            // A tenant that cannot be read has no rules that could be kept.
-            if tenants[record.tenant]?.isEnding == false { byDigest[record.digest] = record.id }
-            if record.expiresAt != nil { expiring.insert(record.id) }
+        for record in records { insert(record) }
+        watchExpiry()
+    }
+
+    private func insert(_ record: TokenRecord) {
+        tokens[record.id] = Acknowledged(record, in: queues.onDisk)
+        // A tenant that cannot be read has no rules that could be kept.
+        if tenants[record.tenant]?.isEnding == false { byDigest[record.digest] = record.id }
+        if record.expiresAt != nil { expiring.insert(record.id) }
+    }
+
+    /// Takes over what the store has: another node has changed it. What tokens that are gone have
+    /// begun ends.
+    func refresh(_ records: [TokenRecord]) {
+        let stored = Set(records.map(\.id))
+        let void = Set(
+            tokens.values.map(\.newest).filter { token in
+                !stored.contains(token.id) || tenants[token.tenant]?.isEnding != false
+            }.map(\.id))
+        for id in void {
+            if let digest = tokens.removeValue(forKey: id)?.newest.digest { byDigest[digest] = nil }
+            expiring.remove(id)
         }
+        for record in records where tokens[record.id] == nil { insert(record) }
+        generation += 1
+        if !void.isEmpty { onVoid?(void) }
         watchExpiry()
     }
 

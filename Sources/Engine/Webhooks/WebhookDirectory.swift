@@ -16,16 +16,10 @@ final class WebhookDirectory {
     /// Tells a tenant that one of its webhooks was disabled.
     var onDisabled: (@LoopActor (WebhookRecord, WebhookDisabledReason) -> Void)?
 
-    init(
-        _ records: [WebhookRecord], services: WebhookServices, sessions: SessionDirectory,
-        accounts: TenantAccounts
-    ) {
+    init(services: WebhookServices, sessions: SessionDirectory, accounts: TenantAccounts) {
         self.accounts = accounts
         self.services = services
         self.sessions = sessions
-        for record in records {
-            insert(WebhookRunner(record, isNew: false, services: services, owner: self))
-        }
         services.hub.onShown = { [weak self] sessions, tenants in
             guard let self, !byStream.isEmpty else { return }
             for session in sessions { goOn(byStream[.session(session)] ?? []) }
@@ -53,6 +47,22 @@ final class WebhookDirectory {
     var values: Dictionary<WebhookID, WebhookRunner>.Values { runners.values }
 
     // MARK: Coming and going
+
+    /// Takes in webhooks that the store has; they post from `start` on.
+    func recall(_ records: [WebhookRecord]) {
+        for record in records {
+            insert(WebhookRunner(record, isNew: false, services: services, owner: self))
+        }
+    }
+
+    /// Ends the work of a tenant's webhooks, and notes how far they have come: another node goes
+    /// on with it.
+    func unload(_ tenant: TenantID) {
+        for runner in all(of: tenant) {
+            runner.noteCursor()
+            drop(runner.record.id)
+        }
+    }
 
     /// - Throws: `overQuota` where so many would be more than the tenant may have.
     func requireRoom(for count: Int, of tenant: TenantID) throws(GatewayError) {

@@ -1,0 +1,48 @@
+internal import Loop
+internal import Semantics
+
+/// What all nodes know alike: tenants, tokens and settings. The node that has the operator's tenant
+/// changes them; the others read them anew whenever they are others than before.
+@LoopActor
+final class AccessMirror {
+    private let store: any NodeStore
+    private let tenants: TenantService
+    private let settings: SettingService
+    /// What was read last.
+    private var version: Int64?
+
+    init(_ store: any NodeStore, tenants: TenantService, settings: SettingService) {
+        self.store = store
+        self.tenants = tenants
+        self.settings = settings
+    }
+
+    /// Reads what has changed since the last look.
+    ///
+    /// - Parameters:
+    ///   - view: has the version.
+    ///   - isOperators: whether this is the node that changes it: that one knows.
+    func follow(_ view: NodeView, isOperators: Bool) async throws(StoreError) {
+        guard version != view.accessVersion else { return }
+        refresh(try await store.load(), isOperators: isOperators)
+        version = view.accessVersion
+    }
+
+    /// Takes over what the store has.
+    func refresh(_ contents: StoreContents, isOperators: Bool) {
+        guard !isOperators else {
+            return tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
+        }
+        tenants.refresh(contents)
+        settings.refresh(contents)
+    }
+
+    /// Whether there is such a tenant.
+    func knows(_ tenant: TenantID) -> Bool { tenants.name(of: tenant) != nil }
+
+    /// Tenants that are being deleted.
+    var ending: [TenantID] { tenants.directory.ending }
+
+    /// Goes on with the deletion of those that are here.
+    func removeEnding() { tenants.removeEnding() }
+}

@@ -1,0 +1,131 @@
+internal import Loop
+internal import Semantics
+
+/// Takes what the store has of tenants into memory and lets them go on, and lets go of them again: at
+/// a start of all, at a node of those that it takes over and hands over.
+@LoopActor
+final class TenantLoader {
+    private let accounts: TenantAccounts
+    private let sessions: SessionService
+    private let tasks: TaskDirectory
+    private let files: FileService
+    private let webhooks: WebhookDirectory
+    private let decisions: DecisionService
+    private let tenants: TenantService
+    private let quotas: QuotaService
+    private let identifiers: IdentifierSource
+    private let queues: CommitQueues
+    /// What was under way, until `start`.
+    private var recoveries: [Recovery] = []
+
+    init(
+        accounts: TenantAccounts, sessions: SessionService, tasks: TaskDirectory,
+        files: FileService, webhooks: WebhookDirectory, decisions: DecisionService,
+        tenants: TenantService, quotas: QuotaService, identifiers: IdentifierSource,
+        queues: CommitQueues
+    ) {
+        self.accounts = accounts
+        self.sessions = sessions
+        self.tasks = tasks
+        self.files = files
+        self.webhooks = webhooks
+        self.decisions = decisions
+        self.tenants = tenants
+        self.quotas = quotas
+        self.identifiers = identifiers
+        self.queues = queues
+    }
+
+    // MARK: Taking in
+
+    /// Takes in what the store has of tenants of which nothing is in memory. Nothing runs yet; the
+    /// accounts have been opened.
+    ///
+    /// - Parameters:
+    ///   - contents: what the store has.
+    ///   - strays: those that no record tells of: their work is not begun again.
+    ///   - handedOver: those whose tasks another node has settled.
+    func recall(
+        _ contents: StoreContents, but strays: Set<TenantID>, handedOver: Set<TenantID> = []
+    ) {
+        let contents = contents.withoutWork(of: strays.union(contents.restingTenants))
+        sessions.directory.recall(damaged: contents.damagedSessions)
+        files.staged.recall(contents)
+        webhooks.recall(contents.webhooks)
+        sessions.recall(contents)
+        recoveries.append(
+            Recovery(
+                contents, sessions: sessions.directory, tasks: tasks, decisions: decisions,
+                services: tasks.services, handedOver: handedOver))
+    }
+
+    /// Lets go on what was taken in, and ends what cannot (S-56).
+    ///
+    /// - Parameter arrived: whose it is; nil for all.
+    func start(of arrived: Set<TenantID>?) async {
+        await quotas.count(
+            what: queues.onDisk.store, and: tasks.services.contents, of: arrived)
+        let recoveries = recoveries
+        self.recoveries = []
+        for recovery in recoveries { await recovery.run() }
+        await files.staged.recover(of: arrived)
+        // A full disk does not hold the start up: what must wait for room does.
+        await queues.onDisk.caughtUp()
+        sessions.checkEnds(of: arrived)
+        webhooks.start()
+    }
+
+    /// Takes over tenants that another node had, or nobody; their work begins with `start`.
+    func takeOver(_ stored: TenantContents, _ arriving: Set<TenantID>) {
+        let contents = stored.contents
+        identifiers.goOn(after: contents.lastIdentifier)
+        accounts.recall(contents)
+        tenants.tellQuotas(of: arriving)
+        let strays = contents.strayTenants.intersection(arriving)
+        recall(contents, but: strays, handedOver: stored.handedOver)
+        tenants.remove(strays: strays)
+    }
+
+    /// Removes what this machine has kept of downloads that have gone on elsewhere since: their
+    /// parts are others now.
+    ///
+    /// - Parameter tenants: whose downloads.
+    func discardParts(of tenants: Set<TenantID>) async throws {
+        guard !tenants.isEmpty else { return }
+        let contents = tasks.services.contents
+        for entry in try await contents.list([.part]) {
+            guard case .task(let task) = entry.owner else { continue }
+            for tenant in tenants
+            where try await queues.onDisk.store.task(task, of: tenant) != nil {
+                contents.discard(entry)
+            }
+        }
+    }
+
+    // MARK: Letting go
+
+    /// Waits until nothing of a tenant is under way that would have to begin anew, or end, at
+    /// another node.
+    ///
+    /// - Parameter limit: waits for so long at most.
+    func letFinish(_ tenant: TenantID, within limit: Duration) async {
+        await tasks.runners(of: tenant).filter { $0.record.hasLiveAttempt && !$0.task.mayMove }
+            .completions(within: limit)
+    }
+
+    /// Settles what a tenant has under way, and lets go of it. When it returns, the store has
+    /// everything, and gets nothing more.
+    func unload(_ tenant: TenantID) async {
+        await files.endUploads(of: tenant)
+        let live = tasks.runners(of: tenant)
+        let settling = live.map { runner in LoopActor.start { await runner.settle() } }
+        for task in settling { await task.value }
+        webhooks.unload(tenant)
+        tasks.unload(tenant)
+        sessions.unload(tenant)
+        await queues.onDisk.durable()
+        await queues.inMemory.durable()
+        files.staged.unload(tenant)
+        accounts.remove(tenant)
+    }
+}
