@@ -292,7 +292,7 @@ private final class Line {
             quiet: QuietTime(
                 hours: .always, limit: discretionary, clock: ManualClock(), isHeld: false),
             accounts: TenantAccounts(
-                StoreContents(), within: Bandwidth(clock: ManualClock()), clock: ManualClock()))
+                within: Bandwidth(clock: ManualClock()), clock: ManualClock()))
     }
 }
 

@@ -13,6 +13,8 @@ final class TestGateway {
     let network = FakeTransport()
     let clock: ManualClock
     let store: ScriptedStore
+    /// The store of one of several nodes; nil for a gateway that has its store alone.
+    let node: NodeOnDisk?
     let directory: TemporaryDirectory
     /// What becomes of the bytes that files have taken.
     let disk = ScriptedSync()
@@ -28,8 +30,12 @@ final class TestGateway {
         directory: TemporaryDirectory? = nil, limits: GatewayLimits = GatewayLimits(),
         ticketHosts: Set<String> = [], reserve: (any Reserve)? = nil,
         storeIsElsewhere: Bool = false, saveFolders: (any SaveFolders)? = nil,
-        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600)
+        routeWaits: ClosedRange<Duration> = .seconds(3600) ... .seconds(3600),
+        asNode node: NodeOnDisk? = nil
     ) async throws {
+        let store = node?.scripted ?? store
+        let shared: any Store = node ?? store
+        self.node = node
         self.store = store
         self.clock = clock
         var limits = limits
@@ -38,9 +44,9 @@ final class TestGateway {
         self.directory = directory
         let folder = ContentFolder(path: directory.path, sync: disk.sync)
         try folder.prepare()
-        let contents = try await store.load()
+        let contents = try await shared.load()
         var parts = GatewayParts(
-            store: store, transport: network, digests: SumDigests(), sealer: PlainSealer(),
+            store: shared, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: TestGateway.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
         parts.connectivity = routes
@@ -80,6 +86,14 @@ final class TestGateway {
             storeIsElsewhere: storeIsElsewhere, saveFolders: saveFolders, routeWaits: routeWaits)
         await harness.gateway.start()
         harness.gateway.housekeeper.stop()  // it comes when a test says so
+        return harness
+    }
+
+    /// A harness whose gateway is one of several nodes.
+    static func node(_ node: NodeOnDisk, clock: ManualClock) async throws -> TestGateway {
+        let harness = try await TestGateway(clock: clock, asNode: node)
+        await harness.gateway.start()
+        harness.gateway.housekeeper.stop()
         return harness
     }
 

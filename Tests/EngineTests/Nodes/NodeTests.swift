@@ -1,0 +1,209 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// Several gateways on one store: each tenant is at one of them, and goes on at another one.
+@Suite(.onLoop)
+struct NodeTests {
+    private let shared = SharedDisk()
+    private let clock = ManualClock()
+
+    @LoopActor
+    private func node(_ number: Int64) async throws -> TestGateway {
+        try await TestGateway.node(try shared.join(number), clock: clock)
+    }
+
+    @LoopActor
+    private func place(of tenant: TenantID, at node: TestGateway) async throws -> TenantPlace {
+        let service = try #require(node.gateway.nodes)
+        return try await service.place(of: tenant)
+    }
+
+    /// What the store tells of a session, whose numbers have no gap.
+    @LoopActor
+    private func events(of session: SessionID, at node: TestGateway) async throws -> [Event] {
+        await node.quiet()
+        let page = try await node.gateway.events.page(
+            of: .session(session), after: 0, limit: 1000)
+        #expect(page.map(\.sequence) == Array(1...Int64(page.count)), "a gap, or a double")
+        return page
+    }
+
+    @Test @LoopActor
+    func `whoever is asked first has a tenant, and others tell where it is`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        #expect(try await place(of: first.tenant, at: first) == .here)
+        let found = try await place(of: first.tenant, at: second)
+        guard case .at(let record) = found else {
+            Issue.record("\(found)")
+            return
+        }
+        #expect(record.id.rawValue == 1 && record.address == "http://node1.test")
+        #expect(shared.owner(of: first.tenant)?.rawValue == 1)
+    }
+
+    @Test @LoopActor
+    func `two requests that come at once take a tenant once`() async throws {
+        let first = try await node(1)
+        async let one = place(of: first.tenant, at: first)
+        async let other = place(of: first.tenant, at: first)
+        let places = try await [one, other]
+        #expect(places == [.here, .here])
+        #expect(first.gateway.nodes?.servedCount == 1)
+    }
+
+    @Test @LoopActor
+    func `the numbers that nodes give have their own remainders, and grow`() async throws {
+        let (first, second) = (try await node(1), try await node(63))
+        for (node, number) in [(first, Int64(1)), (second, 63)] {
+            _ = try await place(of: TenantID(rawValue: 1), at: node)
+            let source = IdentifierSource(
+                clock: clock, after: 1000, at: try #require(NodeID(number)))
+            let numbers = (0..<3).map { _ in source.nextNumber() }
+            #expect(numbers.allSatisfy { $0 % 64 == number })
+            #expect(numbers == numbers.sorted() && Set(numbers).count == 3)
+        }
+    }
+
+    @Test @LoopActor
+    func `what runs in a tenant that is handed over goes on at the other node`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let session = try await first.session()
+        let live = try await first.create(
+            try first.spec(.download, "http://a.test/live"), in: session)
+        let suspended = try await first.create(
+            try first.spec(.data, "http://a.test/rests", resume: false), in: session)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\""])
+        attempt.body(Pattern.bytes(count: 100_000))
+
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        let again = try await second.network.attempt(0)
+        #expect(again.request.url.path == "/live")
+        #expect(try await place(of: first.tenant, at: second) == .here)
+        #expect(first.gateway.sessions.directory.count == 0, "the first has let go of it")
+        #expect(first.gateway.tasks.directory.runners.isEmpty)
+        again.answer(200, [:], Pattern.bytes(count: 200_000))
+        try await eventually("the end of the download") {
+            try await second.state(live) == .completed
+        }
+        #expect(try await second.read(live) == Pattern.bytes(count: 200_000))
+        #expect(try await second.state(suspended) == .suspended)
+        let told = try await events(of: session, at: second)
+        #expect(told.count { $0.task == live && $0.body.isTerminal } == 1)
+        #expect(first.store.batches.last?.changedTasks.contains { $0.state == .completed } != true)
+    }
+
+    @Test @LoopActor
+    func `of a node that is lost what was sent ends, and what waited goes on (S-56)`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let session = try await first.session { $0.httpMaximumConnectionsPerHost = 1 }
+        let sent = try await first.create(
+            try first.spec(.data, "http://a.test/sent"), in: session)
+        let waits = try await first.create(
+            try first.spec(.data, "http://a.test/waits"), in: session)
+        _ = try await first.network.attempt(0)
+        await first.quiet()
+        shared.lose(try #require(first.node))
+
+        let next = try await second.network.attempt(0)
+        #expect(next.request.url.path == "/waits")
+        next.answer(200, [:], Array("after".utf8))
+        try await eventually("both ends") {
+            let states = [try await second.state(sent), try await second.state(waits)]
+            return states == [.completed, .completed]
+        }
+        #expect(try await second.task(sent).error?.code == -997)
+        #expect(try await second.read(waits) == Array("after".utf8))
+        _ = try await events(of: session, at: second)
+    }
+
+    @Test @LoopActor
+    func `a part that another node has gone on with is not gone on with here`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let session = try await first.session(.background, identifier: "b")
+        let task = try await first.create(
+            try first.spec(.download, "http://a.test/file"), in: session)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 3_000_000))
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        _ = try await second.network.attempt(0)
+        try await eventually("the part at the first node") { try !first.files().isEmpty }
+
+        _ = try await service.setDraining(false, of: service.own)
+        let other = try #require(second.gateway.nodes)
+        _ = try await other.setDraining(true, of: other.own)
+        let again = try await first.network.attempt(1)
+        #expect(again.request.headers.first("Range") == nil, "its part is not the newest")
+        again.answer(200, [:], Array("new".utf8))
+        try await eventually("the end") { try await first.state(task) == .completed }
+        #expect(try await first.read(task) == Array("new".utf8))
+    }
+
+    @Test @LoopActor
+    func `tenants and tokens that one node makes are known to the others, and end there (X-13)`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        _ = try await first.gateway.tenants.create(TenantSpec(name: "other"))
+        let digest = [UInt8](repeating: 7, count: 32)
+        let token = try await first.gateway.tokens.create(
+            TokenSpec(tenant: "other", scopes: [.tasks], digest: digest))
+        try await eventually("the token") { second.gateway.tokens.use(digest) != nil }
+        var void: Set<TokenID> = []
+        second.gateway.tokens.onVoid = { void.formUnion($0) }
+        try await first.gateway.tokens.delete(token.record.id)
+        try await eventually("its end") { second.gateway.tokens.use(digest) == nil }
+        #expect(void == [token.record.id])
+    }
+
+    @Test @LoopActor
+    func `a tenant is deleted at the node that has it, and then nowhere known`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let made = try await first.gateway.tenants.create(TenantSpec(name: "other"))
+        try await eventually("the tenant") { second.gateway.tenants.name(of: made.id) != nil }
+        #expect(try await place(of: made.id, at: second) == .here)
+        _ = try await second.gateway.sessions.shared(of: made.id)
+        _ = try await first.gateway.tenants.delete("other")
+        try await eventually("nothing to be left of it") {
+            let isKnown = [first, second].contains { $0.gateway.tenants.name(of: made.id) != nil }
+            let left = try await shared.disk.load()
+            return !isKnown && left.sessions.isEmpty
+        }
+        try await eventually("it to be served nowhere") {
+            second.gateway.nodes?.servedCount == 0
+        }
+    }
+
+    @Test @LoopActor
+    func `a node that is drained takes nothing new`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        let service = try #require(first.gateway.nodes)
+        try await eventually("both to know each other") { service.nodes.count == 2 }
+        _ = try await service.setDraining(true, of: service.own)
+        try await eventually("the drain") { service.view.nodes[service.own]?.isDraining == true }
+        let found = try await place(of: first.tenant, at: first)
+        guard case .at(let record) = found else {
+            Issue.record("\(found)")
+            return
+        }
+        #expect(record.id == second.gateway.nodes?.own)
+        let refusal = await outcome {
+            try await service.setDraining(true, of: try #require(NodeID(9)))
+        }
+        #expect(refusal.refusal == .noSuchNode)
+    }
+}

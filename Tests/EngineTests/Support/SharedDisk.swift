@@ -1,0 +1,266 @@
+import Engine
+import Semantics
+import Synchronization
+import TestSupport
+import Testing
+
+/// A disk in memory that several nodes share, and what they know of each other.
+final class SharedDisk: Sendable {
+    private struct State {
+        var view = NodeView()
+        var handedOver: Set<TenantID> = []
+        /// Which node has the parts of a tenant's downloads.
+        var parts: [TenantID: NodeID] = [:]
+        var version = 0
+    }
+
+    let disk = MemoryStore()
+    private let state = Mutex(State())
+
+    /// A store for one more node.
+    func join(_ number: Int64) throws -> NodeOnDisk {
+        let node = try #require(NodeID(number))
+        change { state in
+            state.view.nodes[node] = NodeRecord(
+                id: node, address: "http://node\(number).test",
+                joinedAt: Timestamp(milliseconds: number))
+        }
+        return NodeOnDisk(self, node)
+    }
+
+    /// A node is gone: nothing that it commits is written any more, and others get its tenants.
+    func lose(_ node: NodeOnDisk) {
+        node.scripted.refuse(with: .failed("It was taken for dead."))
+        change { $0.view.nodes[node.node] = nil }
+    }
+
+    /// Who has a tenant.
+    func owner(of tenant: TenantID) -> NodeID? { state.withLock { $0.view.owners[tenant] } }
+
+    private func change<Value>(_ body: (inout State) -> Value) -> Value {
+        state.withLock { state in
+            state.version += 1
+            return body(&state)
+        }
+    }
+
+    fileprivate var version: Int { state.withLock(\.version) }
+
+    fileprivate func hint() { change { _ in } }
+
+    fileprivate func noteAccess(removed: [TenantID]) {
+        change { state in
+            state.view.accessVersion += 1
+            for tenant in removed { state.view.owners[tenant] = nil }
+        }
+    }
+
+    /// As the nodes stand, with everybody's tenants given to somebody who lives.
+    fileprivate func assigned() -> NodeView {
+        state.withLock { state in
+            for (tenant, owner) in state.view.owners where state.view.nodes[owner] == nil {
+                let living = state.view.nodes.values.filter { !$0.isDraining }.map(\.id)
+                let next = living.min { left, right in
+                    state.view.tenants(of: left).count < state.view.tenants(of: right).count
+                }
+                state.view.owners[tenant] = next
+                state.handedOver.remove(tenant)
+            }
+            return state.view
+        }
+    }
+
+    fileprivate func take(_ tenant: TenantID, for node: NodeID) -> NodeID {
+        change { state in
+            let owner = state.view.owners[tenant] ?? node
+            state.view.owners[tenant] = owner
+            return owner
+        }
+    }
+
+    fileprivate func give(_ tenant: TenantID, to node: NodeID) -> Bool {
+        change { state in
+            guard state.view.nodes[node] != nil else { return false }
+            state.view.owners[tenant] = node
+            state.handedOver.insert(tenant)
+            return true
+        }
+    }
+
+    fileprivate func setDraining(_ isDraining: Bool, of node: NodeID) -> Bool {
+        change { state in
+            state.view.nodes[node]?.isDraining = isDraining
+            return state.view.nodes[node] != nil
+        }
+    }
+
+    fileprivate func arrive(
+        _ contents: StoreContents, _ tenants: Set<TenantID>, at node: NodeID
+    ) -> TenantContents {
+        change { state in
+            defer {
+                state.handedOver.subtract(tenants)
+                for tenant in tenants { state.parts[tenant] = node }
+            }
+            return TenantContents(
+                contents, handedOver: state.handedOver.intersection(tenants),
+                withPartsHere: tenants.filter { state.parts[$0] == node })
+        }
+    }
+}
+
+/// The store of one node.
+final class NodeOnDisk: NodeStore {
+    let node: NodeID
+    /// What the test scripts: commits, failures, reads.
+    let scripted: ScriptedStore
+    private let shared: SharedDisk
+
+    fileprivate init(_ shared: SharedDisk, _ node: NodeID) {
+        self.shared = shared
+        self.node = node
+        scripted = ScriptedStore(disk: shared.disk)
+    }
+
+    func look(waiting limit: Duration) async throws(StoreError) -> NodeView {
+        let (version, end) = (shared.version, ContinuousClock.now + limit)
+        while shared.version == version, ContinuousClock.now < end {
+            try? await Task.sleep(for: .milliseconds(2))
+        }
+        return shared.assigned()
+    }
+
+    func endWait() { shared.hint() }
+
+    func take(_ tenant: TenantID) async throws(StoreError) -> NodeID {
+        shared.take(tenant, for: node)
+    }
+
+    func give(_ tenant: TenantID, to node: NodeID) async throws(StoreError) -> Bool {
+        shared.give(tenant, to: node)
+    }
+
+    func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool {
+        shared.setDraining(isDraining, of: node)
+    }
+
+    func load() async throws(StoreError) -> StoreContents {
+        let all = try await shared.disk.load()
+        var contents = StoreContents()
+        contents.tenants = all.tenants
+        contents.tokens = all.tokens
+        contents.lastIdentifier = all.lastIdentifier
+        contents.gatewayLimit = all.gatewayLimit
+        contents.backgroundUpdates = all.backgroundUpdates
+        return contents
+    }
+
+    func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
+        var contents = try await shared.disk.load()
+        contents.sessions.removeAll { !tenants.contains($0.tenant) }
+        contents.activeTasks.removeAll { !tenants.contains($0.tenant) }
+        contents.pendingDecisions.removeAll { !tenants.contains($0.tenant) }
+        contents.files.removeAll { !tenants.contains($0.tenant) }
+        contents.webhooks.removeAll { !tenants.contains($0.tenant) }
+        contents.tenantSequences = contents.tenantSequences.filter { tenants.contains($0.key) }
+        contents.outstandingTasks = contents.outstandingTasks.filter { tenants.contains($0.key) }
+        return shared.arrive(contents, tenants, at: node)
+    }
+
+    func knows(_ id: FileID) async throws(StoreError) -> Bool {
+        try await shared.disk.load().files.contains { $0.id == id }
+    }
+
+    func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
+        let receipt = try await scripted.commit(batch)
+        let changesAccess =
+            !batch.tenants.isEmpty || !batch.tokens.isEmpty || !batch.removedTokens.isEmpty
+            || !batch.removedTenants.isEmpty || batch.gatewayLimit != nil
+            || batch.backgroundUpdates != nil
+        if changesAccess { shared.noteAccess(removed: batch.removedTenants) }
+        return receipt
+    }
+}
+
+/// As the scripted store does it.
+extension NodeOnDisk {
+    func releaseMemory() async { await scripted.releaseMemory() }
+
+    func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+        try await scripted.task(id, of: tenant)
+    }
+
+    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await scripted.knows(id) }
+
+    func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
+        try await scripted.knows(id)
+    }
+
+    func cacheEntries(
+        of session: SessionID, under fingerprint: Int64
+    ) async throws(StoreError) -> [KeptResponse] {
+        try await scripted.cacheEntries(of: session, under: fingerprint)
+    }
+
+    func cacheIndex(of session: SessionID) async throws(StoreError) -> [CacheIndexRow] {
+        try await scripted.cacheIndex(of: session)
+    }
+
+    func decisions(_ query: DecisionQuery) async throws(StoreError) -> DecisionPage {
+        try await scripted.decisions(query)
+    }
+
+    func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
+        try await scripted.tasks(query)
+    }
+
+    func taskCounts(
+        of sessions: [SessionID]
+    ) async throws(StoreError) -> [SessionID: [TaskState: Int]] {
+        try await scripted.taskCounts(of: sessions)
+    }
+
+    func census() async throws(StoreError) -> TaskCensus { try await scripted.census() }
+
+    func storedBytes(
+        _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] { try await scripted.storedBytes(begun) }
+
+    func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
+        try await scripted.content(of: task)
+    }
+
+    func decision(
+        _ id: DecisionID, of tenant: TenantID
+    ) async throws(StoreError) -> DecisionRecord? {
+        try await scripted.decision(id, of: tenant)
+    }
+
+    func creation(
+        of key: String, of tenant: TenantID
+    ) async throws(StoreError) -> IdempotencyRecord? {
+        try await scripted.creation(of: key, of: tenant)
+    }
+
+    func events(_ query: EventQuery) async throws(StoreError) -> [Event] {
+        try await scripted.events(query)
+    }
+
+    func oldestEvent(of stream: EventStreamKey) async throws(StoreError) -> Int64? {
+        try await scripted.oldestEvent(of: stream)
+    }
+
+    func deliveries(_ query: DeliveryQuery) async throws(StoreError) -> DeliveryPage {
+        try await scripted.deliveries(query)
+    }
+
+    func forget(_ tenant: TenantID, into forgotten: inout Forgotten) async throws(StoreError) {
+        try await scripted.forget(tenant, into: &forgotten)
+    }
+
+    func purge(
+        _ limits: RetentionLimits, into forgotten: inout Forgotten
+    ) async throws(StoreError) {
+        try await scripted.purge(limits, into: &forgotten)
+    }
+}
