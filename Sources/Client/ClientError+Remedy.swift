@@ -20,6 +20,7 @@ extension ClientError {
                 """
                 : "Is a gateway running there? `ferry serve` starts one on its machine."
         case .untrusted(_, let why): why.remedy
+        case .noNode: "`ferry serve --node-address URL` makes a gateway one of several."
         case .refused(let problem) where problem.status == 401:
             "The token is not that gateway's: set FERRY_TOKEN, or give --token-file."
         default: nil

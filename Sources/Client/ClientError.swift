@@ -15,6 +15,10 @@ public indirect enum ClientError: Error, Equatable, Sendable {
     case unreachable(gateway: String, detail: String)
     /// An https gateway was not asked, because it is not known to be the one that was meant.
     case untrusted(gateway: String, GatewayDistrust)
+    /// The gateway is none of several that share a database.
+    case noNode(gateway: String)
+    /// A node cannot hand its tenants over.
+    case cannotDrain(String)
     /// The gateway refused with problem+json (RFC 9457).
     case refused(ProblemDetails)
     /// The gateway answered with something that is not of its contract.
@@ -58,6 +62,9 @@ extension ClientError: CustomStringConvertible {
             "\(file) is there, but `\(command)` has ended with \(status)"
         case .unreachable(let gateway, let detail): "no answer from \(gateway): \(detail)"
         case .untrusted(let gateway, let why): "\(gateway) is not trusted: \(why.text)"
+        case .noNode(let gateway):
+            "\(gateway) is no node: no other gateway shares its database"
+        case .cannotDrain(let detail): detail
         case .refused(let problem): problem.description
         case .unexpectedAnswer(let detail): "the gateway's answer makes no sense: \(detail)"
         case .transferFailed(let failure): failure.description
@@ -86,7 +93,7 @@ extension ClientError {
         switch self {
         case .badArgument: .usage
         case .noGateway, .noToken, .noStart, .unreachable, .untrusted: .noGateway
-        case .refused, .unexpectedAnswer, .commandFailed: .failure
+        case .refused, .unexpectedAnswer, .commandFailed, .noNode, .cannotDrain: .failure
         case .transferFailed(let failure): failure.isCancellation ? .cancelled : .transferFailed
         case .serverAnswered, .loginRefused: .serverAnswered
         case .fileExists, .file: .cannotWrite

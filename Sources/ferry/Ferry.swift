@@ -32,8 +32,8 @@ struct Ferry: AsyncParsableCommand {
             CommandGroup(
                 name: "Gateway",
                 subcommands: [
-                    Serve.self, Status.self, Tenants.self, Tokens.self, Open.self, Health.self,
-                    BackUp.self, Check.self, Key.self, Migrate.self,
+                    Serve.self, Status.self, Tenants.self, Tokens.self, Nodes.self, Drain.self,
+                    Open.self, Health.self, BackUp.self, Check.self, Key.self, Migrate.self,
                     MakeCertificate.self,
                 ]),
             CommandGroup(name: "Shell", subcommands: [Completions.self]),

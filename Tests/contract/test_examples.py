@@ -309,34 +309,106 @@ def test_the_page_and_the_gateway_are_one_origin_behind_nginx(nginx, origin, tmp
     assert (tmp_path / "report.bin").read_bytes() == CONTENT
 
 
-def gateways():
-    """Of each manifest of two gateways: the words of the command, the environment's names, the probes' paths."""
-    folder = EXAMPLES / "two-gateways"
+class Manifest:
+    """A gateway in a manifest: the words of its command, its environment, the paths of probes."""
+
+    def __init__(self, name, command, environment, probes, others=()):
+        self.name, self.command, self.environment, self.probes = name, command, environment, probes
+        # Further commands that are run in it, from `ferry` on.
+        self.others = others
+
+
+def composed(folder, names):
+    """The gateways of a file for Compose, with a balancer that leads to them."""
     services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
     balancer = (folder / "haproxy.cfg").read_text()
-    for name in ("gateway-a", "gateway-b"):
-        assert f" {name}:8080\n" in balancer
+    for name in names:
+        assert re.search(rf" {name}:8080\b", balancer)
         service = services[name]
-        yield service["command"], service["environment"], re.findall(r"httpchk GET (\S+)", balancer)
-    service, gateway = yaml.safe_load_all((folder / "kubernetes.yaml").read_text())
-    (container,) = gateway["spec"]["template"]["spec"]["containers"]
-    assert service["spec"]["selector"] == gateway["spec"]["template"]["metadata"]["labels"]
+        health = service["healthcheck"]["test"]
+        yield Manifest(
+            f"{folder.name} {name}", service["command"], service["environment"],
+            re.findall(r"httpchk GET (\S+)", balancer), [health[health.index("ferry") :]],
+        )
+
+
+def clustered(folder):
+    """The gateway of a file for Kubernetes; a stateful set has the names of its headless service."""
+    documents = list(yaml.safe_load_all((folder / "kubernetes.yaml").read_text()))
+    named = {(each["kind"], each["metadata"]["name"]): each for each in documents}
+    assert len(named) == len(documents)
+    gateway = named["StatefulSet", "ferry"]
+    pod = gateway["spec"]["template"]
+    for (kind, _), document in named.items():
+        if kind == "Service":
+            assert document["spec"]["selector"] == pod["metadata"]["labels"]
+        if kind == "PodDisruptionBudget":
+            assert document["spec"]["selector"] == gateway["spec"]["selector"]
+    assert ("Service", gateway["spec"]["serviceName"]) in named
+    (container,) = pod["spec"]["containers"]
     probes = [container[probe]["httpGet"]["path"] for probe in ("readinessProbe", "livenessProbe")]
-    yield container["args"], [variable["name"] for variable in container["env"]], probes
+    before = container.get("lifecycle", {}).get("preStop", {}).get("exec", {}).get("command", [])
+    environment = {each["name"]: each.get("value") for each in container["env"]}
+    others = [before[before.index("ferry") :]] if before else []
+    yield Manifest(folder.name, container["args"], environment, probes, others)
 
 
-@pytest.mark.parametrize("gateway", list(gateways()))
+STANDING_BY = [
+    *composed(EXAMPLES / "two-gateways", ["gateway-a", "gateway-b"]),
+    *clustered(EXAMPLES / "two-gateways"),
+]
+NODES = [*composed(EXAMPLES / "nodes", ["node-a", "node-b"]), *clustered(EXAMPLES / "nodes")]
+
+
+def help_of(*words):
+    command = [os.environ["FERRY"], *words, "--help"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("gateway", STANDING_BY + NODES, ids=lambda each: each.name)
 def test_what_the_manifests_say_is_known_to_the_gateway(gateway):
-    command, environment, probes = gateway
-    assert command[0] == "serve" and "--stand-by" in command
-    known = subprocess.run([os.environ["FERRY"], "serve", "--help"], capture_output=True, text=True, check=True).stdout
-    options = [word.split("=")[0] for word in command[1:]]
+    assert gateway.command[0] == "serve"
+    known = help_of("serve")
+    options = [word.split("=")[0] for word in gateway.command[1:]]
     options += [
-        "--" + name.removeprefix("FERRY_").lower() for name in environment
+        "--" + name.removeprefix("FERRY_").lower().replace("_", "-")
+        for name in gateway.environment
         if name.startswith("FERRY_") and name not in ("FERRY_KEY", "FERRY_TOKEN")
     ]
     for option in options:
         assert re.search(rf"^ +{option}\b", known, re.MULTILINE), option
-    for path in probes:
+    for path in gateway.probes:
         with urllib.request.urlopen(os.environ["FERRY_URL"] + path, timeout=20) as answer:
             assert answer.status == 200
+    for _, command, *words in gateway.others:
+        known = help_of(command)
+        for option in (word for word in words if word.startswith("--")):
+            assert re.search(rf"^ +{option}\b", known, re.MULTILINE), option
+
+
+def test_gateways_stand_by_or_are_nodes():
+    for gateway in STANDING_BY:
+        assert "--stand-by" in gateway.command and "FERRY_NODE_ADDRESS" not in gateway.environment
+    for gateway in NODES:
+        assert "--stand-by" not in gateway.command
+        assert any(word.startswith("--contents=") for word in gateway.command)
+        assert {"FERRY_STORE", "FERRY_KEY", "FERRY_TOKEN"} <= gateway.environment.keys()
+    # Each has an address of its own.
+    addresses = [gateway.environment["FERRY_NODE_ADDRESS"] for gateway in NODES]
+    assert len(set(addresses)) == len(NODES) and "$(POD_NAME)" in addresses[-1]
+
+
+@pytest.mark.parametrize("gateway", NODES, ids=lambda each: each.name)
+def test_a_node_of_the_manifests_is_one_that_the_gateway_takes(gateway, tmp_path):
+    values = {
+        "FERRY_NODE_ADDRESS": gateway.environment["FERRY_NODE_ADDRESS"].replace("$(POD_NAME)", "ferry-0"),
+        "FERRY_STORE": "postgres://ferry@127.0.0.1:1/ferry", "FERRY_KEY": "5a" * 32,
+    }
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("FERRY", "AWS_"))}
+    command = [word.replace("$(POD_NAME)", "ferry-0") for word in gateway.command]
+    command = [word.replace("=/data", f"={tmp_path}/data") for word in command] + ["--port", "0"]
+    done = subprocess.run(
+        [os.environ["FERRY"], *command], env=own | values, capture_output=True, text=True, timeout=60
+    )
+    # All its settings were read, and there is no such database.
+    assert done.returncode == 69 and "database" in done.stderr, done.stderr

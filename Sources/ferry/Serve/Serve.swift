@@ -48,6 +48,16 @@ struct Serve: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
+            "Be one of several gateways that serve from the database of --store, and where the others reach this one.",
+            discussion: """
+                As https://HOST:PORT or http://HOST:PORT, an address that only this gateway has. All \
+                of them have the same --store, --contents, FERRY_KEY and FERRY_TOKEN; each tenant is \
+                at one of them at a time, and any of them answers.
+                """, valueName: "url"))
+    var nodeAddress: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Where results and staged files are kept, a shared folder or S3 (default: the data directory).",
             discussion: """
                 As /absolute/path, or as s3://bucket/prefix, with ?endpoint=URL&region=NAME&style=path \

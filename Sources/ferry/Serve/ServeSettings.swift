@@ -18,6 +18,9 @@ struct ServeSettings {
     let store: String?
     /// Whether it waits for its turn where another gateway has that database.
     let standsBy: Bool
+    /// Where the other gateways of that database reach this one, in lower case; nil for a gateway
+    /// that has the database for itself.
+    let nodeAddress: String?
     /// Where contents that are whole are kept; nil for the data directory.
     let contents: ContentsPlace?
     /// What credentials for that place are looked for in, with what the environment has no more.
@@ -85,6 +88,10 @@ struct ServeSettings {
         contents = try (options.contents ?? source.text("contents")).map { text throws(Refusal) in
             try ContentsPlace(text, environment: environment)
         }
+        let nodeAddress = try (options.nodeAddress ?? source.text("nodeAddress")).map {
+            text throws(Refusal) in try NodeAddress(text)
+        }
+        self.nodeAddress = nodeAddress?.text
         contentsEnvironment = environment.merging(secrets) { $1 }
         allowedHosts = options.allowHosts.isEmpty ? source.list("allowHost") : options.allowHosts
         for name in allowedHosts where HostRule.isTooWide(name) {
@@ -147,6 +154,41 @@ struct ServeSettings {
         metricsTokenFile = options.metricsTokenFile ?? source.text("metricsTokenFile")
         auditLog = options.auditLog ?? source.text("auditLog")
         try refuseOpenListener()
+        if let nodeAddress { try requireNode(at: nodeAddress) }
+    }
+
+    /// Refuses a node that shares less than the others of its kind do, or that they would send
+    /// tokens to in clear.
+    private func requireNode(at address: NodeAddress) throws(Refusal) {
+        guard !standsBy else {
+            throw Refusal(
+                description: """
+                    --node-address and --stand-by exclude each other: a node serves beside the \
+                    others, and one that stands by serves in the place of another.
+                    """, code: 64)
+        }
+        guard store != nil, contents != nil else {
+            throw Refusal(
+                description: """
+                    --node-address needs --store and --contents: the nodes share a database on a \
+                    server, and a place for contents.
+                    """, code: 64)
+        }
+        guard address.isSecure || address.isLoopback || isBehindTLSProxy else {
+            throw Refusal(
+                description: """
+                    --node-address \(address.text) is not https: the other nodes would send tokens \
+                    across the network in clear. Give a certificate by --tls-certificate and \
+                    --tls-key, or, on a network that nobody else can read, say --behind-tls-proxy.
+                    """, code: 78)
+        }
+        guard isBehindTLSProxy || address.isSecure == (tls != nil) else {
+            throw Refusal(
+                description: """
+                    --node-address \(address.text): this gateway speaks \
+                    \(tls == nil ? "no TLS" : "TLS alone"), so that nobody would reach it there.
+                    """, code: 64)
+        }
     }
 
     /// Refuses what no Host field, and no URL, could have for a host.
@@ -272,22 +314,13 @@ struct ServeSettings {
 
     /// Without TLS a token would cross the network in clear.
     private func refuseOpenListener() throws(Refusal) {
-        guard tls == nil, !isBehindTLSProxy, !isLoopback else { return }
+        guard tls == nil, !isBehindTLSProxy, !NodeAddress.isLoopback(host) else { return }
         throw Refusal(
             description: """
                 \(host) is not a loopback address: without TLS, tokens would cross the network in \
                 clear. Give a certificate by --tls-certificate and --tls-key (`ferry certificate \
                 NAME` makes a pair), or put a proxy with TLS in front and say --behind-tls-proxy.
                 """, code: 78)
-    }
-
-    private var isLoopback: Bool {
-        if host == "localhost" { return true }
-        switch IPAddress(host) {
-        case .v4(let address): return address >> 24 == 127
-        case .v6(let address): return address == 1
-        case nil: return false
-        }
     }
 }
 

@@ -5,8 +5,8 @@ import JSON
 /// A configuration file: one JSON object of texts, numbers, true or false, and arrays of texts.
 struct SettingsFile {
     private static let names: Set = [
-        "host", "port", "unixSocket", "dataDirectory", "store", "standBy", "contents",
-        "allowDestination", "allowHost", "allowOrigin", "folder", "negotiateHost",
+        "host", "port", "unixSocket", "dataDirectory", "store", "standBy", "nodeAddress",
+        "contents", "allowDestination", "allowHost", "allowOrigin", "folder", "negotiateHost",
         "trustedCertificates", "behindTlsProxy",
         "tlsCertificate", "tlsKey", "tlsClientCa",
         "logLevel", "logFormat", "metricsTokenFile", "auditLog", "keyFile",

@@ -69,6 +69,61 @@ struct StartTests {
         #expect(home.token(in: "data") == nil || code == 73)
     }
 
+    @Test(
+        arguments: [
+            (64, "10.0.0.5:8080", []), (64, "ftp://10.0.0.5", []), (64, "https://", []),
+            (64, "https://10.0.0.5:8080/ferry", []), (64, "https://10.0.0.5?a", []),
+            (64, "https://user@10.0.0.5", []), (64, "https://10.0.0.5:0", []),
+            (64, "https://10.0.0.5:70000", []), (64, "https://fd00::1:8080", []),
+            (64, "https://[fd00::1", []), (64, "https://*.example.com", []),
+            (64, "https://0.0.0.0:8080", []), (64, "https://[::]:8080", []),
+            (78, "http://10.0.0.5:8080", []), (78, "http://ferry-0.ferry:8080", []),
+            (64, "https://10.0.0.5:8080", []), (64, "http://127.0.0.1:8080", ["--stand-by"]),
+        ] as [(Int32, String, [String])])
+    func `an address of a node that others cannot use is refused`(
+        code: Int32, address: String, arguments: [String]
+    ) async throws {
+        let refusal = try await node(arguments + ["--node-address", address]).refusal()
+        #expect(refusal.exit == .status(code), "\(refusal.reason)")
+        #expect(refusal.reason.contains("--node-address"))
+        #expect(home.token(in: "data") == nil)
+    }
+
+    @Test(arguments: [["--store"], ["--contents"], []])
+    func `a node needs a database and a place that others share`(given: [String]) async throws {
+        var missing = node(["--node-address", "http://127.0.0.1:8080"])
+        if !given.contains("--store") { missing.environment["FERRY_STORE"] = nil }
+        if !given.contains("--contents") { missing.environment["FERRY_CONTENTS"] = nil }
+        let refusal = try await missing.refusal()
+        #expect(refusal.exit == .status(64), "\(refusal.reason)")
+        #expect(refusal.reason.contains("--node-address needs --store and --contents"))
+    }
+
+    @Test(arguments: [
+        ["--node-address", "http://LOCALHOST:8080"], ["--node-address", "http://[::1]"],
+        ["--node-address", "http://10.0.0.5:8080", "--behind-tls-proxy"],
+        ["--node-address", "https://ferry-0.ferry.example:443", "--behind-tls-proxy"],
+    ])
+    func `an address of a node that others can use leads on to the database`(
+        arguments: [String]
+    ) async throws {
+        // Nothing listens there.
+        let refusal = try await node(arguments).refusal()
+        #expect(refusal.exit == .status(69), "\(refusal.reason)")
+        #expect(!refusal.reason.contains("--node-address"))
+    }
+
+    /// One of several gateways, of whose database there is nothing.
+    private func node(_ arguments: [String]) -> Serve {
+        Serve(
+            arguments: ["--port", "0", "--data-directory", home.file("data")] + arguments,
+            environment: [
+                "FERRY_STORE": "postgres://ferry@127.0.0.1:1/ferry",
+                "FERRY_CONTENTS": home.file("contents"),
+                "FERRY_KEY": String(repeating: "5a", count: 32),
+            ], home: home)
+    }
+
     @Test(arguments: [
         "{\"colour\": 1}", "{\"port\": \"x", "[]", "{\"port\": 0, \"port\": 1}",
     ])

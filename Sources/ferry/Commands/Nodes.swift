@@ -1,0 +1,72 @@
+internal import ArgumentParser
+internal import Client
+internal import JSON
+
+/// `ferry nodes`: which gateways share the database.
+struct Nodes: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "List the nodes: gateways that share a database (ferry serve --node-address).",
+        discussion: """
+            A star marks the node that has answered. The token must be the gateway's own, or one of \
+            the tenant default with the scope admin.
+
+            Exit status: 0 done; 1 the gateway refused, or is no node; 3 no gateway; 26 the file of \
+            --token-file cannot be read; 64 wrong arguments.
+            """)
+
+    @Flag(help: "Print one JSON object: {\"nodes\":[…]}.")
+    var json = false
+
+    @OptionGroup var gatewayOptions: GatewayOptions
+
+    func run() throws {
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
+            let nodes = try RemoteNodes(gatewayOptions.client()).list()
+            if json {
+                return try CommandLineIO.print(members: { $0.member("nodes", nodes) })
+            }
+            var shown: [RemoteNode] = []
+            for node in nodes { shown.append(try RemoteNode(node)) }
+            try CommandLineIO.print { NodeTable.lines(shown, width: $0) }
+        }
+    }
+}
+
+/// `ferry drain`: empties a node.
+struct Drain: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "Have a node hand its tenants over to the others, and wait until it has none.",
+        discussion: """
+            What runs goes on at the other nodes, tasks of default sessions too. The node takes no \
+            tenant any more, and can be stopped; it takes some again after --cancel, or when it has \
+            been started anew. If you interrupt this command, the node goes on handing over.
+
+            Exit status: 0 the node has no tenant any more; 1 the gateway refused, is no node, or \
+            there is no other node that takes tenants; 3 no gateway; 26 the file of --token-file \
+            cannot be read; 64 wrong arguments; 130 interrupted.
+            """)
+
+    @Argument(help: "The node's number, as in ferry nodes (default: the node that is asked).")
+    var node: Int64?
+
+    @Flag(help: "Have it take tenants again.")
+    var cancel = false
+
+    @Flag(help: "Print the node as one JSON object.")
+    var json = false
+
+    @OptionGroup var gatewayOptions: GatewayOptions
+
+    func run() throws {
+        try CommandLineIO.run(json: json) { () throws(ClientError) in
+            let screen = Screen.standardError(environment: CommandLineIO.environment)
+            let draining = Draining(try gatewayOptions.client(interrupts: .ofProcess())) { line in
+                if screen.isLive { screen.draw([line]) } else { screen.print(line) }
+            }
+            defer { screen.clear() }
+            let node = try cancel ? draining.cancel(self.node) : draining.run(self.node)
+            screen.clear()
+            if json { try CommandLineIO.print(node) }
+        }
+    }
+}

@@ -1,0 +1,204 @@
+"""Several gateways on one database and one folder of contents, and who calls them."""
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import tempfile
+import threading
+import time
+
+import httpx
+
+from daemon import eventually, free_ports, run
+from gateway import Gateway, _look, number_of
+
+KEY = "5a" * 32
+SCOPES = ["sessions", "tasks", "events", "decisions", "webhooks"]
+# A node that was killed is lost after 6 s, one that hangs after 15 s; the machine may be busy.
+LOST = 45
+# A reader that sees nothing for so long comes again.
+QUIET = 5
+
+
+class Cluster:
+    """Nodes of one database; what they share is made anew for each test."""
+
+    def __init__(self, postgres):
+        self._temporary = tempfile.TemporaryDirectory(prefix="ferry-nodes-")
+        self.folder = pathlib.Path(self._temporary.name)
+        (self.folder / "contents").mkdir()
+        self.token = run(os.environ["FERRY"], "tokens", "generate").strip()
+        self.environment = {"FERRY_STORE": postgres.schema(), "FERRY_KEY": KEY}
+        self.contents = str(self.folder / "contents")
+        self._nodes = contextlib.ExitStack()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._nodes.close()
+        self._temporary.cleanup()
+
+    def node(self):
+        """One more."""
+        return self._nodes.enter_context(Node(self))
+
+    def refusal(self, *arguments):
+        """The status and the words of a gateway on the same database that does not start."""
+        with tempfile.TemporaryDirectory(prefix="ferry-refused-") as folder:
+            own = {name: value for name, value in os.environ.items() if not name.startswith("FERRY")}
+            own |= {"HOME": folder, "XDG_RUNTIME_DIR": folder, "FERRY_TOKEN": self.token}
+            command = [os.environ["FERRY"], "serve", "--port", "0", "--data-directory", f"{folder}/data"]
+            ended = subprocess.run(
+                [*command, "--contents", self.contents, *arguments], env=own | self.environment,
+                capture_output=True, text=True, timeout=60,
+            )
+        return ended.returncode, ended.stderr
+
+
+class Node(Gateway):
+    """A node that a test may kill, stop for a while, and start again at its address."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        (self.port,) = free_ports(1)
+        self.address = f"http://127.0.0.1:{self.port}"
+        # Of two ports the last one counts.
+        super().__init__(
+            "--port", str(self.port), "--contents", cluster.contents,
+            "--node-address", self.address, **cluster.environment,
+        )
+
+    def _start(self, probe="/readyz"):
+        # All nodes have the same token, in a file of each one's own.
+        self.data.mkdir(mode=0o700, exist_ok=True)
+        path = self.data / "token"
+        if not path.exists():
+            path.touch(mode=0o600)
+            path.write_text(self.cluster.token + "\n")
+        super()._start(probe)
+
+    def send(self, number):
+        """A signal that it does not end by."""
+        self._process.send_signal(number)
+
+    @property
+    def record(self):
+        """What it tells of itself."""
+        (own,) = [each for each in self.get("/v1/nodes")["nodes"] if each["isThis"]]
+        return own
+
+    @property
+    def number(self):
+        return self.record["node"]
+
+    def ferry(self, *words):
+        """A command with it as its gateway."""
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
+        environment |= {"FERRY_GATEWAY": self.address, "FERRY_TOKEN": self.cluster.token}
+        command = [os.environ["FERRY"], *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+
+    def caller(self, token=None):
+        """Somebody who asks it, with the operator's token or another one."""
+        return Caller(self.address, token or self.cluster.token)
+
+
+class Caller:
+    """A client with one token at one node, with the words of `Gateway`."""
+
+    def __init__(self, url, token):
+        self._access = {"base_url": url, "headers": {"Authorization": f"Bearer {token}"}}
+        self.token = token
+        self.client = self.connect(event_hooks={"response": [_look]})
+
+    def connect(self, timeout=30, **options):
+        return httpx.Client(timeout=timeout, trust_env=False, **self._access, **options)
+
+    post = Gateway.post
+    get = Gateway.get
+    story = Gateway.story
+    replayed = Gateway.replayed
+    content = Gateway.content
+
+    def has(self, path):
+        """Whether it answers with 200; what it cannot say at the moment counts as no."""
+        try:
+            return self.client.get(path).status_code == 200
+        except httpx.TransportError:
+            return False
+
+
+def tenant(node, name):
+    """A new tenant; its token. The node has not asked for anything of it yet."""
+    node.post("/v1/tenants", 201, name=name)
+    return node.post("/v1/tokens", 201, tenant=name, scopes=SCOPES).json()["token"]
+
+
+class Reader:
+    """Reads a stream from its first event, over whatever happens to the nodes, until it is left."""
+
+    def __init__(self, caller, path):
+        self._caller, self._path = caller, path
+        self.ids, self.names, self.problems = [], [], []
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over.set()
+        self._thread.join(4 * QUIET)
+
+    def has_all_of(self, caller):
+        """Whether it has read what another one is shown at once, which are the same events."""
+        assert not self.problems, self.problems
+        wanted = [event.id for event in caller.replayed(self._path)]
+        if len(self.ids) < len(wanted):
+            return False
+        assert self.ids[: len(wanted)] == wanted
+        assert len(set(self.ids)) == len(self.ids)
+        numbers = [number_of(id) for id in self.ids]
+        assert numbers == sorted(numbers)
+        return True
+
+    def _run(self):
+        while not self._is_over.is_set() and not self.problems:
+            try:
+                self._read()
+            except httpx.TransportError:
+                pass  # a node has ended, or does not answer
+            except Exception as error:
+                self.problems.append(error)
+            time.sleep(0.1)
+
+    def _read(self):
+        headers = {"Last-Event-ID": self.ids[-1]} if self.ids else {}
+        query = "" if self.ids else "?replay=all"
+        with self._caller.connect(timeout=QUIET) as own:
+            with own.stream("GET", f"{self._path}/events{query}", headers=headers) as stream:
+                if stream.status_code in (502, 503, 504):
+                    return
+                assert stream.status_code == 200, stream.read()
+                event = {}
+                for line in stream.iter_lines():
+                    if self._is_over.is_set():
+                        return
+                    name, _, value = line.partition(": ")
+                    if line:
+                        event[name] = value
+                        continue
+                    assert event.get("event") != "reset", "events are missing"
+                    # Progress has no id.
+                    if id := event.get("id"):
+                        self.ids.append(id)
+                        self.names.append(event["event"])
+                    event = {}
+
+
+def placed(node, count):
+    """Waits until a node has so many tenants."""
+    eventually(lambda: node.record["tenants"] == count, f"{count} tenants at {node.address}", LOST)

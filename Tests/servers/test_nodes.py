@@ -1,0 +1,389 @@
+"""Several nodes on one database (`ferry serve --node-address`): who answers, and what outlives what."""
+
+import base64
+import hashlib
+import random
+import signal
+import threading
+import time
+
+import pytest
+
+from daemon import eventually
+from gateway import Gateway
+from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant
+from origin import Answer
+from postgres import Postgres
+from session import Session
+
+CONTENT = random.Random(23).randbytes(3 << 20)
+DIGEST = "sha-256=:" + base64.b64encode(hashlib.sha256(CONTENT).digest()).decode() + ":"
+HANG = 15
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    with Postgres() as server:
+        yield server
+
+
+@pytest.fixture
+def cluster(postgres):
+    with Cluster(postgres) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def pair(cluster):
+    """Two nodes, of which the first has the operator's tenant."""
+    first, second = cluster.node(), cluster.node()
+    first.get("/v1/sessions")
+    for node in first, second:
+        # They know each other.
+        eventually(lambda: len(node.get("/v1/nodes")["nodes"]) == 2, "both nodes", 20)
+    return first, second
+
+
+class Held:
+    """A file of an origin: its first so many answers stop in the middle, until they are let go."""
+
+    def __init__(self, origin, path, count=1):
+        self.gate = threading.Event()
+        self.url = origin.url(path)
+        self._left = count
+        self._lock = threading.Lock()
+        origin.on(path, self._answer)
+
+    def _answer(self, request):
+        with self._lock:
+            self._left -= 1
+            is_held = self._left >= 0
+        fields = {"ETag": '"one"'}
+        if is_held:
+            return Answer(headers=fields, pieces=self._pieces(), length=len(CONTENT))
+        return Answer(CONTENT, headers=fields)
+
+    def _pieces(self):
+        yield CONTENT[: 1 << 20]
+        self.gate.wait(180)
+        yield CONTENT[1 << 20 :]
+
+
+def background(caller, name="work"):
+    return Session(
+        caller, path=caller.post(
+            "/v1/sessions", 201, type="background", identifier=name, delegate={}
+        ).headers["Location"]
+    )
+
+
+def download(session, url):
+    """A download whose first bytes have come; its id."""
+    task = session.start(url, type="download", computeDigest=True)
+    received = lambda: session.gateway.get(f"/v1/tasks/{task}")["countOfBytesReceived"]
+    eventually(lambda: received() > 0, "some bytes")
+    return task
+
+
+def is_completed(caller, task):
+    return caller.has(f"/v1/tasks/{task}") and caller.get(f"/v1/tasks/{task}")["state"] == "completed"
+
+
+def assert_whole(caller, task):
+    """Its content is what the origin has, and its end was told once."""
+    eventually(lambda: is_completed(caller, task), "the end of the task", 90)
+    record = caller.get(f"/v1/tasks/{task}")
+    assert record["error"] is None, record["error"]
+    assert record["content"]["digest"] == DIGEST
+    answer = caller.client.get(f"/v1/tasks/{task}/content")
+    assert answer.status_code == 200 and answer.content == CONTENT
+    events = caller.replayed(f"/v1/tasks/{task}")
+    assert [event.event for event in events].count("task.didComplete") == 1
+
+
+def one_each(pair):
+    """A tenant at each of two nodes: their tokens. The operator's is at the first."""
+    first, second = pair
+    tokens = [tenant(first, "alpha"), tenant(first, "beta")]
+    for node, token in zip(pair, tokens):
+        node.caller(token).get("/v1/sessions")
+    placed(first, 2)
+    placed(second, 1)
+    return tokens
+
+
+# Who answers
+
+
+def test_what_is_made_through_either_node_is_seen_through_both(pair, origin):
+    first, second = pair
+    origin.on("/a", Answer(b"twelve bytes"))
+    (token,) = [tenant(second, "team")]
+    ends = [node.caller(token) for node in pair]
+    made = [Session(end) for end in ends]
+    tasks = [session.start(origin.url("/a")) for session in made]
+    for end in ends:
+        listed = {each["id"] for each in end.get("/v1/sessions")["sessions"]}
+        assert {session.path.rsplit("/", 1)[1] for session in made} <= listed
+        for task in tasks:
+            outcome = Session(end, path=made[0].path).finish(task)
+            assert outcome.error is None and outcome.body == b"twelve bytes"
+    # Both show the same events, and each of them once.
+    one, other = [[(e.id, e.event, e.data) for e in end.replayed(made[0].path)] for end in ends]
+    assert one == other and len({id for id, _, _ in one}) == len(one)
+    # Of another tenant there is nothing to see, at either node.
+    for node in pair:
+        assert node.client.get(made[0].path).status_code == 404
+
+
+def test_an_upload_and_a_stream_pass_through_the_other_node(pair, origin):
+    first, second = pair
+    sent = []
+    origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
+    token = tenant(first, "team")
+    first.caller(token).get("/v1/sessions")
+    other = second.caller(token)
+    answer = other.client.post("/v1/files", content=CONTENT, headers={"Upload-Complete": "?1"})
+    assert answer.status_code == 201, answer.text
+    session = Session(other)
+    with Reader(other, session.path) as reader:
+        outcome = session.fetch(
+            origin.url("/up"), type="upload", method="POST", body={"file": answer.json()["id"]}
+        )
+        assert outcome.error is None and sent == [CONTENT]
+        eventually(lambda: "task.didComplete" in reader.names, "the event", 20)
+        assert reader.has_all_of(first.caller(token))
+
+
+def test_an_identical_creation_through_both_nodes_makes_one_task(pair, origin):
+    """R-10, whichever node is asked."""
+    origin.on("/a", Answer(b"a"))
+    token = tenant(pair[0], "team")
+    ends = [node.caller(token) for node in pair]
+    session = Session(ends[0])
+    spec, made = session.spec(origin.url("/a")), []
+
+    def create(end):
+        headers = {"Idempotency-Key": "the-same"}
+        made.append(end.client.post(f"{session.path}/tasks", json=spec, headers=headers))
+
+    threads = [threading.Thread(target=create, args=[end]) for end in ends * 4]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    # One that comes while the first is on its way is told so.
+    assert {answer.status_code for answer in made} <= {201, 409}
+    assert len({answer.json()["id"] for answer in made if answer.status_code == 201}) == 1
+    assert len(origin.wait("/a", 1)) == 1
+
+
+def within_a_second(look, what):
+    """Looks ten times: an address with many wrong tokens would be shut out."""
+    deadline = time.monotonic() + 1
+    while not look():
+        assert time.monotonic() < deadline, f"after a second still waiting for {what}"
+        time.sleep(0.1)
+
+
+def test_a_token_works_and_ends_at_all_nodes_within_a_second(pair):
+    for node, other in [pair, pair[::-1]]:
+        made = node.post("/v1/tokens", 201, tenant="default", scopes=SCOPES).json()
+        caller = other.caller(made["token"])
+        within_a_second(lambda: caller.has("/v1/sessions"), "the other node to know the token")
+        assert node.client.delete(f"/v1/tokens/{made['id']}").status_code == 204
+        refused = lambda: caller.client.get("/v1/sessions").status_code == 401
+        within_a_second(refused, "the other node to refuse the token")
+        assert node.caller(made["token"]).client.get("/v1/sessions").status_code == 401
+
+
+def test_the_nodes_are_listed_and_one_of_them_is_the_one_that_is_asked(pair):
+    shown = [node.get("/v1/nodes")["nodes"] for node in pair]
+    for node, nodes in zip(pair, shown):
+        assert {each["address"] for each in nodes} == {node.address for node in pair}
+        assert {each["state"] for each in nodes} == {"serving"}
+        assert [each["address"] for each in nodes if each["isThis"]] == [node.address]
+        table = node.ferry("nodes")
+        assert table.returncode == 0, table.stderr
+        title, *rows = table.stdout.splitlines()
+        assert title.split() == ["NODE", "ADDRESS", "STATE", "TENANTS", "JOINED"]
+        assert [row.split()[1] for row in rows if "*" in row.split()[0]] == [node.address]
+    about = pair[0].get(f"/v1/nodes/{pair[1].number}")
+    assert about["address"] == pair[1].address and about["isThis"] is False
+    assert pair[0].client.get("/v1/nodes/63").status_code == 404
+    counts = [node.client.get("/metrics").text for node in pair]
+    assert all("\nferry_nodes 2\n" in text for text in counts)
+
+
+# When a node is gone
+
+
+@pytest.mark.parametrize("lost", ["first", "second"])
+def test_a_killed_node_s_tenants_are_taken_over_and_their_work_goes_on(pair, origin, lost):
+    """R-1, R-8, S-52, S-56: as after a restart, but at another node."""
+    tokens = dict(zip(["first", "second"], one_each(pair)))
+    gone, stays = pair if lost == "first" else pair[::-1]
+    before, after = gone.caller(tokens[lost]), stays.caller(tokens[lost])
+    held, brief = Held(origin, "/held"), Held(origin, "/brief")
+    work, foreground = background(before), Session(before)
+    task, ended = download(work, held.url), download(foreground, brief.url)
+    with Reader(after, work.path) as reader, Reader(after, "/v1") as whole:
+        eventually(lambda: len(reader.ids) >= 2 and whole.ids, "the first events", 20)
+        gone.kill9()
+        eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
+        assert_whole(after, task)
+        # Nobody repeats what belonged to a default session.
+        eventually(lambda: is_completed(after, ended), "the end of the other task", 20)
+        assert after.get(f"/v1/tasks/{ended}")["error"]["name"] == "backgroundSessionWasDisconnected"
+        for each in reader, whole:
+            eventually(lambda: each.has_all_of(after), "all events", 60)
+        assert reader.names.count("task.didComplete") == 1
+        assert reader.names.count("session.didFinishEvents") == 1
+        # What is new is in the same order.
+        session = Session(after, path=work.path)
+        origin.on("/next", Answer(CONTENT))
+        assert_whole(after, session.start(origin.url("/next"), type="download", computeDigest=True))
+        eventually(lambda: reader.has_all_of(after), "the new events", 60)
+    for each in held, brief:
+        each.gate.set()
+    gone.restart()
+    eventually(lambda: len(stays.get("/v1/nodes")["nodes"]) == 2, "it to join again", 30)
+    assert gone.caller(tokens[lost]).get(f"/v1/tasks/{task}")["content"]["digest"] == DIGEST
+
+
+def test_a_node_that_was_taken_for_dead_writes_nothing_and_ends(pair, origin):
+    first, second = pair
+    _, token = one_each(pair)
+    before, after = second.caller(token), first.caller(token)
+    held = Held(origin, "/held")
+    work = background(before)
+    task = download(work, held.url)
+    second.send(signal.SIGSTOP)
+    try:
+        stopped = time.monotonic()
+        eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
+        assert time.monotonic() - stopped > HANG - 5, "it was given up too soon"
+        assert_whole(after, task)
+        after.client.patch(work.path, json={"description": "of the other node"})
+        left = 2 * HANG - (time.monotonic() - stopped)
+        time.sleep(max(left, 0))
+        known = [(e.id, e.event, e.data) for e in after.replayed(work.path)]
+        # What it would write at once: the end of its own transfer.
+        held.gate.set()
+    finally:
+        second.send(signal.SIGCONT)
+    assert second.ended(within=30) == 74
+    assert "has taken" in second.last_words()
+    assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
+    assert after.get(work.path)["description"] == "of the other node"
+    assert_whole(after, task)
+    # Its supervisor starts it again, and it is one of them.
+    second.restart()
+    assert second.caller(token).get(f"/v1/tasks/{task}")["content"]["digest"] == DIGEST
+
+
+def test_tenants_of_a_node_that_ends_are_served_at_once(pair, origin):
+    first, second = pair
+    _, token = one_each(pair)
+    session = Session(second.caller(token))
+    second.stop()
+    began = time.monotonic()
+    eventually(lambda: first.caller(token).has(session.path), "the tenant at the other node", 20)
+    assert time.monotonic() - began < 6, "it was waited for as for one that is lost"
+
+
+# When a node is to be stopped
+
+
+@pytest.mark.parametrize("drained", ["first", "second"])
+def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
+    tokens = dict(zip(["first", "second"], one_each(pair)))
+    leaves, stays = pair if drained == "first" else pair[::-1]
+    before, after = leaves.caller(tokens[drained]), stays.caller(tokens[drained])
+    work, foreground = background(before), Session(before)
+    helds = [Held(origin, "/background"), Held(origin, "/default")]
+    tasks = [download(session, held.url) for session, held in zip([work, foreground], helds)]
+    waiting = foreground.start(origin.url("/never"), resume=False)
+    with Reader(after, foreground.path) as reader:
+        eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
+        done = leaves.ferry("drain", "--json")
+        assert done.returncode == 0, done.stderr
+        assert '"state":"draining"' in done.stdout and '"tenants":0' in done.stdout
+        for task in tasks:
+            assert_whole(after, task)
+        assert after.get(f"/v1/tasks/{waiting}")["state"] == "suspended"
+        eventually(lambda: reader.has_all_of(after), "all events", 60)
+        assert reader.names.count("task.didComplete") == 1
+        # It still answers, by passing on, and takes nothing.
+        assert before.get(f"/v1/tasks/{tasks[0]}")["content"]["digest"] == DIGEST
+        assert leaves.record["tenants"] == 0
+    for held in helds:
+        held.gate.set()
+    leaves.stop()
+    assert_whole(after, tasks[1])
+    leaves.restart()
+    assert leaves.record["state"] == "serving"
+
+
+def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):
+    first, second = pair
+    assert second.ferry("drain").returncode == 0
+    alone = first.ferry("drain")
+    assert alone.returncode == 1 and "no other beside it" in alone.stderr
+    assert first.record["state"] == "serving"
+    assert first.ferry("drain", "--cancel", str(second.number)).returncode == 0
+    eventually(lambda: second.record["state"] == "serving", "it to serve", 10)
+    assert first.ferry("drain", "63").returncode == 1
+
+
+# When the database is away
+
+
+@pytest.mark.parametrize("seconds", [4, 20])
+def test_both_nodes_go_on_when_the_database_is_back(postgres, pair, origin, seconds):
+    tokens = one_each(pair)
+    callers = [node.caller(token) for node, token in zip(pair, tokens)]
+    works = [background(caller) for caller in callers]
+    helds = [Held(origin, f"/held-{number}") for number in (1, 2)]
+    tasks = [download(work, held.url) for work, held in zip(works, helds)]
+    pids = [node.identifier for node in pair]
+    postgres.stop()
+    try:
+        time.sleep(seconds)
+        for node in pair:
+            assert node.client.get("/healthz").status_code == 200
+            assert node.client.get("/readyz").status_code == 503
+        for held in helds:
+            held.gate.set()
+    finally:
+        postgres.restart()
+    for node in pair:
+        eventually(lambda: node.client.get("/readyz").status_code == 200, "the node", 60)
+    for caller, task in zip(callers, tasks):
+        assert_whole(caller, task)
+    # Nobody was taken for dead, and nothing has moved.
+    assert [node.identifier for node in pair] == pids
+    assert [node.record["tenants"] for node in pair] == [2, 1]
+    for held, path in zip(helds, ["/held-1", "/held-2"]):
+        assert origin.count(path) == 1, "it was fetched again"
+    for node, token in zip(pair, reversed(tokens)):
+        Session(node.caller(token))
+
+
+# Who may not be one of them
+
+
+def test_a_gateway_that_is_no_node_does_not_start_beside_nodes(cluster, pair):
+    status, words = cluster.refusal()
+    assert status not in (0, 64) and "ferry: " in words, words
+    cluster.environment["FERRY_KEY"] = "6b" * 32
+    status, words = cluster.refusal("--node-address", "http://127.0.0.1:1")
+    assert status == 78 and "The key is not the one" in words, words
+    for node in pair:
+        assert node.client.get("/readyz").status_code == 200
+
+
+def test_a_node_does_not_start_beside_a_gateway_that_has_the_database(cluster):
+    with Gateway("--contents", cluster.contents, **cluster.environment):
+        status, words = cluster.refusal("--node-address", "http://127.0.0.1:1")
+        assert status not in (0, 64) and "ferry: " in words, words
