@@ -10,11 +10,14 @@ internal import Synchronization
 /// One connection writes, a transaction for each batch; reads have connections of their own and
 /// wait for no writer. A lost connection is no damage: what was asked for is tried again, and then
 /// told to be `away`. What is sensitive is sealed as on a disk of the gateway's own, so that the
-/// server never has it in clear. One gateway has the tables at a time.
+/// server never has it in clear. One gateway has the tables at a time, or several nodes share them,
+/// each with tenants of its own.
 public final class PostgresStore: Store {
     private let connections: DatabaseConnections
     private let sealer: any Sealer
     private let signsOfLife: Task<Void, Never>?
+    /// Nil where this gateway has the tables alone.
+    let membership: NodeMembership?
     /// Where the database is, without the password.
     public let place: String
     /// Sessions of which it is known that their rows are there.
@@ -108,6 +111,58 @@ public final class PostgresStore: Store {
             }
         }
         self.connections = connections
+        membership = nil
+        signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
+    }
+
+    /// Opens a database as one of several nodes that share it, under the lowest number that is free
+    /// (`node`). Blocks: up to ten seconds for a server, and as long where a gateway has the tables
+    /// alone.
+    ///
+    /// - Parameters:
+    ///   - url: as above.
+    ///   - sealer: must have the key that the tables were made with.
+    ///   - address: where the other nodes reach this one: an http or https URL without a path.
+    ///   - folder: a mark that names the folder in which this node has the parts of downloads, and
+    ///     no other one.
+    /// - Throws: as above; `failed` where a gateway has the tables alone, or there are 63 nodes.
+    public convenience init(
+        url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8]
+    ) throws(StoreError) {
+        try self.init(
+            url: url, sealer: sealer, asNodeAt: address, folder: folder, DatabaseLock.Silence())
+    }
+
+    /// The same, with other times for a node to be silent, and to wait; and perhaps without signs of
+    /// life.
+    init(
+        url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8],
+        _ silence: DatabaseLock.Silence, patience: Duration = .seconds(10),
+        waiting: Patience = Patience(), givesSignsOfLife: Bool = true
+    ) throws(StoreError) {
+        let database = try DatabaseAddress(url)
+        place = database.place
+        self.sealer = sealer
+        let connections = try DatabaseConnections(
+            database, waiting, joining: Newcomer(address: address, folder: folder),
+            within: patience
+        ) { connection throws(StoreError) in
+            do {
+                try GatewayRow.check(sealer, by: connection)
+                try Schema.migrate(connection)
+                try GatewayRow.make(sealer, by: connection)
+                // Another node with another key may have been quicker.
+                try GatewayRow.check(sealer, by: connection)
+                try connection.settle()
+            } catch {
+                throw StoreError(any: error)
+            }
+        }
+        guard case .node(let node) = connections.lock.place else {
+            throw .failed("This gateway has the database alone.")
+        }
+        self.connections = connections
+        membership = try NodeMembership(node, in: folder, connections, silence)
         signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
@@ -129,6 +184,7 @@ public final class PostgresStore: Store {
     public func close() async {
         signsOfLife?.cancel()
         await connections.close()
+        await membership?.close()
     }
 
     // MARK: Store
@@ -158,6 +214,7 @@ public final class PostgresStore: Store {
             damagedEntries.withLock { $0.subtract(entries) }
             damagedItems.withLock { $0.subtract(items) }
             noteSessions(of: batch, receipt)
+            if batch.changesAccess { membership?.announce() }
             return receipt
         case .refused(let error): throw error
         case .unknown(let unknown, let error):
@@ -176,14 +233,47 @@ public final class PostgresStore: Store {
 
     /// Reads sessions with their cookies and credentials, active tasks, pending decisions and
     /// staged files only, so that a start does not wait for history. Rows that are damaged
-    /// are left out; of cookies and credentials they are removed with the next commit.
+    /// are left out; of cookies and credentials they are removed with the next commit. A node reads
+    /// nothing that belongs to a tenant.
     public func load() async throws(StoreError) -> StoreContents {
         let sealer = sealer
+        guard membership == nil else {
+            return try await connections.reading {
+                try Loading(connection: $0, sealer: sealer).commonContents()
+            }
+        }
         let (contents, damaged) = try await connections.reading {
             try Loading(connection: $0, sealer: sealer).contents()
         }
         damagedItems.withLock { $0.formUnion(damaged) }
         return contents
+    }
+
+    /// Reads as `load()` does for a gateway that has the tables alone, of some tenants of this node;
+    /// those that another one has are left out. Commits do not wait for it.
+    public func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
+        let (membership, sealer) = (try shared, sealer)
+        let (contents, damaged) = try await connections.reading { connection in
+            // Nobody else writes anything of these, once this node has them: what is read now is
+            // still so when they are written down to be taken up.
+            let own = try NodeRows(connection: connection).tenants(tenants, of: membership.node)
+            return try Loading(connection: connection, sealer: sealer)
+                .contents(TenantFilter(tenants: own))
+        }
+        damagedItems.withLock { $0.formUnion(damaged) }
+        let legacies = try await membership.takeUp(tenants)
+        return TenantContents(
+            contents,
+            handedOver: Set(legacies.filter(\.isHandedOver).map(\.tenant)),
+            withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
+    }
+
+    /// One look at the primary key.
+    public func knows(_ id: FileID) async throws(StoreError) -> Bool {
+        try await connections.reading { connection in
+            try connection.rows("SELECT 1 FROM file WHERE id = $1", [.number(id.rawValue)])
+                .count > 0
+        }
     }
 
     /// One look at the primary key.

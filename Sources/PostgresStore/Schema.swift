@@ -6,7 +6,7 @@ internal import Engine
 /// tenant, which every look-up by a client's id compares. Texts that people chose are `bytea`, so
 /// that each may be of any characters, and is equal to no other.
 enum Schema {
-    private static let migrations = [first, second]
+    private static let migrations = [first, second, nodes]
 
     /// Brings the tables to this version: one of several gateways that start at once, while the
     /// others wait.
@@ -29,7 +29,7 @@ enum Schema {
     private static let second = ["ALTER TABLE holder ADD COLUMN seen timestamptz"]
 
     private static func migrateAlone(_ connection: Connection) throws(StoreError) {
-        try connection.send("SELECT pg_advisory_xact_lock(\(DatabaseLock.lockNumber("schema")))")
+        try connection.send("SELECT pg_advisory_xact_lock(\(DatabasePlace.lockNumber("schema")))")
         let isThere = try connection.rows("SELECT to_regclass('schema_migration') IS NOT NULL")
         if isThere.first?.bool(0) != true {
             try connection.send(

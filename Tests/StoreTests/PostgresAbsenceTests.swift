@@ -120,7 +120,7 @@ struct PostgresAbsenceTests {
         let rows = try connection.rows(
             """
             SELECT pid::bigint FROM pg_locks WHERE locktype = 'advisory' AND granted
-                AND (classid::bigint << 32 | objid::bigint) = \(DatabaseLock.lockNumber("gateway"))
+                AND (classid::bigint << 32 | objid::bigint) = \(DatabasePlace.lockNumber("gateway"))
             """)
         return Int32(try #require(rows.first?.int64(0)))
     }

@@ -210,6 +210,6 @@ struct PostgresStoreTests {
     static let endingOthers = """
         SELECT pg_terminate_backend(pid) FROM pg_locks
         WHERE locktype = 'advisory' AND granted AND pid <> pg_backend_pid()
-            AND (classid::bigint << 32 | objid::bigint) = \(DatabaseLock.lockNumber("gateway"))
+            AND (classid::bigint << 32 | objid::bigint) = \(DatabasePlace.lockNumber("gateway"))
         """
 }

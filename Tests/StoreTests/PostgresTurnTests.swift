@@ -162,7 +162,7 @@ struct PostgresTurnTests {
                 return rows.first?.int64OrNil(0)
             }
             // Nobody gets beyond its turn to the tables.
-            let schema = DatabaseLock.lockNumber("schema")
+            let schema = DatabasePlace.lockNumber("schema")
             _ = try others.rows("SELECT pg_advisory_lock(\(schema))")
             try others.settle()
             await store.close()

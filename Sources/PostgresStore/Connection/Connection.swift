@@ -273,6 +273,29 @@ final class Connection {
         guard PQconsumeInput(handle) == 1 else { throw connectionLost() }
     }
 
+    /// Waits until the server tells something that was listened for, or somebody wakes it, or the
+    /// store closes. What was told since the last wait ends it at once.
+    ///
+    /// - Parameters:
+    ///   - waker: who may end the wait.
+    ///   - deadline: until when.
+    /// - Throws: `away` where the connection is lost.
+    func awaitNotice(
+        or waker: Waker, until deadline: ContinuousClock.Instant
+    ) throws(StoreError) {
+        while true {
+            var isTold = waker.wasWoken()
+            guard PQconsumeInput(handle) == 1 else { throw connectionLost() }
+            while let notice = PQnotifies(handle) {
+                PQfreemem(notice)
+                isTold = true
+            }
+            guard !isTold,
+                try patience.wait(for: POLLIN, on: PQsocket(handle), or: waker, until: deadline)
+            else { return }
+        }
+    }
+
     /// The error of a connection that is of no use any more.
     private func connectionLost() -> StoreError {
         trouble = .lost

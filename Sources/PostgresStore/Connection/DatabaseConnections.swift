@@ -24,9 +24,11 @@ final class DatabaseConnections: Sendable {
         var verdicts: [[UInt8]: Bool] = [:]
     }
 
-    private let address: DatabaseAddress
-    private let lock: DatabaseLock
-    private let waiting: Patience
+    let address: DatabaseAddress
+    /// What this gateway has the database by, or its place in it.
+    let lock: DatabaseLock
+    /// For how long it waits for the server.
+    let waiting: Patience
     private let writer: Mutex<Writer>
     private let writerThread = FileThreads(count: 1)
     private let readers: DatabaseReaders
@@ -54,6 +56,31 @@ final class DatabaseConnections: Sendable {
             try prepare(connection)
             try lock.claim(connection)
         }
+        writer = Mutex(Writer(connection: connection))
+    }
+
+    /// Opens the writer's connection, lets `prepare` see to the tables, and takes a place among the
+    /// nodes. Blocks.
+    ///
+    /// - Parameters:
+    ///   - address: of the database.
+    ///   - waiting: for the server.
+    ///   - newcomer: who joins the nodes.
+    ///   - patience: how long it waits for a gateway that has the database alone.
+    ///   - prepare: makes the tables.
+    /// - Throws: `failed` where a gateway has the database alone, or all places are taken; `away`;
+    ///   what `prepare` throws.
+    init(
+        _ address: DatabaseAddress, _ waiting: Patience, joining newcomer: Newcomer,
+        within patience: Duration, prepare: (Connection) throws(StoreError) -> Void
+    ) throws(StoreError) {
+        self.address = address
+        self.waiting = waiting
+        readers = DatabaseReaders(address, waiting)
+        let connection = try Connection(address, waiting)
+        try DatabaseLock.acquire(DatabasePlace.sharing, connection, within: patience)
+        try prepare(connection)
+        lock = try newcomer.join(connection)
         writer = Mutex(Writer(connection: connection))
     }
 

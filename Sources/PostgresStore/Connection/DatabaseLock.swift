@@ -1,8 +1,8 @@
 internal import Engine
 internal import Glibc
 
-/// Holds a database for one gateway: a lock of the session of its writer's connection, which the
-/// server lets go when that ends, and a row that says who had it last.
+/// Holds a database, or a node's place in it, for one gateway: a lock of the session of its writer's
+/// connection, which the server lets go when that ends, and a row that says who had it last.
 ///
 /// Whoever gets the lock knows that nothing of the connection that had it before is still under
 /// way. Each transaction asks for the row, too: so nothing is written twice, or by two, where
@@ -19,7 +19,12 @@ struct DatabaseLock: Sendable {
     }
 
     /// What names this gateway, until it ends.
-    private let holder = DatabaseLock.random()
+    let holder = DatabaseLock.random()
+    /// What it has, or wants to have.
+    let place: DatabasePlace
+
+    /// Nothing is locked yet.
+    init(_ place: DatabasePlace = .whole) { self.place = place }
 
     /// Takes the lock, which needs no table.
     ///
@@ -29,9 +34,16 @@ struct DatabaseLock: Sendable {
     ///     noticed.
     /// - Throws: `failed` where another gateway has it.
     func acquire(_ connection: Connection, within patience: Duration) throws(StoreError) {
+        try Self.acquire(place.locking, connection, within: patience)
+    }
+
+    /// The same by another statement that tries to have a lock.
+    static func acquire(
+        _ locking: String, _ connection: Connection, within patience: Duration
+    ) throws(StoreError) {
         try SessionSettings.apply(to: connection)
         var backOff = BackOff(for: patience)
-        while try !lock(connection) {
+        while try !hasLock(locking, connection) {
             guard backOff.wait() else { throw .failed("Another gateway uses the database.") }
         }
     }
@@ -59,7 +71,7 @@ struct DatabaseLock: Sendable {
             let isOwn = watched.gateway.name == holder
             if isOwn || watched.hasLeft(silence), try lock(connection) {
                 // At once, so that the other one finds out if it comes back only now.
-                if watched.gateway.seen != nil { try claim(connection) }
+                if watched.gateway.seen != nil { try writeDown(connection, []) }
                 return true
             }
             whileWaiting()
@@ -78,14 +90,11 @@ struct DatabaseLock: Sendable {
             try connection.settle()
             return OtherGateway()
         }
-        // Tables of an earlier version know no signs of life. A statement that runs is one, too,
-        // and a new one within a long transaction.
+        // Tables of an earlier version know no signs of life.
         let rows = try connection.rows(
             """
-            SELECT holder, to_jsonb(has) ->> 'seen', (
-                SELECT max(CASE WHEN state = 'active' AND coalesce(wait_event, '') NOT LIKE 'Client%'
-                    THEN clock_timestamp() ELSE query_start END)::text
-                FROM \(Self.sessionsWithLock))
+            SELECT holder, to_jsonb(has) ->> 'seen',
+                (SELECT max(\(Self.activity))::text FROM \(sessionsWithLock))
             FROM holder AS has WHERE id = 1
             """)
         try connection.settle()
@@ -97,12 +106,20 @@ struct DatabaseLock: Sendable {
     /// How long a gateway that waits for its turn rests between two looks, in microseconds.
     static let turnPause: UInt32 = 300_000
 
-    /// Writes down that this gateway has the database, once it has the lock.
+    /// Writes down that this gateway has the whole database, once it has the lock, and the tables
+    /// of this version. Nodes that come back find out, and tenants are nobody's.
     func claim(_ connection: Connection) throws(StoreError) {
+        try writeDown(connection, NodeRows.forgetting)
+    }
+
+    private func writeDown(
+        _ connection: Connection, _ others: [String]
+    ) throws(StoreError) {
         try connection.begin("ISOLATION LEVEL READ COMMITTED")
         try connection.send(
             "UPDATE holder SET holder = $1, seen = clock_timestamp() WHERE id = 1",
             [.bytes(holder)])
+        for statement in others { try connection.send(statement) }
         try connection.commit()
     }
 
@@ -110,7 +127,10 @@ struct DatabaseLock: Sendable {
     /// for signs of life. Without it nothing is lost.
     func leave(_ connection: Connection) {
         _ = try? connection.rows(
-            "UPDATE holder SET holder = NULL WHERE id = 1 AND holder = $1", [.bytes(holder)])
+            place.changing("holder = NULL") + " AND holder = $1", [.bytes(holder)])
+        try? connection.settle()
+        guard case .node = place else { return }
+        _ = try? connection.rows(NodeRows.announcing)
         try? connection.settle()
     }
 
@@ -131,7 +151,7 @@ struct DatabaseLock: Sendable {
     }
 
     private func refuseWhenTakenOver(_ connection: Connection) throws(StoreError) {
-        let rows = try connection.rows("SELECT holder FROM holder WHERE id = 1")
+        let rows = try connection.rows("SELECT holder FROM \(place.row)")
         try connection.settle()
         guard rows.first?.bytes(0) == holder else {
             throw .failed("Another gateway has taken the database over.")
@@ -146,8 +166,8 @@ struct DatabaseLock: Sendable {
         try connection.send(
             """
             WITH own AS (
-                UPDATE holder SET committed = $1, seen = clock_timestamp()
-                WHERE id = 1 AND holder = $2 RETURNING id
+                \(place.changing("committed = $1, seen = clock_timestamp()"))
+                    AND holder = $2 RETURNING id
             )
             SELECT 1 / count(*) FROM own
             """, [.bytes(transaction), .bytes(holder)])
@@ -157,7 +177,7 @@ struct DatabaseLock: Sendable {
     func hasCommitted(
         _ transaction: [UInt8], by connection: Connection
     ) throws(StoreError) -> Bool {
-        let rows = try connection.rows("SELECT committed FROM holder WHERE id = 1")
+        let rows = try connection.rows("SELECT committed FROM \(place.row)")
         try connection.settle()
         return rows.first?.bytes(0) == transaction
     }
@@ -170,7 +190,13 @@ struct DatabaseLock: Sendable {
 
     /// Whether the lock was to be had.
     private func lock(_ connection: Connection) throws(StoreError) -> Bool {
-        let rows = try connection.rows("SELECT pg_try_advisory_lock(\(Self.lockNumber("gateway")))")
+        try Self.hasLock(place.locking, connection)
+    }
+
+    private static func hasLock(
+        _ locking: String, _ connection: Connection
+    ) throws(StoreError) -> Bool {
+        let rows = try connection.rows(locking)
         // What follows is to see what others have done until now, also where transactions keep to
         // what was when they began.
         try connection.settle()
@@ -181,72 +207,34 @@ struct DatabaseLock: Sendable {
     }
 
     /// Ends the session that has the lock, if the row says that it is this gateway's.
-    private func endSession(
-        of gateway: [UInt8]?, by connection: Connection
-    ) throws(StoreError) {
+    func endSession(of gateway: [UInt8]?, by connection: Connection) throws(StoreError) {
         _ = try connection.rows(
             """
-            SELECT pg_terminate_backend(pid) FROM \(Self.sessionsWithLock)
-                AND EXISTS (SELECT 1 FROM holder WHERE id = 1 AND holder = $1)
+            SELECT pg_terminate_backend(pid) FROM \(sessionsWithLock)
+                AND EXISTS (SELECT 1 FROM \(place.row) AND holder = $1)
             """, [.bytes(gateway)])
         try connection.settle()
     }
 
-    /// SQL for the sessions of this user that have the lock, but for the one that asks.
-    private static let sessionsWithLock = """
+    private var sessionsWithLock: String {
+        Self.sessionsWithLocks
+            + " AND \(Self.number) = \(place.lockNumber)"
+    }
+
+    /// SQL for the sessions of this user that have a lock alone, but for the one that asks. Nodes
+    /// share the whole database's, and none of them has it.
+    static let sessionsWithLocks = """
         pg_locks JOIN pg_stat_activity USING (pid)
-        WHERE locktype = 'advisory' AND granted AND usename = current_user
-            AND datname = current_database() AND pid <> pg_backend_pid()
-            AND (classid::bigint << 32 | objid::bigint) = \(lockNumber("gateway"))
+        WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock'
+            AND usename = current_user AND datname = current_database()
+            AND pid <> pg_backend_pid()
         """
-
-    /// SQL for the number of a lock that belongs to these tables: there may be others in the same
-    /// database.
-    static func lockNumber(_ name: String) -> String {
-        "hashtextextended('ferry \(name) ' || current_schema(), 0)"
-    }
-}
-
-/// A gateway that may have the database.
-private struct OtherGateway {
-    /// What names it; nil where nobody has the database.
-    var name: [UInt8]?
-    /// Its last sign of life; nil where it gives none.
-    var seen: String?
-    /// What its session has done last; nil where it has none.
-    var activity: String?
-
-    /// Whether anything of it has changed, but for the end of its session: that may be somebody
-    /// else's doing.
-    func givesSign(since last: OtherGateway) -> Bool {
-        name != last.name || seen != last.seen || (activity != nil && activity != last.activity)
-    }
-}
-
-/// For how long a gateway has given no sign of life, by the time in which somebody has looked: no
-/// clock is compared with another one's.
-private struct WatchedGateway {
-    /// How much time counts between two looks: whoever was stopped itself has seen nothing.
-    private static let longestLook = Duration.seconds(1)
-
-    private(set) var gateway = OtherGateway()
-    private var silence = Duration.zero
-    private var lastLook = ContinuousClock.now
-
-    mutating func look(at gateway: OtherGateway) {
-        let now = ContinuousClock.now
-        let isAlive = gateway.givesSign(since: self.gateway)
-        silence = isAlive ? .zero : silence + min(now - lastLook, Self.longestLook)
-        (self.gateway, lastLook) = (gateway, now)
-    }
-
-    /// Whether it counts as lost if it has no lock.
-    func hasLeft(_ limits: DatabaseLock.Silence) -> Bool {
-        gateway.name == nil || gateway.seen == nil || silence >= limits.withoutSession
-    }
-
-    /// Whether it counts as lost though it has the lock.
-    func hangs(_ limits: DatabaseLock.Silence) -> Bool {
-        gateway.name != nil && gateway.seen != nil && silence >= limits.withSession
-    }
+    /// SQL for the number of such a lock.
+    static let number = "(classid::bigint << 32 | objid::bigint)"
+    /// SQL for what such a session has done last: a statement that runs is a sign of life, too, and
+    /// a new one within a long transaction.
+    static let activity = """
+        CASE WHEN state = 'active' AND coalesce(wait_event, '') NOT LIKE 'Client%'
+            THEN clock_timestamp() ELSE query_start END
+        """
 }

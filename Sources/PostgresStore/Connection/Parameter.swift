@@ -1,4 +1,5 @@
 internal import CPostgres
+internal import Semantics
 
 /// A value that goes to the server, in the binary format of its type.
 /// <https://www.postgresql.org/docs/15/protocol-overview.html#PROTOCOL-FORMAT-CODES>
@@ -35,6 +36,12 @@ struct Parameter: Sendable {
     /// A `bigint[]`.
     static func numbers(_ values: [Int64?]) -> Parameter {
         array(1016, of: 20, values.map { $0.map(bytes(of:)) })
+    }
+
+    /// A `bigint[]` with the numbers of tenants, or NULL for all.
+    static func tenants(_ tenants: Set<TenantID>?) -> Parameter {
+        guard let tenants else { return Parameter(type: 1016, bytes: nil) }
+        return numbers(tenants.map(\.rawValue))
     }
 
     /// A `boolean[]`.

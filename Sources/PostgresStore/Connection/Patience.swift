@@ -25,17 +25,28 @@ struct Patience: Sendable {
 
     /// Waits for something to happen on a socket.
     ///
+    /// - Parameters:
+    ///   - events: what may happen.
+    ///   - socket: where.
+    ///   - waker: ends the wait, too.
+    ///   - deadline: until when.
     /// - Returns: Whether something did, before the deadline and before the store closes.
+    /// - Throws: `away` for a socket that is closed; `failed`.
     func wait(
-        for events: CInt, on socket: CInt, until deadline: ContinuousClock.Instant
+        for events: CInt, on socket: CInt, or waker: Waker? = nil,
+        until deadline: ContinuousClock.Instant
     ) throws(StoreError) -> Bool {
         guard socket >= 0 else { throw .away("The connection has been closed.") }
-        var entry = pollfd(fd: socket, events: Int16(events), revents: 0)
+        var entries = [
+            pollfd(fd: socket, events: Int16(events), revents: 0),
+            // -1 is passed over.
+            pollfd(fd: waker?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
         while true {
             let left = deadline - ContinuousClock.now
             guard left > .zero else { return false }
             let milliseconds = (min(left, Self.slice) / .milliseconds(1)).rounded(.up)
-            let count = Glibc.poll(&entry, 1, Int32(milliseconds))
+            let count = Glibc.poll(&entries, 2, Int32(milliseconds))
             if count > 0 { return true }
             guard count == 0 || errno == EINTR else {
                 throw .failed("poll: \(String(cString: strerror(errno)))")

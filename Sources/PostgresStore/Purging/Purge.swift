@@ -78,9 +78,10 @@ struct Purge {
         _ limits: RetentionLimits, _ forgotten: inout Forgotten
     ) async throws(StoreError) {
         let sealer = sealer
+        let ends = limits.ends.filter { limits.tenants?.contains($0.key) ?? true }
         let steps: [@Sendable (Retention) throws -> [TaskID]] =
             [{ try $0.expiredTasks(limits, limit: Self.stepSize) }]
-            + limits.ends.map { tenant, end in
+            + ends.map { tenant, end in
                 { @Sendable in try $0.expiredTasks(of: tenant, end, limit: Self.stepSize) }
             }
         for find in steps {

@@ -17,15 +17,15 @@ struct Retention {
     func crowdedSessions(_ limits: RetentionLimits) throws(StoreError) -> [SessionID] {
         try connection.rows(
             """
-            SELECT id FROM session WHERE last_sequence > $1
+            SELECT id FROM session WHERE ($4 IS NULL OR tenant = ANY($4)) AND (last_sequence > $1
                 OR (SELECT newest_at FROM event_pack WHERE event_pack.session = session.id
                     ORDER BY event_pack.last_sequence LIMIT 1)
                     < CASE type WHEN 'background' THEN $3 ELSE $2 END
-                OR EXISTS (SELECT 1 FROM task WHERE task.session = session.id AND task.state = 6)
+                OR EXISTS (SELECT 1 FROM task WHERE task.session = session.id AND task.state = 6))
             """,
             [
                 .number(Int64(limits.eventsPerSession)), .number(limits.eventsBefore.milliseconds),
-                .number(limits.backgroundEventsBefore.milliseconds),
+                .number(limits.backgroundEventsBefore.milliseconds), .tenants(limits.tenants),
             ]
         ).map { SessionID(rawValue: $0.int64(0)) }
     }
@@ -121,11 +121,12 @@ struct Retention {
                 SELECT id FROM task
                 WHERE completed_at IS NOT NULL AND is_background = $1
                     AND coalesce(kept_since, completed_at) < $2
+                    AND ($4 IS NULL OR tenant = ANY($4))
                 ORDER BY coalesce(kept_since, completed_at) LIMIT $3
                 """,
                 [
                     .flag(isBackground), .number(oldest.milliseconds),
-                    .number(Int64(limit - tasks.count)),
+                    .number(Int64(limit - tasks.count)), .tenants(limits.tenants),
                 ]
             ).map { TaskID(rawValue: $0.int64(0)) }
         }
@@ -158,10 +159,11 @@ struct Retention {
             SELECT id FROM session WHERE state = $1 AND invalidated_at < $2
                 AND NOT EXISTS (SELECT 1 FROM task WHERE task.session = session.id)
                 AND NOT EXISTS (SELECT 1 FROM event_pack WHERE event_pack.session = session.id)
+                AND ($3 IS NULL OR tenant = ANY($3))
             """,
             [
                 .text(SessionState.invalid.rawValue),
-                .number(limits.sessionsInvalidBefore.milliseconds),
+                .number(limits.sessionsInvalidBefore.milliseconds), .tenants(limits.tenants),
             ]
         ).map { SessionID(rawValue: $0.int64(0)) }
     }

@@ -27,12 +27,15 @@ struct TaskReader {
         return try rows.first.map { row throws(StoreError) in try record(row) }
     }
 
-    /// The tasks that run, are being cancelled, or are suspended on the wire, of all tenants, in
-    /// the order of creation.
-    func activeTasks() throws(StoreError) -> [TaskRecord] {
+    /// The tasks that run, are being cancelled, or are suspended on the wire, in the order of
+    /// creation.
+    func activeTasks(_ filter: TenantFilter) throws(StoreError) -> [TaskRecord] {
         let active = try connection.rows(
-            Self.columns + " WHERE state < 5 AND state IN (3, 4)")
-        let held = try connection.rows(Self.columns + " WHERE state = 2 AND has_live_attempt")
+            Self.columns + " WHERE state < 5 AND state IN (3, 4) AND \(filter.by())",
+            filter.parameters)
+        let held = try connection.rows(
+            Self.columns + " WHERE state = 2 AND has_live_attempt AND \(filter.by())",
+            filter.parameters)
         let tasks =
             try active.mapReadable(of: "task", record) + held.mapReadable(of: "task", record)
         return tasks.sorted { $0.id < $1.id }

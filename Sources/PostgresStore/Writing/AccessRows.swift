@@ -11,14 +11,16 @@ struct AccessRows {
         try save(batch.tenants)
         try insert(batch.tokens)
         if !batch.tokenUses.isEmpty {
+            // Nodes that write the same rows lock them in the same order.
+            let uses = batch.tokenUses.sorted { $0.key < $1.key }
             try connection.send(
                 """
                 UPDATE token SET last_used_at = new.at FROM unnest($1, $2) AS new (id, at)
                 WHERE token.id = new.id
                 """,
                 [
-                    .numbers(batch.tokenUses.map(\.key.rawValue)),
-                    .numbers(batch.tokenUses.map(\.value.milliseconds)),
+                    .numbers(uses.map(\.key.rawValue)),
+                    .numbers(uses.map(\.value.milliseconds)),
                 ])
         }
         try remove(batch.removedTokens)

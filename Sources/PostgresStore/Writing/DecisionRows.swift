@@ -105,8 +105,9 @@ struct DecisionRows {
     }
 
     /// Those that wait, of all tenants, in the order of creation.
-    func pending() throws(StoreError) -> [DecisionRecord] {
-        let rows = try connection.rows(Self.columns + " WHERE state = 2 ORDER BY id")
+    func pending(_ filter: TenantFilter) throws(StoreError) -> [DecisionRecord] {
+        let rows = try connection.rows(
+            Self.columns + " WHERE state = 2 AND \(filter.by()) ORDER BY id", filter.parameters)
         return try rows.mapReadable(of: "decision") { row throws(StoreError) in
             try DecisionRecord(row: row, sealer: sealer)
         }

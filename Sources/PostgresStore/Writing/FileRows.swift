@@ -38,13 +38,15 @@ struct FileRows {
     }
 
     /// Every file that can be read, in the order of creation.
-    func all(damaged: inout [FileID: TenantID]) throws(StoreError) -> [StagedFile] {
+    func all(
+        _ filter: TenantFilter, damaged: inout [FileID: TenantID]
+    ) throws(StoreError) -> [StagedFile] {
         let rows = try connection.rows(
             """
             SELECT id, tenant, length, is_complete, announced_length, expected_digest, media_type,
                 created_at, used_at
-            FROM file ORDER BY id
-            """)
+            FROM file WHERE \(filter.by()) ORDER BY id
+            """, filter.parameters)
         return try rows.mapReadable(
             of: "file",
             damaged: { damaged[FileID(rawValue: $0.int64(0))] = TenantID(rawValue: $0.int64(1)) }

@@ -15,6 +15,9 @@ struct GatewayRow {
         if let isOn = batch.backgroundUpdates {
             try connection.send("UPDATE gateway SET background_updates = $1", [.flag(isOn)])
         }
+        if batch.changesAccess {
+            try connection.send("UPDATE gateway SET access_version = access_version + 1")
+        }
         guard let mark = batch.clockMark else { return }
         try connection.send(
             """
@@ -78,5 +81,14 @@ struct GatewayRow {
             "INSERT INTO gateway (id, key_check) VALUES (1, $1) ON CONFLICT DO NOTHING",
             [.bytes(try KeyWords.sealed(by: sealer))])
         try connection.settle()
+    }
+}
+
+extension StoreBatch {
+    /// Whether it changes what all nodes know: tenants, tokens or settings. When a token was used
+    /// is none of that.
+    var changesAccess: Bool {
+        !tenants.isEmpty || !removedTenants.isEmpty || !tokens.isEmpty || !removedTokens.isEmpty
+            || gatewayLimit != nil || backgroundUpdates != nil
     }
 }

@@ -82,9 +82,11 @@ struct RememberedRows<Item: RememberedItem> {
     ///
     /// A damaged item is as good as none: the server sets another cookie, and the client is asked
     /// for the credential. It keeps no gateway from its start.
-    func all() throws(StoreError) -> Found {
+    func all(_ filter: TenantFilter) throws(StoreError) -> Found {
         let rows = try connection.rows(
-            "SELECT session, number, tenant, sealed FROM \(Item.table)")
+            """
+            SELECT session, number, tenant, sealed FROM \(Item.table) WHERE \(filter.bySession())
+            """, filter.parameters)
         var found = Found()
         _ = try rows.map { row throws(StoreError) in
             let session = SessionID(rawValue: row.int64(0))

@@ -78,12 +78,12 @@ struct WebhookRows {
     }
 
     /// Every webhook that can be read, in the order of creation.
-    func all() throws(StoreError) -> [WebhookRecord] {
+    func all(_ filter: TenantFilter) throws(StoreError) -> [WebhookRecord] {
         let rows = try connection.rows(
             """
             SELECT id, tenant, session, state, cursor, created_at, properties, secret
-            FROM webhook ORDER BY id
-            """)
+            FROM webhook WHERE \(filter.by()) ORDER BY id
+            """, filter.parameters)
         return try rows.mapReadable(of: "webhook") { row throws(StoreError) in
             try WebhookRecord(row: row, sealer: sealer)
         }

@@ -1,0 +1,125 @@
+internal import Engine
+internal import Semantics
+
+/// The rows of nodes, and which node has a tenant; inside the transaction that its caller has
+/// begun.
+struct NodeRows {
+    let connection: Connection
+
+    /// Whoever has the whole database has all tenants, and the parts of all downloads.
+    static let forgetting = [
+        "DELETE FROM node",
+        """
+        UPDATE tenant SET node = NULL, handed_over = false, parts_at = NULL
+        WHERE node IS NOT NULL OR handed_over OR parts_at IS NOT NULL
+        """,
+    ]
+    /// SQL for the name of the channel that belongs to these tables, in lower case.
+    private static let channel =
+        "'ferry_' || to_hex(\(DatabasePlace.lockNumber("nodes")))"
+    /// Tells all nodes that there is something to look at. The server orders such transactions
+    /// among each other: none that writes more should be one.
+    static let announcing = "SELECT pg_notify(\(channel), '')"
+    /// SQL for whether the node of a tenant lives.
+    static let hasNode = """
+        EXISTS (SELECT 1 FROM node WHERE node.id = tenant.node AND node.holder IS NOT NULL)
+        """
+
+    /// Has the session told what `announcing` tells.
+    static func listen(_ connection: Connection) throws(StoreError) {
+        guard let name = try connection.rows("SELECT \(channel)").first?.stringOrNil(0) else {
+            throw .failed("None of the schemas exists that the database's search_path names.")
+        }
+        _ = try connection.rows("LISTEN \(name)")
+        try connection.settle()
+    }
+
+    // MARK: Tenants
+
+    /// Which living node has a tenant; nil where none has.
+    func owner(of tenant: TenantID) throws(StoreError) -> NodeID? {
+        let rows = try connection.rows(
+            "SELECT node FROM tenant WHERE id = $1 AND \(Self.hasNode)",
+            [.number(tenant.rawValue)])
+        return rows.first?.int64OrNil(0).flatMap(NodeID.init)
+    }
+
+    /// Gives a tenant that no living node has to this one.
+    ///
+    /// - Returns: who has it then.
+    func take(_ tenant: TenantID, for node: NodeID) throws(StoreError) -> NodeID? {
+        let id = Parameter.number(tenant.rawValue)
+        try connection.send("INSERT INTO tenant (id) VALUES ($1) ON CONFLICT DO NOTHING", [id])
+        // What follows is to see the nodes as they are when nobody else can give it away.
+        try connection.send("SELECT FROM tenant WHERE id = $1 FOR UPDATE", [id])
+        try connection.send(
+            "UPDATE tenant SET node = $2 WHERE id = $1 AND NOT \(Self.hasNode)",
+            [id, .number(node.rawValue)])
+        return try owner(of: tenant)
+    }
+
+    /// Gives a tenant of a node to another one that lives.
+    ///
+    /// - Returns: Whether it is that one's now.
+    func give(
+        _ tenant: TenantID, of node: NodeID, to other: NodeID
+    ) throws(StoreError) -> Bool {
+        let count = try connection.count(
+            """
+            UPDATE tenant SET node = $3, handed_over = true WHERE id = $1 AND node = $2
+                AND EXISTS (SELECT 1 FROM node WHERE id = $3 AND holder IS NOT NULL)
+            """,
+            [.number(tenant.rawValue), .number(node.rawValue), .number(other.rawValue)])
+        return count == 1
+    }
+
+    /// Those of the tenants that a node has.
+    func tenants(_ tenants: Set<TenantID>, of node: NodeID) throws(StoreError) -> Set<TenantID> {
+        let rows = try connection.rows(
+            "SELECT id FROM tenant WHERE id = ANY($1) AND node = $2",
+            [.numbers(tenants.map(\.rawValue)), .number(node.rawValue)])
+        return Set(try rows.map { TenantID(rawValue: $0.int64(0)) })
+    }
+
+    /// How the last node of a tenant has left it.
+    struct Legacy: Sendable {
+        let tenant: TenantID
+        let isHandedOver: Bool
+        let hasPartsHere: Bool
+    }
+
+    /// Writes down that a node has taken up tenants of its own, and where its parts are.
+    ///
+    /// - Returns: What was written there before.
+    func takeUp(
+        _ tenants: Set<TenantID>, of node: NodeID, in folder: [UInt8]
+    ) throws(StoreError) -> [Legacy] {
+        let rows = try connection.rows(
+            """
+            WITH old AS (
+                SELECT id, handed_over, coalesce(parts_at = $3, false) AS is_here FROM tenant
+                WHERE id = ANY($1) AND node = $2 ORDER BY id FOR UPDATE
+            )
+            UPDATE tenant SET handed_over = false, parts_at = $3 FROM old WHERE tenant.id = old.id
+            RETURNING old.id, old.handed_over, old.is_here
+            """,
+            [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
+        return try rows.map { row in
+            Legacy(
+                tenant: TenantID(rawValue: row.int64(0)), isHandedOver: row.bool(1),
+                hasPartsHere: row.bool(2))
+        }
+    }
+
+    // MARK: Nodes
+
+    /// Has a node hand over all that it has, or take part again.
+    ///
+    /// - Returns: Whether there is such a node.
+    func setDraining(_ isDraining: Bool, of node: NodeID) throws(StoreError) -> Bool {
+        let count = try connection.count(
+            "UPDATE node SET is_draining = $2 WHERE id = $1 AND holder IS NOT NULL",
+            [.number(node.rawValue), .flag(isDraining)])
+        return count == 1
+    }
+}
