@@ -94,15 +94,7 @@ private struct ContentsMark {
     }
 
     func write(in folder: DataFolder) throws {
-        let path = folder.path(Self.fileName)
-        try Data("\(mark)\n\(place)\n".utf8).write(
-            to: URL(fileURLWithPath: path + ".new"))
-        let file = Glibc.open(path + ".new", O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { throw FileError("open", code: errno) }
-        defer { close(file) }
-        guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
-        guard rename(path + ".new", path) == 0 else { throw FileError("rename", code: errno) }
-        try FileCopy.syncFolder(folder.root)
+        try folder.write(Array("\(mark)\n\(place)\n".utf8), as: Self.fileName)
     }
 }
 
@@ -128,13 +120,13 @@ extension DataFolder {
     ///   - name: what it is called.
     ///   - store: the database.
     ///   - isNew: whether that has nothing in it yet.
-    ///   - standsBy: whether another gateway has the same database and place, in turns with this
-    ///     one, and may have marked the place before either had anything to keep.
+    ///   - isShared: whether other gateways have the same database and place, in turns with this
+    ///     one or beside it, and may have marked the place before any had anything to keep.
     /// - Throws: `Refusal`, `UnusablePlace`.
     @LoopActor
     func join(
         _ contents: any WholeContents, at name: String, of store: GatewayStore, isNew: Bool,
-        standsBy: Bool
+        isShared: Bool
     ) async throws {
         try refuseOwnContents(for: name)
         let known = try ContentsMark(in: self)
@@ -160,7 +152,7 @@ extension DataFolder {
         }
         if let found {
             // A node that was lost is made anew beside a database on a server.
-            let hasNothing = standsBy ? try await contents.isEmpty() : false
+            let hasNothing = isShared ? try await contents.isEmpty() : false
             guard case .server = store, !isNew || hasNothing else {
                 throw Refusal(
                     description: """

@@ -24,6 +24,9 @@ struct DataFolder {
         try lock()
     }
 
+    /// The file that `mark` is in.
+    private static let markName = "folder-mark"
+
     /// The code of a refusal because another gateway has the folder: EX_TEMPFAIL.
     static let takenCode: Int32 = 75
 
@@ -142,6 +145,32 @@ struct DataFolder {
                 \(contents.path) is missing or empty, though \(store.place(in: self)) tells of \
                 results in it: put them back, or mount it.\(repair) Nothing has been changed.
                 """, code: 65)
+    }
+
+    /// What tells this folder from all others, for as long as it is there: 16 bytes, made at the
+    /// first call.
+    ///
+    /// - Throws: `FileError`.
+    func mark() throws -> [UInt8] {
+        let file = path(DataFolder.markName)
+        if let known = FileManager.default.contents(atPath: file), known.count == 16 {
+            return Array(known)
+        }
+        let mark = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
+        try write(mark, as: DataFolder.markName)
+        return mark
+    }
+
+    /// Writes a small file as a whole: after a crash it is there, or what was there before.
+    func write(_ bytes: [UInt8], as name: String) throws {
+        let (target, draft) = (path(name), path(name + ".new"))
+        try Data(bytes).write(to: URL(fileURLWithPath: draft))
+        let file = Glibc.open(draft, O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw FileError("open", code: errno) }
+        defer { close(file) }
+        guard fsync(file) == 0 else { throw FileError("fsync", code: errno) }
+        guard rename(draft, target) == 0 else { throw FileError("rename", code: errno) }
+        try FileCopy.syncFolder(root)
     }
 
     /// Whether there is anything of a name, but for an empty file.

@@ -181,8 +181,10 @@ struct GatewayProcess {
         let contents = try place.open(
             settings, curlSettings(settings), digests: digests, files: files)
         try await folder.join(
-            contents, at: place.description, of: store, isNew: isNew, standsBy: settings.standsBy)
-        await contents.forgetOldWork()
+            contents, at: place.description, of: store, isNew: isNew,
+            isShared: settings.standsBy || settings.nodeAddress != nil)
+        // What other nodes have begun there they may go on with.
+        if settings.nodeAddress == nil { await contents.forgetOldWork() }
         return contents
     }
 

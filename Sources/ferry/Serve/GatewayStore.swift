@@ -17,7 +17,12 @@ enum GatewayStore {
         guard let url = settings.store else {
             return .file(try DurableStore(folder: folder.root, sealer: sealer))
         }
+        let mark = settings.nodeAddress == nil ? nil : try folder.mark()
         do throws(StoreError) {
+            if let address = settings.nodeAddress, let mark {
+                return .server(
+                    try PostgresStore(url: url, sealer: sealer, asNodeAt: address, folder: mark))
+            }
             return .server(try PostgresStore(url: url, sealer: sealer))
         } catch {
             throw Refusal(error, ofDatabaseAt: PostgresStore.place(of: url))
