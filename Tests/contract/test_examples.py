@@ -405,8 +405,8 @@ def test_a_node_of_the_manifests_is_one_that_the_gateway_takes(gateway, tmp_path
         "FERRY_STORE": "postgres://ferry@127.0.0.1:1/ferry", "FERRY_KEY": "5a" * 32,
     }
     own = {name: value for name, value in os.environ.items() if not name.startswith(("FERRY", "AWS_"))}
-    command = [word.replace("$(POD_NAME)", "ferry-0") for word in gateway.command]
-    command = [word.replace("=/data", f"={tmp_path}/data") for word in command] + ["--port", "0"]
+    command = [word.replace("=/data", f"={tmp_path}/data") for word in gateway.command]
+    command += ["--port", "0"]
     done = subprocess.run(
         [os.environ["FERRY"], *command], env=own | values, capture_output=True, text=True, timeout=60
     )

@@ -2,8 +2,8 @@ import HTTP
 import Semantics
 import TLS
 
-/// Where other nodes reach one: an http or https URL that has a host and perhaps a port, and nothing
-/// else.
+/// Where other nodes reach one: an http or https URL that has a host and perhaps a port, and
+/// nothing else.
 struct NodeAddress {
     /// In lower case, without a port that its scheme has anyway.
     let text: String
