@@ -21,6 +21,14 @@ public struct DataKey: Equatable, Sendable {
         self.bytes = bytes
     }
 
+    /// A key for another purpose, that tells nothing of this one: HMAC-SHA256 of the purpose.
+    ///
+    /// - Parameter purpose: what it is for; no two purposes have the same words.
+    /// - Returns: 32 bytes.
+    public func derived(for purpose: String) -> [UInt8] {
+        SHADigests().authenticationCode(of: Array(purpose.utf8), key: bytes)
+    }
+
     /// A new random key.
     public init() {
         var generator = SystemRandomNumberGenerator()

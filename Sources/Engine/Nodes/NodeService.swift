@@ -33,7 +33,6 @@ public final class NodeService {
     public var onChange: (@LoopActor () -> Void)?
 
     private let store: any NodeStore
-    private let served: ServedTenants
     private let loader: TenantLoader
     private let access: AccessMirror
     private let clock: any Clock
@@ -48,16 +47,17 @@ public final class NodeService {
     private let log = Log("engine.nodes")
 
     init(
-        _ store: any NodeStore, served: ServedTenants, loader: TenantLoader,
-        tenants: TenantService, settings: SettingService, clock: any Clock
+        _ store: any NodeStore, loader: TenantLoader, settings: SettingService, clock: any Clock
     ) {
         self.store = store
-        self.served = served
         self.loader = loader
         self.clock = clock
-        access = AccessMirror(store, tenants: tenants, settings: settings)
+        access = AccessMirror(store, tenants: loader.tenants, settings: settings)
         own = store.node
     }
+
+    /// The tenants that are served here.
+    private var served: ServedTenants { loader.tenants.served }
 
     // MARK: Asking
 

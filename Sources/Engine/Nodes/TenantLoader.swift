@@ -11,12 +11,14 @@ final class TenantLoader {
     private let files: FileService
     private let webhooks: WebhookDirectory
     private let decisions: DecisionService
-    private let tenants: TenantService
+    let tenants: TenantService
     private let quotas: QuotaService
     private let identifiers: IdentifierSource
     private let queues: CommitQueues
     /// What was under way, until `start`.
     private var recoveries: [Recovery] = []
+    /// Those that something is stored of and no record tells of, until `start`.
+    private var strays: Set<TenantID> = []
 
     init(
         accounts: TenantAccounts, sessions: SessionService, tasks: TaskDirectory,
@@ -46,8 +48,9 @@ final class TenantLoader {
     ///   - strays: those that no record tells of: their work is not begun again.
     ///   - handedOver: those whose tasks another node has settled.
     func recall(
-        _ contents: StoreContents, but strays: Set<TenantID>, handedOver: Set<TenantID> = []
+        _ contents: StoreContents, strays: Set<TenantID>, handedOver: Set<TenantID> = []
     ) {
+        self.strays.formUnion(strays)
         let contents = contents.withoutWork(of: strays.union(contents.restingTenants))
         sessions.directory.recall(damaged: contents.damagedSessions)
         files.staged.recall(contents)
@@ -73,6 +76,8 @@ final class TenantLoader {
         await queues.onDisk.caughtUp()
         sessions.checkEnds(of: arrived)
         webhooks.start()
+        tenants.remove(strays: strays)
+        strays = []
     }
 
     /// Takes over tenants that another node had, or nobody; their work begins with `start`.
@@ -81,9 +86,9 @@ final class TenantLoader {
         identifiers.goOn(after: contents.lastIdentifier)
         accounts.recall(contents)
         tenants.tellQuotas(of: arriving)
-        let strays = contents.strayTenants.intersection(arriving)
-        recall(contents, but: strays, handedOver: stored.handedOver)
-        tenants.remove(strays: strays)
+        recall(
+            contents, strays: contents.strayTenants.intersection(arriving),
+            handedOver: stored.handedOver)
     }
 
     /// Removes what this machine has kept of downloads that have gone on elsewhere since: their

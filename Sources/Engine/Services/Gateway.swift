@@ -28,8 +28,6 @@ public final class Gateway {
     public let creations: CreationLedger
     /// Where events are posted to.
     public let webhooks: WebhookService
-    /// Whose sessions, tasks and files are apart from each other.
-    public let tenants: TenantService
     /// The nodes that share the store; nil where this gateway has it alone.
     public let nodes: NodeService?
     /// Called when the store has failed for good: the process must end, and recover from the store
@@ -39,15 +37,12 @@ public final class Gateway {
     let queues: CommitQueues
     let housekeeper: Housekeeper
     private let loader: TenantLoader
-    private let strays: Set<TenantID>
 
     /// A gateway with what its store holds; `start()` brings interrupted tasks to their true state.
     public init(
         _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
     ) {
         let store = parts.store as? any NodeStore
-        // What is stored of tenants a node hears of when it takes them over.
-        strays = store == nil ? contents.strayTenants : []
         let served = ServedTenants(isNode: store != nil)
         let room = DiskRoom(reserve: parts.reserve)
         let clock = KeptClock(parts.clock, since: contents.clockMark)
@@ -115,7 +110,7 @@ public final class Gateway {
         let tokens = TokenService(
             contents.tokens, tenants: tenantDirectory, queues: queues, identifiers: identifiers,
             clock: parts.clock)
-        tenants = TenantService(
+        let tenants = TenantService(
             tenantDirectory, tokens: tokens,
             removal: TenantRemoval(
                 sessions: known, tasks: directory, files: files, webhooks: registered,
@@ -141,18 +136,18 @@ public final class Gateway {
                 clock: clock, parts: parts, accounts: accounts,
                 partRetention: limits.partRetention),
             webhooks: registered, tenants: tenants, room: room, clock: clock, parts: parts,
-            limits: limits, served: served)
+            limits: limits)
         directory.connect(to: tasks)
         services.connect(to: self.contents)
         loader = TenantLoader(
             accounts: accounts, sessions: sessions, tasks: directory, files: files,
             webhooks: registered, decisions: decisions, tenants: tenants,
             quotas: settings.quotas, identifiers: identifiers, queues: queues)
-        loader.recall(contents, but: strays)
-        nodes = store.map { [loader, tenants, settings] store in
+        // What is stored of tenants a node hears of when it takes them over.
+        loader.recall(contents, strays: store == nil ? contents.strayTenants : [])
+        nodes = store.map { [loader, settings] store in
             NodeService(
-                store, served: served, loader: loader, tenants: tenants, settings: settings,
-                clock: parts.clock)
+                store, loader: loader, settings: settings, clock: parts.clock)
         }
         for commits in queues.each { commits.owner = self }
         registered.onDisabled = { [weak self] in self?.tell(of: $0, disabledFor: $1) }
@@ -165,7 +160,6 @@ public final class Gateway {
         await queues.prepare()
         await loader.start(of: nil)
         tenants.removeEnding()
-        tenants.remove(strays: strays)
         housekeeper.start()
         nodes?.start()
     }
@@ -225,6 +219,9 @@ public final class Gateway {
         get { tasks.directory.services.tally.onDenied }
         set { tasks.directory.services.tally.onDenied = newValue }
     }
+
+    /// Whose sessions, tasks and files are apart from each other.
+    public var tenants: TenantService { loader.tenants }
 
     /// Who may call for tenants.
     public var tokens: TokenService { tenants.tokens }

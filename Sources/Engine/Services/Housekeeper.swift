@@ -17,7 +17,6 @@ final class Housekeeper {
     let clock: KeptClock
     private let parts: GatewayParts
     private let limits: GatewayLimits
-    private let served: ServedTenants
     private var timer: LoopTimer?
     /// What the queues had got to at the last round.
     private var generationsAtRound: [Int64] = []
@@ -27,9 +26,8 @@ final class Housekeeper {
         sessions: SessionDirectory, tasks: TaskDirectory, files: FileService, queues: CommitQueues,
         hub: EventHub, sweep: FolderSweep, webhooks: WebhookDirectory,
         tenants: TenantService, room: DiskRoom, clock: KeptClock, parts: GatewayParts,
-        limits: GatewayLimits, served: ServedTenants
+        limits: GatewayLimits
     ) {
-        self.served = served
         self.sessions = sessions
         self.tasks = tasks
         self.files = files
@@ -75,7 +73,7 @@ final class Housekeeper {
         tenants.makeRound()
         do {
             var limits = limits.retention(at: clock.now)
-            limits.tenants = served.tenants
+            limits.tenants = tenants.served.tenants
             limits.ends = tenants.ends(at: clock.now)
             for commits in queues.each {
                 // Events of ephemeral sessions are not posted.

@@ -50,7 +50,8 @@ public final class TenantService {
     private let identifiers: IdentifierSource
     private let clock: KeptClock
     private let wall: any Clock
-    private let served: ServedTenants
+    /// Those whose work is done here.
+    let served: ServedTenants
     private let log = Log("engine.tenants")
 
     init(
