@@ -16,6 +16,8 @@ struct MetricsPage {
     let events: EventFigures
     let loop: LoopFigures
     let machine: MachineFigures
+    /// How the node gets on with the others; nil for a gateway alone.
+    let nodes: NodeFigures?
     /// Lines that the audit has lost.
     let auditLossCount: Int
     let version: String
@@ -35,12 +37,20 @@ struct MetricsPage {
         var greatestLag: Int64 = 0
     }
 
+    /// How a node gets on with the others.
+    struct NodeFigures {
+        let nodes: Int
+        let tenants: Int
+        let passedOn: Forwarder.Figures?
+    }
+
     /// The page in Prometheus' text format.
     var bytes: [UInt8] {
         var page = Exposition()
         writeProgram(to: &page)
         writeDoor(to: &page)
         if let tls { write(tls, to: &page) }
+        if let nodes { write(nodes, to: &page) }
         writeTasks(to: &page)
         writeTransfers(to: &page)
         writeDecisions(to: &page)
@@ -116,6 +126,25 @@ struct MetricsPage {
         page.gauge(
             "ferry_tls_certificate_expiry_time_seconds",
             "When the gateway's certificate expires, since 1970.", Int(tls.expiry))
+    }
+
+    private func write(_ nodes: NodeFigures, to page: inout Exposition) {
+        page.gauge("ferry_nodes", "Nodes that share the database and live.", nodes.nodes)
+        page.gauge("ferry_node_tenants", "Tenants that this node has.", nodes.tenants)
+        guard let passedOn = nodes.passedOn else { return }
+        page.counters(
+            "ferry_passed_on_requests_total",
+            "Requests that were sent to other nodes, by what came of it.", by: "outcome",
+            Forwarder.Figures.Outcome.allCases.map {
+                ($0.rawValue, passedOn.outcomes[$0]?.value ?? 0)
+            })
+        page.gauge(
+            "ferry_passed_on_requests_running",
+            "Requests at other nodes whose answers have not ended.", passedOn.running)
+        page.histogram(
+            "ferry_passed_on_duration_seconds",
+            "From the sending of a request to another node to the beginning of its answer.",
+            passedOn.times)
     }
 
     private func labels(of route: RouteFigures) -> [Exposition.Label] {

@@ -14,9 +14,12 @@ extension Service {
             Endpoint("GET", "/openapi.json", .open, contractAsJSON),
             Endpoint("GET", "/problems", .open, listProblems),
             Endpoint("GET", "/problems/{code}", .open, explainProblem),
-            Endpoint("GET", "/metrics", .eitherScope(.metrics, .admin), metrics),
-            Endpoint("GET", "/v1/gateway", .scope(.admin), describeGateway),
+            Endpoint("GET", "/metrics", .eitherScope(.metrics, .admin), at: .any, metrics),
+            Endpoint("GET", "/v1/gateway", .scope(.admin), at: .any, describeGateway),
             Endpoint("PATCH", "/v1/gateway", .scope(.admin), changeGateway),
+            Endpoint("GET", "/v1/nodes", .scope(.admin), at: .any, listNodes),
+            Endpoint("GET", "/v1/nodes/{node}", .scope(.admin), at: .any, showNode),
+            Endpoint("PATCH", "/v1/nodes/{node}", .scope(.admin), at: .any, changeNode),
 
             Endpoint("POST", "/v1/tenants", .scope(.admin), createTenant),
             Endpoint(
@@ -30,10 +33,11 @@ extension Service {
                 listTokens),
             Endpoint("GET", "/v1/tokens/{token}", .scope(.admin), showToken),
             Endpoint("DELETE", "/v1/tokens/{token}", .scope(.admin), deleteToken),
-            Endpoint("GET", "/v1/usage", .anyToken, query: ["tenant"], showUsage),
+            Endpoint(
+                "GET", "/v1/usage", .anyToken, query: ["tenant"], at: .ofNamedTenant, showUsage),
 
-            Endpoint("POST", "/v1/browser-session", .anyToken, startBrowserSession),
-            Endpoint("DELETE", "/v1/browser-session", .anyToken, endBrowserSession),
+            Endpoint("POST", "/v1/browser-session", .anyToken, at: .any, startBrowserSession),
+            Endpoint("DELETE", "/v1/browser-session", .anyToken, at: .any, endBrowserSession),
 
             Endpoint("POST", "/v1/sessions", .scope(.sessions), createSession),
             Endpoint("GET", "/v1/sessions", .scope(.sessions), query: .sessionList, listSessions),

@@ -36,7 +36,7 @@ extension Service {
         var entry = AuditEntry(.call(operation), at: clock.now)
         entry.tenant = gateway.tenants.name(of: principal.tenant)
         entry.token = principal.token?.description ?? "file"
-        entry.peer = request.peer.address
+        entry.peer = (request.caller as? KnownCaller)?.peer ?? request.peer.address
         entry.request = request.id
         entry.target = Service.target(of: request)
         entry.status = status
@@ -57,6 +57,9 @@ extension Service {
     private static func target(of request: Request) -> String? {
         if let name = request.parameters["tenant"] ?? request.queryValue("tenant") {
             return TenantName.isValid(name) ? name : nil
+        }
+        if let node = request.parameters["node"].flatMap({ Int64($0) }).flatMap(NodeID.init) {
+            return String(node.rawValue)
         }
         return request.parameters["token"].flatMap(TokenID.init)?.description
     }

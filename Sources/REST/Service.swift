@@ -31,6 +31,9 @@ public final class Service {
         public var browserSessionLimit = 10_000
         /// Keeps what somebody may have to account for; nil keeps nothing.
         public var audit: (any AuditLog)?
+        /// What goes between this gateway and others that share its database; nil for a gateway
+        /// that has its own.
+        public var nodes: NodeOptions?
 
         /// Options from their parts.
         public init(tokens: TokenTable, hosts: HostRule, isBehindTLSProxy: Bool, version: String) {
@@ -46,6 +49,11 @@ public final class Service {
     let options: Options
     let authenticator: Authenticator
     let streams: EventStreams
+    /// Who has which tenant; nil where this gateway has them all.
+    let nodes: (any TenantPlaces)?
+    /// Passes on what is for other nodes.
+    let forwarder: Forwarder?
+    private let pass: NodePass?
     let clock: any Clock
     let started: (at: Timestamp, uptime: Duration)
     /// The page for people.
@@ -57,7 +65,7 @@ public final class Service {
         get { door.server }
         set { door.server = newValue }
     }
-    private let door: Door
+    let door: Door
     let audit: AuditNotes?
     /// Set once the gateway has recovered, and taken back when it is about to end: what `/readyz`
     /// tells.
@@ -94,13 +102,24 @@ public final class Service {
             digest: options.tokens.digest)
         let door = Door()
         audit = options.audit.map { AuditNotes($0, clock: clock) }
+        let pass = options.nodes.map { NodePass(key: $0.key, digest: options.tokens.digest) }
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
-            failureLimit: options.failureLimit, audit: audit, clock: clock,
-            endRequests: door.endRequests)
+            failureLimit: options.failureLimit, pass: pass, audit: audit, clock: clock,
+            endRequests: { door.endRequests(with: Authenticator.invalidToken, where: $0) })
         self.door = door
+        self.pass = pass
+        nodes = options.nodes?.places ?? gateway.nodes
+        if let nodes, let pass, let transport = options.nodes?.transport {
+            forwarder = Forwarder(
+                nodes, transport: transport, pass: pass, authenticator: authenticator,
+                clock: clock)
+        } else {
+            forwarder = nil
+        }
         streams = EventStreams(gateway: gateway)
         auditDenials()
+        nodes?.onChange = { [weak self] in self?.placesHaveChanged() }
     }
 
     /// The tokens of files. Others than before end what was begun with these: the sessions of
@@ -116,6 +135,8 @@ public final class Service {
         guard !request.isOverUnixSocket, let host = request.host, host != lastHost,
             !["/healthz", "/readyz"].contains(request.path)
         else { return nil }
+        // Nodes know each other by whatever address leads there.
+        if let pass, pass.opens(request) { return nil }
         let problem = hosts.check(request)
         if problem == nil { lastHost = host }
         return problem
@@ -158,11 +179,11 @@ public final class Service {
 
 /// Who serves, for those that end what it has under way.
 @LoopActor
-private final class Door {
+final class Door {
     weak var server: Server?
 
-    func endRequests(where isMeant: (KnownCaller) -> Bool) {
-        server?.endRequests(with: Authenticator.invalidToken) { caller in
+    func endRequests(with problem: Problem, where isMeant: (KnownCaller) -> Bool) {
+        server?.endRequests(with: problem) { caller in
             (caller as? KnownCaller).map(isMeant) ?? false
         }
     }
@@ -174,6 +195,8 @@ struct Endpoint {
     let method: String
     let pattern: String
     let access: Access
+    /// Which node answers, where there are several.
+    let seat: Seat
     /// The names of what it reads of the query: nothing else may stand there, and each once.
     let query: QueryNames
     /// How fast the body has to come; nil for the server's own pace.
@@ -181,6 +204,15 @@ struct Endpoint {
     let handler: @LoopActor (Call) async throws -> Response
     /// Asked first where it is given; nil where an answer takes waiting.
     let immediateHandler: (@LoopActor (Call) throws -> Response?)?
+
+    enum Seat {
+        /// The one that has the caller's tenant.
+        case ofTenant
+        /// The one that has the tenant that the query names, where it does.
+        case ofNamedTenant
+        /// Whichever is asked.
+        case any
+    }
 
     enum Access: Equatable {
         /// For everyone.
@@ -212,20 +244,32 @@ struct Endpoint {
 
     /// The call, if whoever sends the request may make it.
     @LoopActor
-    private func call(
-        _ request: Request, _ service: Service, isFirst: Bool
-    ) throws(Problem) -> Call {
+    private func call(_ request: Request, _ service: Service) throws(Problem) -> Call {
         guard access != .open else {
             try query.check(request)
             return Call(request, .nobody)
         }
-        let caller = try service.authenticator.caller(of: request)
+        return try call(request, from: service.authenticator.caller(of: request), service)
+    }
+
+    /// The call, if this one may make it; it is counted, unless it was before.
+    ///
+    /// - Parameters:
+    ///   - request: the request.
+    ///   - caller: who sends it.
+    ///   - service: what answers it.
+    ///   - isCounted: whether this node counts the tenant's requests.
+    @LoopActor
+    private func call(
+        _ request: Request, from caller: KnownCaller, _ service: Service, isCounted: Bool = true
+    ) throws(Problem) -> Call {
+        let wasCounted = request.caller.map { ($0 as? KnownCaller)?.isServedHere ?? false } ?? false
         request.caller = caller
         let principal = caller.principal
         // The operator can always manage the gateway, whatever its own programs ask for.
         let isOfOperator =
             principal.tenant == .operatorTenant && scopes.contains(where: \.isOfGateway)
-        if isFirst, !isOfOperator { try service.count(principal) }
+        if isCounted, !wasCounted, !isOfOperator { try service.count(principal) }
         do throws(Problem) {
             return try call(request, from: principal, service)
         } catch {
@@ -233,6 +277,65 @@ struct Endpoint {
             throw error
         }
     }
+
+    // MARK: Several nodes
+
+    /// Who answers a request.
+    private enum Answerer {
+        case here(Call)
+        /// Another node has.
+        case elsewhere(Response)
+    }
+
+    /// The call, or the answer of the node that has the tenant.
+    @LoopActor
+    private func resolve(
+        _ request: Request, _ service: Service, _ nodes: any TenantPlaces
+    ) async throws -> Answerer {
+        guard access != .open else { return try .here(call(request, service)) }
+        var caller = try service.authenticator.caller(of: request)
+        let tenant = caller.principal.tenant
+        let isOfTenant = seat == .ofTenant || seat == .ofNamedTenant
+        let meant = seat == .ofNamedTenant ? namedTenant(request, caller, service) : nil
+        if isOfTenant, nodes.placeAtHand(of: meant ?? tenant) != .here {
+            request.caller = caller.served(here: false)
+            let answer = try await service.answer(request, for: caller, about: meant ?? tenant)
+            if let answer { return .elsewhere(answer) }
+            // That may have taken a while.
+            caller = try service.authenticator.caller(of: request)
+        }
+        let isServedHere = isOfTenant && (meant ?? tenant) == tenant
+        return try .here(
+            call(
+                request, from: caller.served(here: isServedHere), service,
+                isCounted: nodes.placeAtHand(of: tenant) == .here))
+    }
+
+    /// The call, where it is known at once that this node answers; else nil.
+    @LoopActor
+    private func callAtHand(_ request: Request, _ service: Service) throws(Problem) -> Call? {
+        guard let nodes = service.nodes, access != .open else { return try call(request, service) }
+        let caller = try service.authenticator.caller(of: request)
+        guard seat == .ofTenant, nodes.placeAtHand(of: caller.principal.tenant) == .here else {
+            request.caller = caller.served(here: false)
+            return nil
+        }
+        return try call(request, from: caller.served(here: true), service)
+    }
+
+    /// The tenant that the query names, where the caller may ask for it.
+    @LoopActor
+    private func namedTenant(
+        _ request: Request, _ caller: KnownCaller, _ service: Service
+    ) -> TenantID? {
+        let principal = caller.principal
+        guard principal.tenant == .operatorTenant, principal.scopes.contains(.admin),
+            let name = request.queryValue("tenant")
+        else { return nil }
+        return try? service.gateway.tenants.read(name).id
+    }
+
+    // MARK: Calls
 
     /// The call, if this one may make it.
     @LoopActor
@@ -258,7 +361,7 @@ struct Endpoint {
 
     init(
         _ method: String, _ pattern: String, _ access: Access, query: QueryNames = [],
-        bodyPace: BodyPace? = nil,
+        at seat: Seat = .ofTenant, bodyPace: BodyPace? = nil,
         immediately immediateHandler: (@LoopActor (Call) throws -> Response?)? = nil,
         _ handler: @escaping @LoopActor (Call) async throws -> Response
     ) {
@@ -266,6 +369,7 @@ struct Endpoint {
         self.pattern = pattern
         self.access = access
         self.query = query
+        self.seat = seat
         self.bodyPace = bodyPace
         self.immediateHandler = immediateHandler
         self.handler = handler
@@ -275,18 +379,24 @@ struct Endpoint {
     @LoopActor
     func route(of service: Service) -> Route {
         let (endpoint, handler) = (self, handler)
-        // A request is counted once, by whoever sees it first.
-        let call = { @LoopActor (request: Request, isFirst: Bool) throws -> Call in
-            try endpoint.call(request, service, isFirst: isFirst)
-        }
         let immediately = immediateHandler.map { handler -> ImmediateHandler in
-            { request in try handler(call(request, true)) }
+            { request in
+                guard let call = try endpoint.callAtHand(request, service) else { return nil }
+                return try handler(call)
+            }
         }
-        let isFirst = immediateHandler == nil
         return Route(
             method, pattern, bodyPace: bodyPace, immediateHandler: immediately
         ) { request in
-            let call = try call(request, isFirst)
+            let call: Call
+            if let nodes = service.nodes {
+                switch try await endpoint.resolve(request, service, nodes) {
+                case .elsewhere(let answer): return answer
+                case .here(let resolved): call = resolved
+                }
+            } else {
+                call = try endpoint.call(request, service)
+            }
             guard endpoint.isAudited(request) else { return try await handler(call) }
             return try await service.audited(endpoint, call, handler)
         }

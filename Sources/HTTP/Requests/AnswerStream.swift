@@ -33,6 +33,15 @@ struct AnswerStream {
     /// There is room.
     mutating func outputHasDrained() { roomWaiter.take()?.resume() }
 
+    /// The server is about to stop: what may go on for days ends.
+    func drain() {
+        switch origin {
+        case .none: break
+        case .source(let source): source.drain()
+        case .events(let reader): reader.end()
+        }
+    }
+
     /// Nothing more is sent of it: a source is told so, and a pump goes on to see it.
     func cancel() {
         switch origin {

@@ -19,6 +19,8 @@ public final class RequestBody {
     /// Why the body will never be whole; nil while it may be.
     public private(set) var failure: BodyError?
     private(set) var isFinished: Bool
+    /// What was read, and is to be read again.
+    private var returned: [UInt8]?
 
     init(
         length: Int64?, pace: BodyPace, stream: (any HTTPStream)?, expectsContinue: Bool = false
@@ -42,6 +44,7 @@ public final class RequestBody {
     /// - Precondition: No other call waits.
     public func next() async throws(BodyError) -> [UInt8]? {
         precondition(waiting == nil, "a request body has one reader at a time")
+        if let piece = returned.take() { return piece }
         while true {
             if let failure { throw failure }
             if isFinished { return nil }
@@ -72,6 +75,14 @@ public final class RequestBody {
             if all.isEmpty { all = piece } else { all += piece }
         }
         return all
+    }
+
+    /// Gives back what was read, for another reader: the next call of `next` returns it.
+    ///
+    /// - Parameter bytes: All of a body, not empty.
+    public func putBack(_ bytes: [UInt8]) {
+        precondition(isFinished && !bytes.isEmpty, "a body is given back that was not read")
+        returned = bytes
     }
 
     /// Ends the reading: the call of `next` that waits throws `interrupted`, and so does every

@@ -45,6 +45,7 @@ extension RequestRunner {
             stream.send(opening, with: isOmitted ? [] : bytes, isWhole: true)
         case .source(let source, let length):
             stream.send(opening, with: [], isWhole: isOmitted)
+            if source.isEventStream { noteEventStream() }
             if isOmitted {
                 response.body.cancel()
             } else {

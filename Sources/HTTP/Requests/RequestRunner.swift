@@ -164,7 +164,7 @@ final class RequestRunner {
 
     /// The server is about to stop.
     func drain() {
-        if phase == .answering { answer.events?.end() }
+        if phase == .answering { answer.drain() }
     }
 
     // MARK: Time

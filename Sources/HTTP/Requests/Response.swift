@@ -46,4 +46,16 @@ public protocol ByteSource: AnyObject {
     /// The client has gone, or wants no body: called at most once, possibly while `next` waits, and
     /// nothing is asked for afterwards.
     func cancel()
+
+    /// Whether the bytes are a stream of events, which may go on for days.
+    var isEventStream: Bool { get }
+
+    /// The server is about to stop: what may go on for days ends soon.
+    func drain()
+}
+
+extension ByteSource {
+    public var isEventStream: Bool { false }
+
+    public func drain() {}
 }

@@ -31,6 +31,8 @@ final class Authenticator {
         }
     }
     let browsers: BrowserSessions
+    /// Lets other nodes in; nil where there are none.
+    private let pass: NodePass?
     private let tokens: TokenService
     private let failures: FailureCounter
     private var fileGeneration: Int64 = 0
@@ -39,12 +41,13 @@ final class Authenticator {
 
     init(
         files: TokenTable, tokens: TokenService, browsers: BrowserSessions, failureLimit: Int,
-        audit: AuditNotes?, clock: any Clock,
+        pass: NodePass?, audit: AuditNotes?, clock: any Clock,
         endRequests: @escaping @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
     ) {
         self.files = files
         self.tokens = tokens
         self.browsers = browsers
+        self.pass = pass
         self.endRequests = endRequests
         failures = FailureCounter(limit: failureLimit, audit: audit, clock: clock)
         browsers.onEnd = { ended in
@@ -58,7 +61,11 @@ final class Authenticator {
     /// Ends what was begun with some tokens: browser sessions, and every request that is under way.
     private func endAll(where isVoid: (Principal) -> Bool) {
         browsers.endAll(where: isVoid)
-        endRequests { isVoid($0.principal) }
+        endRequests { caller in
+            guard isVoid(caller.principal) else { return false }
+            if caller.isPassedOn { caller.isVoid = true }
+            return true
+        }
     }
 
     /// Grows with every change of who is let in.
@@ -88,7 +95,21 @@ final class Authenticator {
                 its data directory.
                 """)
         }
+        if let pass, pass.opens(request), let caller = try passedOnCaller(of: request) {
+            return caller
+        }
         return try caller(ofHeader: header, request)
+    }
+
+    /// Whom another node has let in; nil where it does not say so as it should.
+    private func passedOnCaller(of request: Request) throws(Problem) -> KnownCaller? {
+        // What it says does not change; the token may have been revoked meanwhile.
+        if let known = request.caller as? KnownCaller, known.isPassedOn {
+            if known.isVoid { throw Authenticator.invalidToken }
+            return known
+        }
+        guard request.headers.values(of: ForwardedFields.caller).count == 1 else { return nil }
+        return request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
     }
 
     private func caller(

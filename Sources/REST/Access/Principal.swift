@@ -27,16 +27,53 @@ public struct Principal: Hashable, Sendable {
 }
 
 /// Who has been let in: by which token, and by which browser session, where it was a cookie that
-/// came.
+/// came; by another node, where that has passed the request on.
 @LoopActor
 final class KnownCaller: Caller {
     let principal: Principal
     /// The key of the browser session.
     let browserSession: [UInt8]?
+    /// The address of the client that another node has let in.
+    let peer: String?
+    /// Whether this node answers with what it has of the caller's tenant: it ends where the tenant
+    /// leaves.
+    let isServedHere: Bool
+    /// Whether a caller of another node is let in no more.
+    var isVoid = false
 
     init(_ principal: Principal, in browserSession: [UInt8]? = nil) {
         self.principal = principal
         self.browserSession = browserSession
+        peer = nil
+        isServedHere = true
+    }
+
+    /// A caller whom another node has let in.
+    ///
+    /// - Parameters:
+    ///   - principal: who it is.
+    ///   - peer: the client's address.
+    init(_ principal: Principal, passedOnFrom peer: String) {
+        self.principal = principal
+        self.peer = peer
+        browserSession = nil
+        isServedHere = true
+    }
+
+    private init(_ other: KnownCaller, isServedHere: Bool) {
+        principal = other.principal
+        browserSession = other.browserSession
+        peer = other.peer
+        isVoid = other.isVoid
+        self.isServedHere = isServedHere
+    }
+
+    /// Whether another node has passed the request on.
+    var isPassedOn: Bool { peer != nil }
+
+    /// The same caller, with whether this node answers with what it has of the tenant.
+    func served(here isServedHere: Bool) -> KnownCaller {
+        isServedHere == self.isServedHere ? self : KnownCaller(self, isServedHere: isServedHere)
     }
 
     var tenantNumber: Int64 { principal.tenant.rawValue }

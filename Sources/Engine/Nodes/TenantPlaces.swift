@@ -1,0 +1,38 @@
+public import Loop
+public import Semantics
+
+/// Which node has which tenant, for whoever passes requests on: `NodeService`, or what a test has in
+/// its place.
+@LoopActor
+public protocol TenantPlaces: AnyObject, Sendable {
+    /// This node.
+    var own: NodeID { get }
+    /// What the nodes knew of each other lately.
+    var view: NodeView { get }
+    /// The nodes, by their numbers.
+    var nodes: [NodeRecord] { get }
+    /// Called with nodes that are gone, and tenants that are elsewhere now.
+    var onChange: (@LoopActor () -> Void)? { get set }
+    /// Who answers for a tenant, where that is known at once.
+    func placeAtHand(of tenant: TenantID) -> TenantPlace?
+    /// Who answers for a tenant; waits for one that is on its way.
+    ///
+    /// - Parameters:
+    ///   - tenant: the tenant.
+    ///   - isPassedOn: whether another node has taken this one for it: then it waits until it is.
+    /// - Throws: `tenantIsMoving` where that takes too long, `store`.
+    func place(
+        of tenant: TenantID, isPassedOn: Bool
+    ) async throws(GatewayError) -> TenantPlace
+    /// A node has not answered as it should: how things stand is looked at anew.
+    func lookSoon()
+    /// Has a node hand over all that it has, or take part again.
+    ///
+    /// - Returns: the node.
+    /// - Throws: `noSuchNode`, `store`.
+    func setDraining(
+        _ isDraining: Bool, of node: NodeID
+    ) async throws(GatewayError) -> NodeRecord
+}
+
+extension NodeService: TenantPlaces {}

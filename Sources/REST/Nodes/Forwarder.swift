@@ -1,0 +1,292 @@
+internal import Diagnostics
+internal import Engine
+internal import HTTP
+internal import Loop
+internal import Metrics
+internal import Semantics
+
+/// Passes requests on to the nodes that have their tenants, and the answers back.
+@LoopActor
+final class Forwarder {
+    /// How long a request is tried again that another node does not answer.
+    private static let patience = Duration.seconds(10)
+    /// How long a node may take to let itself be connected with, in seconds.
+    private static let connectTimeout = 5.0
+    /// A body of at most so many bytes is sent as a whole, and again where that is called for.
+    private static let wholeLimit: Int64 = 64 << 10
+
+    /// What was passed on, by what came of it.
+    private(set) var figures = Figures()
+    let places: any TenantPlaces
+    private let transport: any Transport
+    private let pass: NodePass
+    private let authenticator: Authenticator
+    private let clock: any Clock
+    /// By their identities.
+    private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
+    private lazy var pool = transport.makePool(
+        PoolSettings(tlsMinimum: .tls12, tlsMaximum: .tls13))
+    private let log = Log("rest.nodes")
+
+    /// How passing on gets on.
+    struct Figures {
+        /// What came of a request at another node.
+        enum Outcome: String, CaseIterable {
+            /// It was answered.
+            case answered
+            /// The node did not have the tenant.
+            case moved
+            /// The node could not be reached.
+            case unreachable
+            /// The exchange has ended before an answer.
+            case lost
+        }
+
+        fileprivate(set) var outcomes: [Outcome: Counter] = [:]
+        /// From the sending to the beginning of the answer.
+        fileprivate(set) var times = Histogram(.answers)
+        /// Exchanges that are under way.
+        fileprivate(set) var running = 0
+    }
+
+    init(
+        _ places: any TenantPlaces, transport: any Transport, pass: NodePass,
+        authenticator: Authenticator, clock: any Clock
+    ) {
+        self.places = places
+        self.transport = transport
+        self.pass = pass
+        self.authenticator = authenticator
+        self.clock = clock
+    }
+
+    /// Ends the exchanges that nobody answers any more: their node is gone, or another one has the
+    /// tenant now.
+    func placesHaveChanged() {
+        let living = places.nodes
+        for exchange in Array(exchanges.values) {
+            let isThere = living.contains {
+                $0.id == exchange.node.id && $0.joinedAt == exchange.node.joinedAt
+            }
+            let isRight =
+                switch places.placeAtHand(of: exchange.tenant) {
+                case nil: true
+                case .here: false
+                case .at(let node): node.id == exchange.node.id
+                }
+            if !isThere || !isRight { exchange.giveUp() }
+        }
+    }
+
+    /// Has a request answered by the node that has a tenant.
+    ///
+    /// - Parameters:
+    ///   - request: the request; its body may have been read where this node is to answer, and can
+    ///     be read again.
+    ///   - caller: whom this node has let in.
+    ///   - tenant: whom the request is about.
+    ///   - node: who has the tenant, as far as is known.
+    /// - Returns: the answer; nil where this node has the tenant by now.
+    /// - Throws: 503 where no node answers, `BodyError`.
+    func answer(
+        _ request: Request, for caller: KnownCaller, about tenant: TenantID, at node: NodeRecord
+    ) async throws -> Response? {
+        let passage = try await Passage(
+            request, caller, own: places.own, pass: pass, wholeLimit: Forwarder.wholeLimit)
+        // A body takes its time: a token that was revoked meanwhile does nothing.
+        if passage.hasBody { _ = try authenticator.caller(of: request) }
+        let end = clock.uptime + Forwarder.patience
+        var rest = Duration.milliseconds(50)
+        var node = node
+        while true {
+            let problem: Problem
+            switch try await send(passage, about: tenant, to: node) {
+            case .answer(let response): return response
+            case .bodyFailed(let error): throw error
+            case .notDone where passage.canBeSentAgain, .unknown where passage.isSafe:
+                problem = .unavailable(
+                    because: "The node that has the tenant does not answer.")
+            case .notDone:
+                throw Problem.unavailable(because: "The tenant is moving to another node.")
+            case .unknown:
+                throw Problem.unavailable(
+                    because: "The node that has the tenant has not answered to the end. "
+                        + Readiness.unconfirmed)
+            }
+            places.lookSoon()
+            guard clock.uptime + rest < end, !Task.isCancelled else { throw problem }
+            await Pause().wait(rest)
+            rest = min(rest * 2, .seconds(1))
+            switch try await places.place(of: tenant, isPassedOn: false) {
+            case .at(let other): node = other
+            case .here:
+                passage.giveBack()
+                return nil
+            }
+        }
+    }
+
+    /// What came of one try.
+    private enum Result {
+        case answer(Response)
+        /// Nothing was done for the request.
+        case notDone
+        /// It may have been done.
+        case unknown
+        /// The client has not sent the body to its end.
+        case bodyFailed(BodyError)
+    }
+
+    private func send(
+        _ passage: Passage, about tenant: TenantID, to node: NodeRecord
+    ) async throws -> Result {
+        let attempt = try passage.attempt(
+            at: node, transport, connectTimeout: Forwarder.connectTimeout)
+        let exchange = ForwardedExchange(
+            with: node, about: tenant, body: passage.source, isHEAD: passage.isHEAD)
+        let id = ObjectIdentifier(exchange)
+        exchanges[id] = exchange
+        figures.running += 1
+        exchange.onEnd = { [weak self] in
+            self?.exchanges[id] = nil
+            self?.figures.running -= 1
+        }
+        let began = clock.uptime
+        let outcome = await exchange.run(attempt, in: pool)
+        if let error = passage.source?.failure { return .bodyFailed(error) }
+        switch outcome {
+        case .begins(let head):
+            if let result = note(began, head) {
+                exchange.cancel()
+                return result
+            }
+            return .answer(
+                Response(
+                    status: head.status, headers: ForwardedFields.ofAnswer(head),
+                    body: .source(exchange, length: exchange.length(of: head))))
+        case .whole(let head, let bytes):
+            return note(began, head) ?? .answer(passage.response(head, bytes))
+        case .failed(let mayHaveBegun, let words):
+            log.write(
+                .info, "another node has not answered a request",
+                [
+                    "node": .number(Int(node.id.rawValue)), "tenant": .number(Int(tenant.rawValue)),
+                    "reason": .words(words),
+                ])
+            figures.outcomes[mayHaveBegun ? .lost : .unreachable, default: Counter()].add()
+            return mayHaveBegun ? .unknown : .notDone
+        case .left:
+            throw Problem.unavailable(because: "The client has left.")
+        }
+    }
+
+    /// Notes an answer.
+    ///
+    /// - Returns: nil where it is for the client.
+    private func note(_ began: Duration, _ head: ResponseHead) -> Result? {
+        let moved = head.headers.first(ForwardedFields.moved)
+        guard head.status == 503, let moved else {
+            figures.times.observe(clock.uptime - began)
+            figures.outcomes[.answered, default: Counter()].add()
+            return nil
+        }
+        figures.outcomes[.moved, default: Counter()].add()
+        return moved == ForwardedFields.nothingDone ? .notDone : .unknown
+    }
+}
+
+/// A request that is passed on: what is sent of it, to whichever node.
+@LoopActor
+private struct Passage {
+    /// A body that is pulled.
+    let source: ForwardedBody?
+    let isHEAD: Bool
+    /// Whether it changes nothing, so that sending it twice does no harm.
+    let isSafe: Bool
+    private let request: Request
+    private let fields: HeaderList
+    private let target: String
+    private let method: String
+    /// A short body.
+    private let bytes: [UInt8]
+
+    init(
+        _ request: Request, _ caller: KnownCaller, own: NodeID, pass: NodePass, wholeLimit: Int64
+    ) async throws {
+        self.request = request
+        method = request.method
+        isHEAD = method == "HEAD"
+        isSafe = request.body.isEmpty && (method == "GET" || isHEAD)
+        target = try ForwardedFields.target(of: request)
+        var fields = ForwardedFields.ofRequest(request)
+        fields.append("Authorization", pass.authorization)
+        fields.append(
+            ForwardedFields.caller,
+            NodePass.text(of: caller.principal, at: caller.peer ?? request.peer.address))
+        fields.append(ForwardedFields.node, String(own.rawValue))
+        self.fields = fields
+        if let length = request.body.declaredLength, length <= wholeLimit {
+            source = nil
+            bytes = length == 0 ? [] : try await request.body.collect(limit: Int(length))
+        } else {
+            source = isHEAD ? nil : ForwardedBody(request.body)
+            bytes = []
+        }
+    }
+
+    /// Whether the client has sent a body.
+    var hasBody: Bool { source != nil || !bytes.isEmpty }
+
+    /// Whether all of it is still here.
+    var canBeSentAgain: Bool { source?.isBegun != true }
+
+    /// Whoever answers the request here finds its body as if nobody had read it.
+    func giveBack() {
+        if !bytes.isEmpty { request.body.putBack(bytes) }
+    }
+
+    /// The request to a node.
+    func attempt(
+        at node: NodeRecord, _ transport: any Transport, connectTimeout: Double
+    ) throws -> AttemptRequest {
+        guard let url = try? transport.parse(node.address + target) else {
+            throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
+        }
+        var body: AttemptBody?
+        if let source {
+            body = .source(source, length: request.body.declaredLength)
+        } else if !bytes.isEmpty, !isHEAD {
+            body = .bytes(bytes)
+        }
+        var attempt = AttemptRequest(
+            url: url, method: method, headers: fields, body: body, decodesContent: false,
+            priority: 0.5, mayPause: true)
+        attempt.connectTimeout = connectTimeout
+        attempt.mayRepeat = isSafe
+        attempt.usesFreshConnection = source != nil
+        return attempt
+    }
+
+    /// An answer that is here as a whole.
+    func response(_ head: ResponseHead, _ bytes: [UInt8]) -> Response {
+        let length = head.headers.first("Content-Length").flatMap { Int64($0) }
+        let body: ResponseBody =
+            isHEAD && length != 0 ? .source(NoBytes(), length: length) : .bytes(bytes)
+        return Response(
+            status: head.status, headers: ForwardedFields.ofAnswer(head), body: body)
+    }
+}
+
+/// A rest between two tries.
+@LoopActor
+private final class Pause {
+    private var waiter: CheckedContinuation<Void, Never>?
+    private lazy var timer = LoopTimer { [weak self] in self?.waiter.take()?.resume() }
+
+    func wait(_ duration: Duration) async {
+        await withCheckedContinuation {
+            waiter = $0
+            timer.arm(after: duration)
+        }
+    }
+}
