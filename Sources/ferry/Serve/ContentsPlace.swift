@@ -50,15 +50,25 @@ enum ContentsPlace {
         switch self {
         case .folder(let path): return SharedFolderContents(at: path, files: FileThreads())
         case .s3(let location):
-            // The operator has named it: the rules for clients' destinations are not for it.
-            var curl = curl
-            curl.egress = EgressPolicy(
-                allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
-            curl.descriptors = DescriptorShares.contents
             return try S3Contents(
                 at: location, environment: settings.contentsEnvironment,
-                transport: CurlTransport(curl), digests: digests, files: files)
+                transport: CurlTransport(
+                    try curl.reachingEverything(with: DescriptorShares.contents)),
+                digests: digests, files: files)
         }
+    }
+}
+
+extension CurlSettings {
+    /// The same for what the operator has named: the rules for clients' destinations are not for it.
+    ///
+    /// - Parameter descriptors: how many connections there may be.
+    func reachingEverything(with descriptors: Int) throws -> CurlSettings {
+        var settings = self
+        settings.egress = EgressPolicy(
+            allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
+        settings.descriptors = descriptors
+        return settings
     }
 }
 

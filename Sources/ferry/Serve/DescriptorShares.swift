@@ -7,7 +7,7 @@
 ///   two more, for its handle on the network. What running attempts leave of the half is for
 ///   connections that are kept for later ones, which are given up as soon as it is used up.
 /// - The other half is for clients: of their connections, every other one may be reading a file, or
-///   writing one. Those that wait for nothing make room for new ones.
+///   writing one, or be answered by another node over a connection to that one. Those that wait for nothing make room for new ones.
 ///
 /// One count of all in place of shares could lend more to one side; it would have to take that back
 /// from transfers that last for days, or from clients in the middle of a request.
@@ -25,6 +25,8 @@ struct DescriptorShares {
     let origins: Int
     /// Connections of clients.
     let connections: Int
+    /// Connections to other nodes.
+    let nodes: Int
 
     /// - Parameter count: how many descriptors there are.
     init(of count: Int) {
@@ -33,5 +35,6 @@ struct DescriptorShares {
         attempts = min(16_384, half / 2)
         origins = half / 2
         connections = half * 2 / 3
+        nodes = half / 3
     }
 }

@@ -140,6 +140,7 @@ struct GatewayProcess {
         options.commit = Ferry.commit
         options.audit = audit
         options.machine = ThisMachine(dataDirectory: folder.root)
+        options.nodes = try GatewayProcess.nodeOptions(settings, key.key)
         let service = Service(gateway: gateway, transport: transport, options: options)
         self.service = service
         server = Server(
@@ -159,6 +160,18 @@ struct GatewayProcess {
             $0.contains(":") ? "[\($0)]" : $0
         }
         return HostRule(allowing: settings.allowedHosts + [settings.host] + certified)
+    }
+
+    /// What goes between this gateway and the other nodes; nil where there are none.
+    private static func nodeOptions(
+        _ settings: ServeSettings, _ key: DataKey
+    ) throws -> Service.NodeOptions? {
+        guard settings.nodeAddress != nil else { return nil }
+        return Service.NodeOptions(
+            transport: CurlTransport(
+                try curlSettings(settings).reachingEverything(
+                    with: DescriptorShares(of: descriptorCount()).nodes)),
+            key: key.derived(for: "calls between nodes"))
     }
 
     /// Asks once; again where the gateway has stood by: nobody looks after its start.
