@@ -13,8 +13,6 @@ final class FolderSweep {
     private let parts: GatewayParts
     private let accounts: TenantAccounts
     private let partRetention: Duration
-    /// The store, where other nodes have theirs in it, too.
-    private let shared: (any NodeStore)?
     /// When the content folder was last looked through; nil before the first time.
     private var sweptAt: Duration?
 
@@ -30,7 +28,6 @@ final class FolderSweep {
         self.parts = parts
         self.accounts = accounts
         self.partRetention = partRetention
-        shared = durable.store as? any NodeStore
     }
 
     /// Looks through the content folder, if that was not done lately.
@@ -42,7 +39,7 @@ final class FolderSweep {
         for (number, entry) in found.enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
             // What another node has put there may have no row yet.
-            if shared != nil, entry.kind == .whole, now.since(entry.modified) < .seconds(3600) {
+            if parts.sharedStore != nil, entry.kind == .whole, now.since(entry.modified) < .seconds(3600) {
                 continue
             }
             switch entry.owner {
@@ -55,7 +52,7 @@ final class FolderSweep {
                 if try await durable.store.knows(task) { continue }
             case .file(let file):
                 guard sweptAt == nil, !staged.holds(file) else { continue }
-                if try await shared?.knows(file) ?? false { continue }
+                if try await parts.sharedStore?.knows(file) ?? false { continue }
             case .entry(let response):
                 guard sweptAt == nil, try await !durable.store.knows(response),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })

@@ -42,7 +42,7 @@ public final class Gateway {
     public init(
         _ parts: GatewayParts, contents: StoreContents, limits: GatewayLimits = GatewayLimits()
     ) {
-        let store = parts.store as? any NodeStore
+        let store = parts.sharedStore
         let served = ServedTenants(isNode: store != nil)
         let room = DiskRoom(reserve: parts.reserve)
         let clock = KeptClock(parts.clock, since: contents.clockMark)

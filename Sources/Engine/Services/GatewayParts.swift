@@ -18,6 +18,8 @@ public struct GatewayParts {
     var saveFolders: (any SaveFolders)?
     /// Room on the store's disk that is kept for the store; nil keeps none.
     public var reserve: (any Reserve)?
+    /// The store, where other nodes have theirs in it, too; nil where this gateway has it alone.
+    public var sharedStore: (any NodeStore)?
     /// Whether the store takes its room somewhere else than on this machine's disk: the reserve is
     /// none of it.
     public var storeIsElsewhere = false

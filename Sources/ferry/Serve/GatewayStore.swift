@@ -65,6 +65,11 @@ enum GatewayStore {
         }
     }
 
+    /// The store as nodes share it; nil for a file.
+    var shared: (any NodeStore)? {
+        if case .server(let store) = self { store } else { nil }
+    }
+
     /// Where it is, without a password.
     func place(in folder: DataFolder) -> String {
         switch self {

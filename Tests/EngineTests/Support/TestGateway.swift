@@ -49,6 +49,7 @@ final class TestGateway {
             store: shared, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: TestGateway.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
+        parts.sharedStore = node
         parts.connectivity = routes
         parts.reserve = reserve
         parts.storeIsElsewhere = storeIsElsewhere
