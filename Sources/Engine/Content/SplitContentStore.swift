@@ -163,11 +163,36 @@ public final class SplitContentStore: ContentStore {
             of: task, in: tenant, length: length, since: instant, behind: lane)
     }
 
-    /// As the port says.
+    /// As the port says; a part that another machine has handed over is brought here.
     public func takePart(
         of source: TaskID, in tenant: TenantID, as task: TaskID
     ) async throws -> Int64? {
-        try await parts.takePart(of: source, in: tenant, as: task)
+        if let length = try await parts.takePart(of: source, in: tenant, as: task) {
+            return length
+        }
+        guard let content = try await open(.task(source)) else { return nil }
+        try await makePart(of: .task(task), from: content, length: content.length)
+        try await whole.remove([.task(source)])
+        return content.length
+    }
+
+    /// As the port says: as a whole content of the same owner, which has none.
+    public func handOver(_ entry: ContentEntry) async throws {
+        if entry.kind == .kept, case .task(let task) = entry.owner, let tenant = entry.tenant {
+            // Its name is that of a part from now on, also where the rest fails.
+            _ = try await parts.takePart(of: task, in: tenant, as: task)
+        }
+        let owner = entry.owner
+        guard
+            entry.kind != .whole,
+            let length = try await files.run({ [folder] in
+                try folder.length(of: owner.id, .part)
+            })
+        else { return }
+        try await put(
+            FinishedPart(
+                owner: owner, length: length,
+                file: ContentFile(at: .named(folder, owner), digest: nil), lane: files.makeLane()))
     }
 
     /// As the port says: nothing is removed before all have been looked at.
@@ -211,16 +236,23 @@ public final class SplitContentStore: ContentStore {
     }
 
     /// Brings a whole file back to this machine, as far as its record goes: a crash came between
-    /// its last byte and its commit.
+    /// its last byte and its commit, or another machine has handed it over.
     private func makePart(of file: StagedFile) async throws {
         let owner = ContentOwner.file(file.id)
-        let content = try await openKnown(owner)
+        try await makePart(of: owner, from: openKnown(owner), length: file.length)
+        try await whole.remove([owner])
+    }
+
+    /// Writes the first bytes of a content to this machine, as the part of an owner.
+    private func makePart(
+        of owner: ContentOwner, from content: any OpenContent, length: Int64
+    ) async throws {
         let part = ContentFile(at: .named(folder, owner), digest: nil)
         let lane = files.makeLane()
         var offset: Int64 = 0
-        while offset < file.length {
+        while offset < length {
             let block = FileBlock(capacity: 1 << 20)
-            let count = Int(min(Int64(block.capacity), file.length - offset))
+            let count = Int(min(Int64(block.capacity), length - offset))
             let bytes = try await content.read(at: offset, count: count)
             guard bytes.count == count else { throw FileError("pread", code: 0) }
             let start = offset
@@ -231,7 +263,6 @@ public final class SplitContentStore: ContentStore {
             offset += Int64(count)
         }
         try await files.run(on: lane) { try part.sync() }
-        try await whole.remove([owner])
     }
 
     /// As the port says.

@@ -237,22 +237,19 @@ public final class NodeService {
 
     private func takeOver(_ arriving: Set<TenantID>) async throws(StoreError) {
         let stored = try await store.load(arriving)
+        do {
+            try await loader.discardParts(of: arriving.subtracting(stored.withPartsHere))
+        } catch {
+            log.write(
+                .error, "old parts of downloads cannot be looked for",
+                ["error": .words("\(error)")])
+        }
         access.refresh(stored.contents, isOperators: served.contains(.operatorTenant))
         loader.takeOver(stored, arriving)
         served.insert(arriving)
         for tenant in arriving { view.owners[tenant] = own }
         log.write(.notice, "tenants have arrived", ["tenants": .number(arriving.count)])
-        let elsewhere = arriving.subtracting(stored.withPartsHere)
-        LoopActor.start { [self] in
-            do {
-                try await loader.discardParts(of: elsewhere)
-            } catch {
-                log.write(
-                    .error, "old parts of downloads cannot be looked for",
-                    ["error": .words("\(error)")])
-            }
-            await loader.start(of: arriving)
-        }
+        LoopActor.start { [loader] in await loader.start(of: arriving) }
     }
 
     /// Goes on with the removal of tenants, those that nobody has among them.

@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -97,13 +98,20 @@ final class TenantLoader {
     /// - Parameter tenants: whose downloads.
     func discardParts(of tenants: Set<TenantID>) async throws {
         guard !tenants.isEmpty else { return }
-        let contents = tasks.services.contents
-        for entry in try await contents.list([.part]) {
-            guard case .task(let task) = entry.owner else { continue }
-            for tenant in tenants
-            where try await queues.onDisk.store.task(task, of: tenant) != nil {
-                contents.discard(entry)
+        for entry in try await tasks.services.contents.list([.part]) {
+            for tenant in tenants where try await owns(entry, tenant) {
+                tasks.services.contents.discard(entry)
             }
+        }
+    }
+
+    /// Whether a content on this machine is one of a tenant's.
+    private func owns(_ entry: ContentEntry, _ tenant: TenantID) async throws(StoreError) -> Bool {
+        switch entry.owner {
+        case .task where entry.kind == .kept: entry.tenant == tenant
+        case .task(let task): try await queues.onDisk.store.task(task, of: tenant) != nil
+        case .file(let file): files.staged.all(of: tenant).contains(file)
+        case .entry: false
         }
     }
 
@@ -130,7 +138,23 @@ final class TenantLoader {
         sessions.unload(tenant)
         await queues.onDisk.durable()
         await queues.inMemory.durable()
+        await handOverParts(of: tenant)
         files.staged.unload(tenant)
         accounts.remove(tenant)
+    }
+
+    /// Brings what has come of downloads and of staged files to where the next node finds it. What
+    /// cannot be brought begins anew there.
+    private func handOverParts(of tenant: TenantID) async {
+        do {
+            for entry in try await tasks.services.contents.list([.part, .kept])
+            where try await owns(entry, tenant) {
+                try await tasks.services.contents.handOver(entry)
+            }
+        } catch {
+            Log("engine.nodes").write(
+                .error, "parts of downloads cannot be handed over: they begin anew",
+                ["error": .words("\(error)"), "tenant": .number(Int(tenant.rawValue))])
+        }
     }
 }

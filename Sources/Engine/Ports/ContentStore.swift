@@ -67,6 +67,13 @@ public protocol ContentStore: Sendable {
     /// - Returns: its length in bytes; nil where there is none, or not any more.
     /// - Throws: `FileError`.
     func takePart(of source: TaskID, in tenant: TenantID, as task: TaskID) async throws -> Int64?
+    /// Brings what has come of a content to where other machines find it, and leaves nothing of it
+    /// here: `takePart` brings it back, and `removeDamaged` where it is a staged file's. Nothing
+    /// where there is no such place.
+    ///
+    /// - Parameter entry: one of this machine's, which nobody works on.
+    /// - Throws: `FileError`.
+    func handOver(_ entry: ContentEntry) async throws
     /// Holds the records of staged files against what is here, and removes what is less than its
     /// record says. A whole file whose record is that of a part is made a part again.
     ///
@@ -80,6 +87,9 @@ public protocol ContentStore: Sendable {
 extension ContentStore {
     /// Nothing waits on this machine.
     public func stopWaiting() {}
+
+    /// There is no other machine.
+    public func handOver(_ entry: ContentEntry) async throws {}
 
     /// Removes what there is of a content some time; what stays is swept up.
     func discard(_ owner: ContentOwner, behind lane: Int? = nil) {

@@ -8,8 +8,10 @@ import Testing
 /// Several gateways on one store: each tenant is at one of them, and goes on at another one.
 @Suite(.onLoop)
 struct NodeTests {
-    private let shared = SharedDisk()
+    private let shared: SharedDisk
     private let clock = ManualClock()
+
+    init() throws { shared = try SharedDisk() }
 
     @LoopActor
     private func node(_ number: Int64) async throws -> TestGateway {
@@ -78,8 +80,11 @@ struct NodeTests {
         let suspended = try await first.create(
             try first.spec(.data, "http://a.test/rests", resume: false), in: session)
         let attempt = try await first.network.attempt(0)
-        attempt.head(200, ["ETag": "\"1\""])
-        attempt.body(Pattern.bytes(count: 100_000))
+        let length = 200_000
+        attempt.head(
+            200,
+            ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "\(length)"])
+        attempt.body(Array(Pattern.bytes(count: length).prefix(100_000)))
 
         let service = try #require(first.gateway.nodes)
         _ = try await service.setDraining(true, of: service.own)
@@ -88,11 +93,17 @@ struct NodeTests {
         #expect(try await place(of: first.tenant, at: second) == .here)
         #expect(first.gateway.sessions.directory.count == 0, "the first has let go of it")
         #expect(first.gateway.tasks.directory.runners.isEmpty)
-        again.answer(200, [:], Pattern.bytes(count: 200_000))
+        #expect(again.request.headers.first("Range") == "bytes=100000-")
+        again.answer(
+            206,
+            [
+                "ETag": "\"1\"", "Content-Range": "bytes 100000-\(length - 1)/\(length)",
+                "Content-Length": "100000",
+            ], Array(Pattern.bytes(count: length).dropFirst(100_000)))
         try await eventually("the end of the download") {
             try await second.state(live) == .completed
         }
-        #expect(try await second.read(live) == Pattern.bytes(count: 200_000))
+        #expect(try await second.read(live) == Pattern.bytes(count: length))
         #expect(try await second.state(suspended) == .suspended)
         let told = try await events(of: session, at: second)
         #expect(told.count { $0.task == live && $0.body.isTerminal } == 1)
@@ -127,7 +138,9 @@ struct NodeTests {
     }
 
     @Test @LoopActor
-    func `a part that another node has gone on with is not gone on with here`() async throws {
+    func `a part that another node has gone on with is not gone on with here (R-3)`()
+        async throws
+    {
         let (first, second) = (try await node(1), try await node(2))
         _ = try await place(of: first.tenant, at: first)
         let session = try await first.session(.background, identifier: "b")
@@ -135,20 +148,67 @@ struct NodeTests {
             try first.spec(.download, "http://a.test/file"), in: session)
         let attempt = try await first.network.attempt(0)
         attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
-        attempt.body(Pattern.bytes(count: 3_000_000))
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
+        attempt.body(Pattern.bytes(count: 300_000))
+        try await first.gateway.sessions.flush(session, of: first.tenant)
+        shared.lose(try #require(first.node))
         _ = try await second.network.attempt(0)
-        try await eventually("the part at the first node") { try !first.files().isEmpty }
 
-        _ = try await service.setDraining(false, of: service.own)
+        // The same machine, started again: it still has what it had.
+        let third = try await TestGateway(
+            clock: clock, directory: first.directory, asNode: try shared.join(3))
+        #expect(try !third.files().isEmpty)
+        await third.gateway.start()
+        third.gateway.housekeeper.stop()
         let other = try #require(second.gateway.nodes)
         _ = try await other.setDraining(true, of: other.own)
-        let again = try await first.network.attempt(1)
+        let again = try await third.network.attempt(0)
         #expect(again.request.headers.first("Range") == nil, "its part is not the newest")
         again.answer(200, [:], Array("new".utf8))
-        try await eventually("the end") { try await first.state(task) == .completed }
-        #expect(try await first.read(task) == Array("new".utf8))
+        try await eventually("the end") { try await third.state(task) == .completed }
+        #expect(try await third.read(task) == Array("new".utf8))
+    }
+
+    @Test @LoopActor
+    func `an upload of a staged file, and resume data, go on at the node that takes over (S-34)`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let file = try await first.file(StagedFileSpec(announcedLength: 200_000))
+        let bytes = Pattern.bytes(count: 200_000)
+        try await first.append(Array(bytes.prefix(100_000)), to: file)
+        let session = try await first.session()
+        let task = try await first.create(
+            try first.spec(.download, "http://a.test/file"), in: session)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
+        attempt.body(Array(bytes.prefix(100_000)))
+        let view = try await first.gateway.tasks.cancel(task, of: first.tenant)
+        try await first.recorder.end(of: task)
+        #expect(view.record.id == task)
+
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        try await eventually("the tenant to arrive, and its file to be looked at") {
+            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
+                && !(try second.files()).isEmpty
+        }
+        #expect(try first.files().isEmpty)
+        try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
+        #expect(try await second.bytes(of: file) == bytes)
+
+        let retried = try await second.gateway.tasks.retry(task, of: first.tenant).record.id
+        let again = try await second.network.attempt(0)
+        #expect(again.request.headers.first("Range") == "bytes=100000-")
+        again.answer(
+            206,
+            [
+                "ETag": "\"1\"", "Content-Range": "bytes 100000-199999/200000",
+                "Content-Length": "100000",
+            ], Array(bytes.dropFirst(100_000)))
+        try await eventually("the end") { try await second.state(retried) == .completed }
+        #expect(try await second.read(retried) == bytes)
     }
 
     @Test @LoopActor

@@ -15,7 +15,11 @@ final class SharedDisk: Sendable {
     }
 
     let disk = MemoryStore()
+    /// Where contents are that are whole.
+    let folder: TemporaryDirectory
     private let state = Mutex(State())
+
+    init() throws { folder = try TemporaryDirectory() }
 
     /// A store for one more node.
     func join(_ number: Int64) throws -> NodeOnDisk {
@@ -114,7 +118,7 @@ final class NodeOnDisk: NodeStore {
     let node: NodeID
     /// What the test scripts: commits, failures, reads.
     let scripted: ScriptedStore
-    private let shared: SharedDisk
+    let shared: SharedDisk
 
     fileprivate init(_ shared: SharedDisk, _ node: NodeID) {
         self.shared = shared

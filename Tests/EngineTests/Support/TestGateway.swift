@@ -49,7 +49,13 @@ final class TestGateway {
             store: shared, transport: network, digests: SumDigests(), sealer: PlainSealer(),
             publicSuffixes: FewSuffixes(), files: TestGateway.files, folder: folder, clock: clock)
         parts.ticketHosts = ticketHosts
-        parts.sharedStore = node
+        if let node {
+            parts.sharedStore = node
+            let place = SharedFolderContents(
+                at: node.shared.folder.path, files: TestGateway.files)
+            try await place.setMark("test")
+            parts.keepContents(in: place)
+        }
         parts.connectivity = routes
         parts.reserve = reserve
         parts.storeIsElsewhere = storeIsElsewhere
