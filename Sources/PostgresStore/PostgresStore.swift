@@ -115,9 +115,9 @@ public final class PostgresStore: Store {
         signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
-    /// Opens a database as one of several nodes that share it, under the lowest number that is free
-    /// (`node`). Blocks: up to ten seconds for a server, and as long where a gateway has the tables
-    /// alone.
+    /// Opens a database as one of several nodes that share it, under the lowest number that is free:
+    /// `PostgresNode` is what the engine works with then. Blocks: up to ten seconds for a server,
+    /// and as long where a gateway has the tables alone.
     ///
     /// - Parameters:
     ///   - url: as above.
@@ -249,10 +249,11 @@ public final class PostgresStore: Store {
         return contents
     }
 
-    /// Reads as `load()` does for a gateway that has the tables alone, of some tenants of this node;
-    /// those that another one has are left out. Commits do not wait for it.
-    public func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
-        let (membership, sealer) = (try shared, sealer)
+    /// Reads what there is of some tenants of this node; those that another one has are left out.
+    func load(
+        _ tenants: Set<TenantID>, by membership: NodeMembership
+    ) async throws(StoreError) -> TenantContents {
+        let sealer = sealer
         let (contents, damaged) = try await connections.reading { connection in
             // Nobody else writes anything of these, once this node has them: what is read now is
             // still so when they are written down to be taken up.
@@ -268,8 +269,8 @@ public final class PostgresStore: Store {
             withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
     }
 
-    /// One look at the primary key.
-    public func knows(_ id: FileID) async throws(StoreError) -> Bool {
+    /// Whether there is a staged file of that id, by one look at the primary key.
+    func knows(_ id: FileID) async throws(StoreError) -> Bool {
         try await connections.reading { connection in
             try connection.rows("SELECT 1 FROM file WHERE id = $1", [.number(id.rawValue)])
                 .count > 0

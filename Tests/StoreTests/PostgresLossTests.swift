@@ -117,7 +117,7 @@ struct PostgresLossTests {
         await store.close()
     }
 
-    @Test(arguments: ["40001", "25P04"])
+    @Test(arguments: ["40001", "40P01", "25P04"])
     func `what others got in the way of is done again`(state: String) async throws {
         try await TemporarySchema.with { url in
             let store = try PostgresStore(url: url, sealer: sealer)

@@ -70,8 +70,9 @@ final class NodeMembership: Sendable {
 
     /// Has a node hand over all that it has, or take part again; returns whether there is one.
     func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool {
-        try await writing { connection in
-            try NodeRows(connection: connection).setDraining(isDraining, of: node)
+        let own = self.node
+        return try await writing { connection in
+            try NodeRows(connection: connection).setDraining(isDraining, of: node, by: own)
         }
     }
 

@@ -115,8 +115,19 @@ struct NodeRows {
 
     /// Has a node hand over all that it has, or take part again.
     ///
+    /// - Parameters:
+    ///   - isDraining: whether it hands over.
+    ///   - node: which one.
+    ///   - own: the node that says so, whose row every transaction of it changes in the end.
     /// - Returns: Whether there is such a node.
-    func setDraining(_ isDraining: Bool, of node: NodeID) throws(StoreError) -> Bool {
+    /// - Throws: what is wrong with the database.
+    func setDraining(
+        _ isDraining: Bool, of node: NodeID, by own: NodeID
+    ) throws(StoreError) -> Bool {
+        // In one order, so that two nodes that do so never wait for each other.
+        try connection.send(
+            "SELECT FROM node WHERE id = ANY($1) ORDER BY id FOR NO KEY UPDATE",
+            [.numbers([node.rawValue, own.rawValue])])
         let count = try connection.count(
             "UPDATE node SET is_draining = $2 WHERE id = $1 AND holder IS NOT NULL",
             [.number(node.rawValue), .flag(isDraining)])

@@ -35,7 +35,8 @@ struct NodeSight: Sendable {
                     Node(
                         record: record, holder: row.bytesOrNil(4), seen: row.stringOrNil(6),
                         activity: row.stringOrNil(7)))
-            case 1: owners[TenantID(rawValue: row.int64(1))] = row.int64OrNil(2).flatMap(NodeID.init)
+            case 1:
+                owners[TenantID(rawValue: row.int64(1))] = row.int64OrNil(2).flatMap(NodeID.init)
             default: accessVersion = row.int64(2)
             }
         }

@@ -85,7 +85,9 @@ final class NodeWatch: Sendable {
         let deadline = ContinuousClock.now + limit
         var backOff: BackOff?
         while true {
-            guard !patience.closing.hasBegun else { return .failure(.failed("The store is closed.")) }
+            guard !patience.closing.hasBegun else {
+                return .failure(.failed("The store is closed."))
+            }
             do throws(StoreError) {
                 let connection = try connected(&state)
                 do throws(StoreError) {
