@@ -259,6 +259,9 @@ struct Endpoint {
     ///   - caller: who sends it.
     ///   - service: what answers it.
     ///   - isCounted: whether this node counts the tenant's requests.
+    /// - Returns: the call.
+    /// - Throws: 403 without the scope, 422 for an unknown name in the query, 429 where it is one
+    ///   too many in a second.
     @LoopActor
     private func call(
         _ request: Request, from caller: KnownCaller, _ service: Service, isCounted: Bool = true

@@ -20,6 +20,7 @@ public protocol TenantPlaces: AnyObject, Sendable {
     /// - Parameters:
     ///   - tenant: the tenant.
     ///   - isPassedOn: whether another node has taken this one for it: then it waits until it is.
+    /// - Returns: the node.
     /// - Throws: `tenantIsMoving` where that takes too long, `store`.
     func place(
         of tenant: TenantID, isPassedOn: Bool

@@ -55,7 +55,9 @@ public protocol ByteSource: AnyObject {
 }
 
 extension ByteSource {
+    /// No, unless the source says so.
     public var isEventStream: Bool { false }
 
+    /// Nothing ends, unless the source sees to it.
     public func drain() {}
 }

@@ -46,11 +46,12 @@ struct NodePass {
     /// - Parameters:
     ///   - principal: whom this node has let in.
     ///   - peer: the client's address.
+    /// - Returns: the field's value.
     static func text(of principal: Principal, at peer: String) -> String {
         let scopes = Scope.allCases.filter(principal.scopes.contains).map(\.rawValue)
         let token = principal.token.map { "; token=\($0)" } ?? ""
-        return "tenant=\(principal.tenant.rawValue); scopes=\(scopes.joined(separator: ","))\(token)"
-            + "; peer=\(peer)"
+        return "tenant=\(principal.tenant.rawValue); scopes=\(scopes.joined(separator: ","))"
+            + "\(token); peer=\(peer)"
     }
 
     /// Reads what `text` writes, and nothing else.
@@ -64,8 +65,10 @@ struct NodePass {
             members.append((pair[0], pair[1]))
         }
         let names = members.map(\.name)
-        guard names == ["tenant", "scopes", "peer"] || names == ["tenant", "scopes", "token", "peer"],
-            let number = Int64(members[0].value), number > 0
+        let known: [[Substring]] = [
+            ["tenant", "scopes", "peer"], ["tenant", "scopes", "token", "peer"],
+        ]
+        guard known.contains(names), let number = Int64(members[0].value), number > 0
         else { return nil }
         var scopes: Set<Scope> = []
         for name in members[1].value.split(separator: ",") {

@@ -126,6 +126,7 @@ extension Problem {
     /// The tenant has left while the request was under way.
     ///
     /// - Parameter isTold: whether a node has asked, which makes of it what it can.
+    /// - Returns: 503, which says that it may have been done.
     fileprivate static func movedMeanwhile(isTold: Bool) -> Problem {
         var problem = Problem.unavailable(
             because: "The tenant has moved to another node. \(Readiness.unconfirmed)")

@@ -112,7 +112,8 @@ extension Service {
                 .init(handshakes: $0.figures, expiry: $0.context.certificate.notAfter)
             },
             events: streams.figures, loop: LoopActor.loop.figures, machine: machine,
-            nodes: nodeFigures, auditLossCount: options.audit?.lostCount ?? 0, version: options.version,
+            nodes: nodeFigures, auditLossCount: options.audit?.lostCount ?? 0,
+            version: options.version,
             commit: options.commit)
         return Response(
             status: 200,

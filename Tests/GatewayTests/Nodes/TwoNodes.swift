@@ -1,0 +1,115 @@
+import Curl
+import Engine
+import HTTP
+import Loop
+import REST
+import Semantics
+import TestSupport
+
+/// Two gateways that share what a test tells them of tenants, each with a store of its own: what one
+/// of them knows the other one does not. Tokens are known to the first one only.
+struct TwoNodes: Sendable {
+    static let key = [UInt8](repeating: 7, count: 32)
+    /// The tenants that tokens are for.
+    static let (here, there) = (TenantID(rawValue: 2), TenantID(rawValue: 3))
+    static let everything = Set(Scope.allCases.filter { !$0.isOfGateway })
+
+    let book: PlaceBook
+    let first: InProcessGateway
+    let second: InProcessGateway
+    /// At the first node, for the tenant that it has.
+    let home: TestClient
+    /// At the first node, for the tenant that the second one has.
+    let away: TestClient
+    /// At the first node, which has the operator's tenant.
+    let owner: TestClient
+    /// At the first node, for the tenant that the second one has, with the scope `read` alone.
+    let reader: TestClient
+
+    /// Runs `body` with two nodes, of which each has one of two tenants.
+    static func run(
+        egress: EgressPolicy = EgressPolicy(), _ body: (TwoNodes) async throws -> Void
+    ) async throws {
+        let (directory, other) = (try TemporaryDirectory(), try TemporaryDirectory())
+        let tokens = (0..<4).map { _ in AccessToken.make() }
+        let book = await PlaceBook()
+        let first = try await open(
+            1, book,
+            [
+                (tokens[0], Principal(tenant: here, scopes: everything)),
+                (tokens[1], Principal(tenant: there, scopes: everything)),
+                (tokens[2], .operator), (tokens[3], Principal(tenant: there, scopes: [.read])),
+            ], in: directory, egress)
+        let nobodys = [here, there].map {
+            (AccessToken.make(), Principal(tenant: $0, scopes: everything))
+        }
+        let second = try await open(2, book, nobodys, in: other, egress)
+        try await book.join(1, at: "http://\(first.endpoint)")
+        try await book.join(2, at: "http://\(second.endpoint)")
+        try await book.give(.operatorTenant, to: 1)
+        try await book.give(here, to: 1)
+        try await book.give(there, to: 2)
+        let clients = tokens.map { TestClient(first.endpoint, token: $0.text) }
+        let nodes = TwoNodes(
+            book: book, first: first, second: second, home: clients[0], away: clients[1],
+            owner: clients[2], reader: clients[3])
+        do {
+            try await body(nodes)
+        } catch {
+            await first.close()
+            await second.close()
+            throw error
+        }
+        await first.close()
+        await second.close()
+    }
+
+    private static func open(
+        _ number: Int64, _ book: PlaceBook, _ principals: [(AccessToken, Principal)],
+        in directory: TemporaryDirectory, _ egress: EgressPolicy
+    ) async throws -> InProcessGateway {
+        LoopActor.loop.start()
+        let options = try await options(for: number, book)
+        return try await InProcessGateway.open(principals, in: directory, egress: egress) {
+            $0.nodes = options
+        }
+    }
+
+    /// What a node of this number has, as a test's book says.
+    @LoopActor
+    private static func options(
+        for number: Int64, _ book: PlaceBook
+    ) throws -> Service.NodeOptions {
+        let everywhere = EgressPolicy(
+            allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
+        return Service.NodeOptions(
+            transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "ferry/test")),
+            key: key, places: try book.reader(number))
+    }
+
+    /// Another server has the second node's place.
+    func replaceSecond(by origin: ScriptedOrigin) async throws {
+        try await book.join(2, at: "http://\(origin.endpoint)")
+    }
+
+    /// The fields of a request that a node passes on.
+    static func fields(
+        of tenant: TenantID, scopes: String = "tasks", node: Int64 = 1, key: [UInt8] = key
+    ) -> HeaderLines {
+        let text = key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return [
+            "Authorization": "Ferry-Node \(text)",
+            "Ferry-Caller": "tenant=\(tenant.rawValue); scopes=\(scopes); peer=192.0.2.7",
+            "Ferry-Node": "\(node)",
+        ]
+    }
+}
+
+extension InProcessGateway {
+    /// Whether it has a session of a tenant's itself.
+    @LoopActor
+    func has(_ session: TestSession, of tenant: TenantID) -> Bool {
+        guard let id = SessionID(session.id) else { return false }
+        return (try? engine.sessions.record(id, of: tenant)) != nil
+    }
+}
