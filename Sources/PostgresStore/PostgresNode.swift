@@ -36,8 +36,8 @@ public final class PostgresNode: NodeStore {
         try await membership.take(tenant)
     }
 
-    /// Reads as `PostgresStore.load()` does for a gateway that has the tables alone, of some tenants
-    /// of this node; those that another one has are left out. Commits do not wait for it.
+    /// Reads as `PostgresStore.load()` does for a gateway that has the tables alone, of some
+    /// tenants of this node; those that another one has are left out. Commits do not wait for it.
     public func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
         try await store.load(tenants, by: membership)
     }

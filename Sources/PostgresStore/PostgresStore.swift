@@ -115,9 +115,9 @@ public final class PostgresStore: Store {
         signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
-    /// Opens a database as one of several nodes that share it, under the lowest number that is free:
-    /// `PostgresNode` is what the engine works with then. Blocks: up to ten seconds for a server,
-    /// and as long where a gateway has the tables alone.
+    /// Opens a database as one of several nodes that share it, under the lowest number that is
+    /// free: `PostgresNode` is what the engine works with then. Blocks: up to ten seconds for a
+    /// server, and as long where a gateway has the tables alone.
     ///
     /// - Parameters:
     ///   - url: as above.
@@ -133,8 +133,8 @@ public final class PostgresStore: Store {
             url: url, sealer: sealer, asNodeAt: address, folder: folder, DatabaseLock.Silence())
     }
 
-    /// The same, with other times for a node to be silent, and to wait; and perhaps without signs of
-    /// life.
+    /// The same, with other times for a node to be silent, and to wait; and perhaps without signs
+    /// of life.
     init(
         url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8],
         _ silence: DatabaseLock.Silence, patience: Duration = .seconds(10),

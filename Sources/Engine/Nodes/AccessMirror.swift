@@ -22,6 +22,7 @@ final class AccessMirror {
     /// - Parameters:
     ///   - view: has the version.
     ///   - isOperators: whether this is the node that changes it: that one knows.
+    /// - Throws: `StoreError`, where it cannot be read.
     func follow(_ view: NodeView, isOperators: Bool) async throws(StoreError) {
         guard version != view.accessVersion else { return }
         refresh(try await store.load(), isOperators: isOperators)

@@ -2,8 +2,8 @@ internal import Diagnostics
 internal import Loop
 internal import Semantics
 
-/// Takes what the store has of tenants into memory and lets them go on, and lets go of them again: at
-/// a start of all, at a node of those that it takes over and hands over.
+/// Takes what the store has of tenants into memory and lets them go on, and lets go of them again:
+/// at a start of all, at a node of those that it takes over and hands over.
 @LoopActor
 final class TenantLoader {
     private let accounts: TenantAccounts
@@ -96,6 +96,7 @@ final class TenantLoader {
     /// parts are others now.
     ///
     /// - Parameter tenants: whose downloads.
+    /// - Throws: `StoreError`, `FileError`.
     func discardParts(of tenants: Set<TenantID>) async throws {
         guard !tenants.isEmpty else { return }
         for entry in try await tasks.services.contents.list([.part]) {
@@ -120,7 +121,9 @@ final class TenantLoader {
     /// Waits until nothing of a tenant is under way that would have to begin anew, or end, at
     /// another node.
     ///
-    /// - Parameter limit: waits for so long at most.
+    /// - Parameters:
+    ///   - tenant: the tenant.
+    ///   - limit: waits for so long at most.
     func letFinish(_ tenant: TenantID, within limit: Duration) async {
         await tasks.runners(of: tenant).filter { $0.record.hasLiveAttempt && !$0.task.mayMove }
             .completions(within: limit)

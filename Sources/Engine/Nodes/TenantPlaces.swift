@@ -1,8 +1,8 @@
 public import Loop
 public import Semantics
 
-/// Which node has which tenant, for whoever passes requests on: `NodeService`, or what a test has in
-/// its place.
+/// Which node has which tenant, for whoever passes requests on: `NodeService`, or what a test has
+/// in its place.
 @LoopActor
 public protocol TenantPlaces: AnyObject, Sendable {
     /// This node.

@@ -79,9 +79,9 @@ public struct TenantContents: Sendable {
 }
 
 /// A store that several nodes share. Each tenant is one node's at a time: that one alone writes
-/// what is the tenant's, until it has given it away, or has given no sign of life for too long. From
-/// then on nothing that it commits is written (`StoreError.failed`), and its tenants are given to
-/// others.
+/// what is the tenant's, until it has given it away, or has given no sign of life for too long.
+/// From then on nothing that it commits is written (`StoreError.failed`), and its tenants are given
+/// to others.
 ///
 /// `Store.load()` returns what all nodes know and nothing of a tenant's: tenants, tokens, settings,
 /// the clock and the greatest identifier.
@@ -93,6 +93,8 @@ public protocol NodeStore: Store {
     ///
     /// - Parameter limit: waits for so long at most until there is a hint that something has
     ///   changed; `.zero` does not wait.
+    /// - Returns: how they stand.
+    /// - Throws: `away`; `failed` where this node itself was taken for lost.
     func look(waiting limit: Duration) async throws(StoreError) -> NodeView
     /// Lets a `look` that waits go on at once.
     func endWait()

@@ -39,7 +39,9 @@ final class FolderSweep {
         for (number, entry) in found.enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
             // What another node has put there may have no row yet.
-            if parts.sharedStore != nil, entry.kind == .whole, now.since(entry.modified) < .seconds(3600) {
+            if parts.sharedStore != nil, entry.kind == .whole,
+                now.since(entry.modified) < .seconds(3600)
+            {
                 continue
             }
             switch entry.owner {

@@ -43,7 +43,10 @@ public final class QuotaService {
     /// Of a million results that takes seconds, and nobody waits for it but who asks for the usage:
     /// until then a tenant may store a bit more than its quota.
     ///
-    /// - Parameter tenants: whose bytes are counted; nil for all.
+    /// - Parameters:
+    ///   - store: has results and caches.
+    ///   - contents: have parts.
+    ///   - tenants: whose bytes are counted; nil for all.
     func count(
         what store: any Store, and contents: any ContentStore, of tenants: Set<TenantID>?
     ) async {

@@ -81,8 +81,8 @@ extension LiveTask {
         return .retry(after: delay, reason: reason)
     }
 
-    /// Whether what is under way can be begun once more elsewhere: nothing is done twice that may not
-    /// be, and nothing was handed on, of which nobody knows how much it was.
+    /// Whether what is under way can be begun once more elsewhere: nothing is done twice that may
+    /// not be, and nothing was handed on, of which nobody knows how much it was.
     var mayMove: Bool { mayBeSentTwice && record.options.delivery == .collect && !isInline }
 
     /// Whether the task goes on by itself behind the end of a process that has interrupted it: its

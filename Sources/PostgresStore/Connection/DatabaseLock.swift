@@ -1,8 +1,9 @@
 internal import Engine
 internal import Glibc
 
-/// Holds a database, or a node's place in it, for one gateway: a lock of the session of its writer's
-/// connection, which the server lets go when that ends, and a row that says who had it last.
+/// Holds a database, or a node's place in it, for one gateway: a lock of the session of its
+/// writer's connection, which the server lets go when that ends, and a row that says who had it
+/// last.
 ///
 /// Whoever gets the lock knows that nothing of the connection that had it before is still under
 /// way. Each transaction asks for the row, too: so nothing is written twice, or by two, where

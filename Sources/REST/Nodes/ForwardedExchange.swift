@@ -13,8 +13,8 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
         case begins(ResponseHead)
         /// An answer with all of its body.
         case whole(ResponseHead, [UInt8])
-        /// There is no answer, or not all of a short one: whether the node may have had the request,
-        /// and words about why.
+        /// There is no answer, or not all of a short one: whether the node may have had the
+        /// request, and words about why.
         case failed(mayHaveBegun: Bool, String)
         /// The client has left.
         case left

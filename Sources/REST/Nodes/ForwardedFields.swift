@@ -11,8 +11,8 @@ enum ForwardedFields {
     nonisolated static let node = "Ferry-Node"
     /// For whom a node asks.
     nonisolated static let caller = "Ferry-Caller"
-    /// In an answer to a node: it was not asked the right one, and nothing was done (`nothingDone`),
-    /// or the tenant has left while the request was under way.
+    /// In an answer to a node: it was not asked the right one, and nothing was done
+    /// (`nothingDone`), or the tenant has left while the request was under way.
     nonisolated static let moved = "Ferry-Moved"
     /// The value of `moved` where the request was not looked at.
     nonisolated static let nothingDone = "1"

@@ -60,9 +60,12 @@ enum ContentsPlace {
 }
 
 extension CurlSettings {
-    /// The same for what the operator has named: the rules for clients' destinations are not for it.
+    /// The same for what the operator has named: the rules for clients' destinations are not for
+    /// it.
     ///
     /// - Parameter descriptors: how many connections there may be.
+    /// - Returns: the settings.
+    /// - Throws: nothing that happens: the addresses are written here.
     func reachingEverything(with descriptors: Int) throws -> CurlSettings {
         var settings = self
         settings.egress = EgressPolicy(

@@ -7,7 +7,8 @@
 ///   two more, for its handle on the network. What running attempts leave of the half is for
 ///   connections that are kept for later ones, which are given up as soon as it is used up.
 /// - The other half is for clients: of their connections, every other one may be reading a file, or
-///   writing one, or be answered by another node over a connection to that one. Those that wait for nothing make room for new ones.
+///   writing one, or be answered by another node over a connection to that one. Those that wait for
+///   nothing make room for new ones.
 ///
 /// One count of all in place of shares could lend more to one side; it would have to take that back
 /// from transfers that last for days, or from clients in the middle of a request.

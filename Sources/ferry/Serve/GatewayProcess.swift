@@ -127,7 +127,7 @@ struct GatewayProcess {
             publicSuffixes: try LibPSL(), files: files, folder: content)
         parts.reserve = reserve
         parts.storeIsElsewhere = settings.store != nil
-        if settings.nodeAddress != nil { parts.sharedStore = store.shared }
+        parts.sharedStore = store.shared
         if let place { parts.keepContents(in: place) }
         if !settings.folders.isEmpty { parts.saveDownloads(in: settings.folders) }
         parts.connectivity = NetworkWatch()

@@ -61,13 +61,13 @@ enum GatewayStore {
     var store: any Store {
         switch self {
         case .file(let store): store
-        case .server(let store): store
+        case .server(let store): shared ?? store
         }
     }
 
-    /// The store as nodes share it; nil for a file.
+    /// The store as nodes share it; nil for a gateway that has it alone.
     var shared: (any NodeStore)? {
-        if case .server(let store) = self { store } else { nil }
+        if case .server(let store) = self { PostgresNode(store) } else { nil }
     }
 
     /// Where it is, without a password.

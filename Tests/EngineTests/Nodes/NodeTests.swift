@@ -191,8 +191,8 @@ struct NodeTests {
         let service = try #require(first.gateway.nodes)
         _ = try await service.setDraining(true, of: service.own)
         try await eventually("the tenant to arrive, and its file to be looked at") {
-            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
-                && !(try second.files()).isEmpty
+            let files = try second.files()
+            return second.gateway.nodes?.placeAtHand(of: first.tenant) == .here && !files.isEmpty
         }
         #expect(try first.files().isEmpty)
         try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)

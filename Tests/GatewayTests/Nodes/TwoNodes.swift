@@ -6,8 +6,8 @@ import REST
 import Semantics
 import TestSupport
 
-/// Two gateways that share what a test tells them of tenants, each with a store of its own: what one
-/// of them knows the other one does not. Tokens are known to the first one only.
+/// Two gateways that share what a test tells them of tenants, each with a store of its own: what
+/// one of them knows the other one does not. Tokens are known to the first one only.
 struct TwoNodes: Sendable {
     static let key = [UInt8](repeating: 7, count: 32)
     /// The tenants that tokens are for.
