@@ -228,6 +228,7 @@ struct Change: Sendable, CustomTestStringConvertible {
         "POST /v1/webhooks/{webhook}/test": "it changes nothing",
         "POST /v1/browser-session": "a browser's session is in memory, and ends with the process",
         "DELETE /v1/browser-session": "as it is started",
+        "PATCH /v1/nodes/{node}": "a gateway alone has none, and nodes tell each other at once",
     ]
 
     private static func task(_ path: String, _ members: [String: TestJSON] = [:]) -> TestJSON {

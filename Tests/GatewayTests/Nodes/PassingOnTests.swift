@@ -127,7 +127,8 @@ struct PassingOnTests {
                 count += 1
             }
             #expect(UInt64(count) << 20 < (try 2 * SocketBuffers.largest() + (4 << 20)))
-            connection.close()
+            connection.reset()
+            origin.dropConnections()
             try await eventually("the exchange to end") {
                 try await nodes.owner.get("/metrics").text
                     .contains("\nferry_passed_on_requests_running 0\n")
