@@ -69,7 +69,11 @@ public final class NodeService {
 
     /// Who answers for a tenant, where that is known at once.
     public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
-        served.contains(tenant) ? .here : nil
+        if served.contains(tenant) { return .here }
+        guard !moving.contains(tenant), let owner = view.owners[tenant], owner != own else {
+            return nil
+        }
+        return view.nodes[owner].map(TenantPlace.at)
     }
 
     /// Who answers for a tenant. This node takes one that nobody has, and waits for one that is on
