@@ -192,7 +192,8 @@ public final class SplitContentStore: ContentStore {
         try await put(
             FinishedPart(
                 owner: owner, length: length,
-                file: ContentFile(at: .named(folder, owner), digest: nil), lane: files.makeLane()))
+                file: ContentFile(continuing: owner, in: folder, digest: nil),
+                lane: files.makeLane()))
     }
 
     /// As the port says: nothing is removed before all have been looked at.

@@ -103,7 +103,8 @@ struct NodeTests {
         try await eventually("the end of the download") {
             try await second.state(live) == .completed
         }
-        #expect(try await second.read(live) == Pattern.bytes(count: length))
+        let whole = try await second.read(live)
+        #expect(whole.count == length && Pattern.firstDifference(in: whole) == nil)
         #expect(try await second.state(suspended) == .suspended)
         let told = try await events(of: session, at: second)
         #expect(told.count { $0.task == live && $0.body.isTerminal } == 1)
@@ -184,9 +185,8 @@ struct NodeTests {
         attempt.head(
             200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
         attempt.body(Array(bytes.prefix(100_000)))
-        let view = try await first.gateway.tasks.cancel(task, of: first.tenant)
+        attempt.breakOff()
         try await first.recorder.end(of: task)
-        #expect(view.record.id == task)
 
         let service = try #require(first.gateway.nodes)
         _ = try await service.setDraining(true, of: service.own)
@@ -196,7 +196,8 @@ struct NodeTests {
         }
         #expect(try first.files().isEmpty)
         try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
-        #expect(try await second.bytes(of: file) == bytes)
+        let uploaded = try await second.bytes(of: file)
+        #expect(uploaded.count == bytes.count && Pattern.firstDifference(in: uploaded) == nil)
 
         let retried = try await second.gateway.tasks.retry(task, of: first.tenant).record.id
         let again = try await second.network.attempt(0)
@@ -208,7 +209,8 @@ struct NodeTests {
                 "Content-Length": "100000",
             ], Array(bytes.dropFirst(100_000)))
         try await eventually("the end") { try await second.state(retried) == .completed }
-        #expect(try await second.read(retried) == bytes)
+        let downloaded = try await second.read(retried)
+        #expect(downloaded.count == bytes.count && Pattern.firstDifference(in: downloaded) == nil)
     }
 
     @Test @LoopActor
