@@ -48,6 +48,16 @@ import Testing
         }
     }
 
+    @Test func `a store that is closed refuses what comes late`() async throws {
+        try await withFolder { folder, sealer in
+            let store = try DurableStore(folder: folder, sealer: sealer)
+            try store.close()
+            for batch in History().batches {
+                await #expect(throws: StoreError.self) { try await store.commit(batch) }
+            }
+        }
+    }
+
     @Test func `a wrong key is refused and nothing is changed`() async throws {
         try await withFolder { folder, sealer in
             let history = History()

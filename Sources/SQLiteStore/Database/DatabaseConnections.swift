@@ -74,10 +74,11 @@ final class DatabaseConnections: Sendable {
             pool.asyncWriteWithoutTransaction { [self] database in
                 let result = transaction(database, body)
                 continuation.resume(returning: result)
-                if case .failure(.full) = result {
-                    checkpointer.metFullDisk(on: database)
-                } else {
-                    checkpointer.didCommit(on: database)
+                switch result {
+                case .success: checkpointer.didCommit(on: database)
+                case .failure(.full): checkpointer.metFullDisk(on: database)
+                // The connection may be closed.
+                case .failure: break
                 }
             }
         }
