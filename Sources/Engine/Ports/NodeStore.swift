@@ -60,6 +60,8 @@ public struct NodeView: Equatable, Sendable {
 
 /// What is stored of the tenants that a node takes over.
 public struct TenantContents: Sendable {
+    /// Those of them that this node has; nothing is told of others.
+    public var owned: Set<TenantID>
     /// As of a start, but of these tenants only; tenants, tokens and settings are of all.
     public var contents: StoreContents
     /// Those whose last node has let them go in order: what ran has been settled, and goes on.
@@ -69,10 +71,11 @@ public struct TenantContents: Sendable {
 
     /// What is stored, from its parts.
     public init(
-        _ contents: StoreContents, handedOver: Set<TenantID> = [],
+        _ contents: StoreContents, of owned: Set<TenantID>, handedOver: Set<TenantID> = [],
         withPartsHere: Set<TenantID> = []
     ) {
         self.contents = contents
+        self.owned = owned
         self.handedOver = handedOver
         self.withPartsHere = withPartsHere
     }
@@ -102,8 +105,12 @@ public protocol NodeStore: Store {
     ///
     /// - Returns: who has it now.
     func take(_ tenant: TenantID) async throws(StoreError) -> NodeID
-    /// What is stored of tenants that this node has and nothing is known of here yet.
+    /// What is stored of tenants that this node has and nothing is known of here yet. Changes
+    /// nothing.
     func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents
+    /// Writes down that tenants go on here: the parts of their downloads are in this node's folder
+    /// from now on, and what their last nodes have settled has been taken up.
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError)
     /// Gives a tenant of this node to another, in order: everything of it has been committed, and
     /// nothing more will be.
     ///
