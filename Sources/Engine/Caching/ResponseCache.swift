@@ -31,7 +31,7 @@ final class ResponseCache {
 
     private let owner: (session: SessionID, tenant: TenantID)
     private let capacity: CacheCapacity
-    private let parts: Parts
+    private var parts: Parts
     private var memory: CacheTier<CacheKey, CacheCandidate>
     private var disk: CacheTier<Int64, Row> {
         didSet { noteDisk() }
@@ -52,13 +52,15 @@ final class ResponseCache {
     /// Stored responses that are being validated while their stale contents are in use already (RFC
     /// 5861 §3).
     var revalidations: [CacheEntryID: any CacheFetch] = [:]
+    /// Whether another node has it.
+    private var hasLeft = false
     private var files: CacheFiles { parts.files }
     private let log = Log("engine.cache")
 
     /// What a cache is made of.
     struct Parts {
         /// Nil where nothing reaches a disk.
-        let commits: CommitQueue?
+        fileprivate(set) var commits: CommitQueue?
         let sealer: any Sealer
         let files: CacheFiles
         /// Where what is on the disk counts.
@@ -324,6 +326,16 @@ final class ResponseCache {
         await files.remove(owned)
     }
 
+    /// Ends what is fetched for it: another node has what it has stored, and nothing that comes
+    /// late changes that.
+    func leave() {
+        tidy()
+        for revalidation in revalidations.values { revalidation.cancel() }
+        revalidations = [:]
+        parts.commits = nil
+        hasLeft = true
+    }
+
     /// Brings to the store which responses were used.
     func tidy() {
         let now = parts.clock.now
@@ -477,7 +489,7 @@ final class ResponseCache {
             _ = memory.remove(number)
             uses.remove(id)
             parts.commits?.record(.removedResponse(id))
-            if row.isFile { files.unlink(id) }
+            if row.isFile, !hasLeft { files.unlink(id) }
         }
     }
 }

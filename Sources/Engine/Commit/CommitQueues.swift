@@ -11,6 +11,7 @@ final class CommitQueues {
     let onDisk: CommitQueue
     let inMemory: CommitQueue
     private let memoryStore: MemoryStore
+    private let clock: KeptClock
     private let room: DiskRoom
     /// Told whether new attempts may begin, when that may be another.
     var onChange: (@LoopActor (Bool) -> Void)?
@@ -22,6 +23,7 @@ final class CommitQueues {
         isOnThisDisk: Bool = true
     ) {
         self.room = room
+        self.clock = clock
         memoryStore = MemoryStore(byteLimit: memoryLimit)
         onDisk = CommitQueue(store: store, clock: clock, room: isOnThisDisk ? room : nil)
         inMemory = CommitQueue(store: memoryStore, clock: clock)
@@ -31,6 +33,9 @@ final class CommitQueues {
     /// The room, or whether the store can be written, has changed. What ends while it cannot takes
     /// room of the reserve, or stays in memory: no attempt is added to it.
     func noteChange() { onChange?(takesWork && !onDisk.isStalled) }
+
+    /// A queue to a store that nobody reads, and that is gone with it.
+    func makeNowhere() -> CommitQueue { CommitQueue(store: MemoryStore(), clock: clock) }
 
     /// Both, the durable one first.
     var each: [CommitQueue] { [onDisk, inMemory] }

@@ -76,6 +76,7 @@ public final class EventHub {
     func publish(
         _ body: EventBody, of task: TaskID?, in session: LiveSession, at instant: Timestamp? = nil
     ) {
+        guard !session.hasLeft else { return }
         let record = session.advanceSequence()
         let line = session.account.tenant.events
         let event = Event(

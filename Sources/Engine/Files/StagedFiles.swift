@@ -13,6 +13,8 @@ final class StagedFiles {
     private var deleting: Set<FileID> = []
     private var quota: FileQuota
     private let accounts: TenantAccounts
+    /// The tenants whose work is done here.
+    let served: ServedTenants
 
     private let commits: CommitQueue
     private let clock: KeptClock
@@ -23,8 +25,9 @@ final class StagedFiles {
 
     init(
         commits: CommitQueue, clock: KeptClock, room: DiskRoom, parts: GatewayParts,
-        limits: GatewayLimits, accounts: TenantAccounts
+        limits: GatewayLimits, accounts: TenantAccounts, served: ServedTenants
     ) {
+        self.served = served
         self.accounts = accounts
         quota = FileQuota(byteLimit: limits.stagedBytes, countLimit: limits.stagedFiles)
         self.commits = commits

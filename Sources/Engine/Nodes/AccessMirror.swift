@@ -21,19 +21,28 @@ final class AccessMirror {
     ///
     /// - Parameters:
     ///   - view: has the version.
-    ///   - isOperators: whether this is the node that changes it: that one knows.
+    ///   - isOperators: whether this is the node that changes it: that one knows. Asked when it was
+    ///     read.
     /// - Throws: `StoreError`, where it cannot be read.
-    func follow(_ view: NodeView, isOperators: Bool) async throws(StoreError) {
+    func follow(
+        _ view: NodeView, unless isOperators: @LoopActor () -> Bool
+    ) async throws(StoreError) {
         guard version != view.accessVersion else { return }
-        refresh(try await store.load(), isOperators: isOperators)
+        let contents = try await store.load()
+        if isOperators() {
+            tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
+        } else {
+            refresh(contents)
+        }
         version = view.accessVersion
     }
 
-    /// Takes over what the store has.
-    func refresh(_ contents: StoreContents, isOperators: Bool) {
-        guard !isOperators else {
-            return tenants.dropRemoved(notAmong: Set(contents.tenants.map(\.id)))
-        }
+    /// Reads all of it: this node is about to be the one that changes it.
+    ///
+    /// - Throws: `StoreError`, where it cannot be read.
+    func reload() async throws(StoreError) { refresh(try await store.load()) }
+
+    private func refresh(_ contents: StoreContents) {
         tenants.refresh(contents)
         settings.refresh(contents)
     }

@@ -42,6 +42,10 @@ public final class NodeService {
     /// Grows with what this node itself has changed: what was looked up before does not hold any
     /// more.
     private var changeCount = 0
+    /// How often it was looked at how the nodes stand.
+    private var lookCount = 0
+    /// The one that is being handed over.
+    private var leaving: TenantID?
     private var isDraining = false
     private var isStopped = false
     private let log = Log("engine.nodes")
@@ -83,27 +87,35 @@ public final class NodeService {
     ///   - tenant: whose request it is.
     ///   - isPassedOn: whether another node takes this one for it: then nobody else is named.
     /// - Returns: who answers.
-    /// - Throws: `tenantIsMoving` where that is not known after ten seconds; `store`.
+    /// - Throws: `tenantIsMoving` where that is not known after ten seconds, or another node was
+    ///   asked for nothing; `store`.
     public func place(
         of tenant: TenantID, isPassedOn: Bool = false
     ) async throws(GatewayError) -> TenantPlace {
         let end = clock.uptime + NodeService.patience
+        var hasLooked = false
         while true {
             if served.contains(tenant) { return .here }
-            if !moving.contains(tenant) {
-                let owner = view.owners[tenant]
-                if let owner, owner != own {
-                    if !isPassedOn, let node = view.nodes[owner] { return .at(node) }
-                } else if owner == nil, !isPassedOn, let other = successor {
-                    return .at(other)
-                } else {
-                    try await take(tenant)
-                    continue
+            let owner = view.owners[tenant]
+            if moving.contains(tenant) {
+                if isPassedOn, owner == own, leaving == tenant { throw .tenantIsMoving }
+            } else if let owner, owner != own {
+                if isPassedOn {
+                    // The other node may know it better than this one.
+                    if hasLooked { throw .tenantIsMoving }
+                } else if let node = view.nodes[owner] {
+                    return .at(node)
                 }
+            } else if owner == nil, let other = successor {
+                if isPassedOn { throw .tenantIsMoving }
+                return .at(other)
+            } else {
+                try await take(tenant)
+                if served.contains(tenant) { return .here }
             }
             guard clock.uptime < end, !isStopped else { throw .tenantIsMoving }
-            store.endWait()
-            await change(within: .milliseconds(500))
+            if !hasLooked { store.endWait() }
+            hasLooked = await look(within: .milliseconds(500)) || hasLooked
         }
     }
 
@@ -138,17 +150,33 @@ public final class NodeService {
         }
     }
 
-    private func change(within limit: Duration) async {
+    /// Waits until this node has looked how things stand, or something has changed.
+    ///
+    /// - Returns: whether it has, before the limit.
+    private func look(within limit: Duration) async -> Bool {
+        let count = lookCount
         await withCheckedContinuation { continuation in
             waiters.removeAll(where: \.isOver)
             waiters.append(CompletionWaiter(continuation, limit: limit))
         }
+        return lookCount != count
     }
 
-    private func tellChange() {
+    /// Returns once this node has looked how things stand, or after a second: what another node
+    /// has changed is known here then.
+    public func caughtUp() async {
+        store.endWait()
+        _ = await look(within: .seconds(1))
+    }
+
+    private func wake() {
         let woken = waiters
         waiters = []
         for waiter in woken { waiter.end() }
+    }
+
+    private func tellChange() {
+        wake()
         onChange?()
     }
 
@@ -165,7 +193,9 @@ public final class NodeService {
         let isThere = try await reading { () throws(StoreError) in
             try await store.setDraining(isDraining, of: node)
         }
-        guard isThere, var record = view.nodes[node] else { throw .noSuchNode }
+        guard isThere else { throw .noSuchNode }
+        if view.nodes[node] == nil { await caughtUp() }
+        guard var record = view.nodes[node] else { throw .noSuchNode }
         store.endWait()
         record.isDraining = isDraining
         return record
@@ -206,24 +236,59 @@ public final class NodeService {
     }
 
     private func follow(_ new: NodeView) async throws(StoreError) {
+        let hasChanged = new != view
         logChange(from: view, to: new)
         view = new
-        try await access.follow(new, isOperators: served.contains(.operatorTenant))
-        for tenant in served.tenants ?? []
-        where new.owners[tenant] == nil && !access.knows(tenant) {
+        lookCount += 1
+        let count = changeCount
+        try await access.follow(new, unless: { served.contains(.operatorTenant) })
+        // What this node has changed meanwhile is not in what it has seen.
+        guard count == changeCount, !isStopped else { return wake() }
+        dropLost()
+        await takeOverAssigned()
+        try await removeEnding()
+        if hasChanged { tellChange() } else { wake() }
+        drainIfAsked()
+    }
+
+    /// Lets go of tenants that are not this node's any more, though it has not given them away, and
+    /// of those that have been deleted.
+    private func dropLost() {
+        for tenant in served.tenants ?? [] where !moving.contains(tenant) {
+            let owner = view.owners[tenant]
+            if owner == nil, !access.knows(tenant) { served.remove(tenant) }
+            guard let owner, owner != own else { continue }
+            log.write(
+                .error, "another node has a tenant of this one: its work ends here",
+                ["tenant": .number(Int(tenant.rawValue)), "node": .number(Int(owner.rawValue))])
             served.remove(tenant)
+            moving.insert(tenant)
+            LoopActor.start { [self] in
+                await loader.unload(tenant)
+                arrived(tenant)
+            }
         }
-        let arriving = new.tenants(of: own).filter {
+    }
+
+    /// Takes over what was given to this node: all at once, or one by one where one of them cannot
+    /// be had.
+    private func takeOverAssigned() async {
+        let arriving = view.tenants(of: own).filter {
             !served.contains($0) && !moving.contains($0)
         }
-        if !arriving.isEmpty {
-            moving.formUnion(arriving)
-            defer { moving.subtract(arriving) }
+        guard !arriving.isEmpty else { return }
+        moving.formUnion(arriving)
+        do throws(StoreError) {
             try await takeOver(arriving)
+        } catch {
+            log.write(
+                .warning, "tenants cannot be taken over yet", ["error": .words("\(error)")])
+            for tenant in arriving.count > 1 ? arriving : [] {
+                try? await takeOver([tenant])
+            }
         }
-        try await removeEnding()
+        moving.subtract(arriving)
         tellChange()
-        drainIfAsked()
     }
 
     private func logChange(from old: NodeView, to new: NodeView) {
@@ -239,21 +304,31 @@ public final class NodeService {
         }
     }
 
-    private func takeOver(_ arriving: Set<TenantID>) async throws(StoreError) {
+    /// Takes tenants of this node into memory, and lets them go on. Nothing is in memory of those
+    /// for which it throws.
+    ///
+    /// - Parameters:
+    ///   - arriving: what is this node's by now, as far as is known.
+    ///   - areSettled: whether this node itself has settled them just now.
+    private func takeOver(
+        _ arriving: Set<TenantID>, areSettled: Bool = false
+    ) async throws(StoreError) {
+        if arriving.contains(.operatorTenant) { try await access.reload() }
         let stored = try await store.load(arriving)
+        guard !stored.owned.isEmpty, !isStopped else { return }
         do {
-            try await loader.discardParts(of: arriving.subtracting(stored.withPartsHere))
+            try await loader.discardParts(
+                of: stored.contents, stored.owned.subtracting(stored.withPartsHere))
         } catch {
-            log.write(
-                .error, "old parts of downloads cannot be looked for",
-                ["error": .words("\(error)")])
+            throw error as? StoreError ?? .away("Old parts of downloads: \(error)")
         }
-        access.refresh(stored.contents, isOperators: served.contains(.operatorTenant))
-        loader.takeOver(stored, arriving)
-        served.insert(arriving)
-        for tenant in arriving { view.owners[tenant] = own }
-        log.write(.notice, "tenants have arrived", ["tenants": .number(arriving.count)])
-        LoopActor.start { [loader] in await loader.start(of: arriving) }
+        try await store.settle(stored.owned)
+        guard !isStopped else { return }
+        await loader.takeOver(
+            stored, handedOver: areSettled ? stored.owned : stored.handedOver)
+        served.insert(stored.owned)
+        for tenant in stored.owned { view.owners[tenant] = own }
+        log.write(.notice, "tenants have arrived", ["tenants": .number(stored.owned.count)])
     }
 
     /// Goes on with the removal of tenants, those that nobody has among them.
@@ -275,23 +350,28 @@ public final class NodeService {
         isDraining = true
         LoopActor.start { [self] in
             log.write(.notice, "the node hands its tenants over")
+            let end = clock.uptime + NodeService.lastTasks
             while view.nodes[own]?.isDraining == true, !isStopped {
                 let next = (served.tenants ?? []).subtracting(moving).min {
                     $0.rawValue < $1.rawValue
                 }
-                guard let next, let target = successor else {
-                    await change(within: NodeService.interval)
-                    continue
+                if let next, successor != nil {
+                    await loader.letFinish(next, within: max(end - clock.uptime, .zero))
+                    await handOver(next)
+                } else {
+                    _ = await look(within: NodeService.interval)
                 }
-                await handOver(next, to: target)
             }
             isDraining = false
         }
     }
 
-    private func handOver(_ tenant: TenantID, to node: NodeRecord) async {
-        await loader.letFinish(tenant, within: NodeService.lastTasks)
-        guard served.contains(tenant), moving.insert(tenant).inserted else { return }
+    private func handOver(_ tenant: TenantID) async {
+        guard let node = successor, served.contains(tenant), moving.insert(tenant).inserted else {
+            return
+        }
+        leaving = tenant
+        defer { leaving = nil }
         served.remove(tenant)
         onChange?()
         await loader.unload(tenant)
@@ -302,7 +382,7 @@ public final class NodeService {
                 if isGiven {
                     view.owners[tenant] = node.id
                 } else {
-                    try await takeOver([tenant])
+                    try await takeOver([tenant], areSettled: true)
                 }
                 log.write(
                     .notice, isGiven ? "a tenant was handed over" : "a tenant could not be given",

@@ -16,10 +16,10 @@ final class TenantLoader {
     private let quotas: QuotaService
     private let identifiers: IdentifierSource
     private let queues: CommitQueues
-    /// What was under way, until `start`.
-    private var recoveries: [Recovery] = []
-    /// Those that something is stored of and no record tells of, until `start`.
-    private var strays: Set<TenantID> = []
+    /// What was under way at the start, and those that something is stored of and no record tells
+    /// of.
+    private var interrupted: (recovery: Recovery, strays: Set<TenantID>)?
+    private let log = Log("engine.nodes")
 
     init(
         accounts: TenantAccounts, sessions: SessionService, tasks: TaskDirectory,
@@ -39,81 +39,91 @@ final class TenantLoader {
         self.queues = queues
     }
 
-    // MARK: Taking in
+    // MARK: A start
 
-    /// Takes in what the store has of tenants of which nothing is in memory. Nothing runs yet; the
-    /// accounts have been opened.
+    /// Takes in what the store has; `start` lets it go on. The accounts have been opened.
     ///
     /// - Parameters:
     ///   - contents: what the store has.
-    ///   - strays: those that no record tells of: their work is not begun again.
-    ///   - handedOver: those whose tasks another node has settled.
-    func recall(
-        _ contents: StoreContents, strays: Set<TenantID>, handedOver: Set<TenantID> = []
-    ) {
-        self.strays.formUnion(strays)
+    ///   - isNode: whether that is of no tenant: a node hears of them when it takes them over.
+    func recall(_ contents: StoreContents, isNode: Bool) {
+        let strays = isNode ? [] : contents.strayTenants
+        interrupted = (recall(contents, but: strays, handedOver: []), strays)
+    }
+
+    /// Lets go on what was taken in, and ends what cannot (S-56).
+    func start() async {
+        guard let (recovery, strays) = interrupted.take() else { return }
+        let own = tenants.served.tenants
+        await quotas.count(what: queues.onDisk.store, and: tasks.services.contents, of: own)
+        await recovery.run().completions(within: .seconds(60))
+        await files.staged.recover(of: own)
+        // A full disk does not hold the start up: what must wait for room does.
+        await queues.onDisk.caughtUp()
+        sessions.checkEnds(of: own)
+        webhooks.start()
+        tenants.remove(strays: strays)
+    }
+
+    private func recall(
+        _ contents: StoreContents, but strays: Set<TenantID>, handedOver: Set<TenantID>
+    ) -> Recovery {
         let contents = contents.withoutWork(of: strays.union(contents.restingTenants))
         sessions.directory.recall(damaged: contents.damagedSessions)
         files.staged.recall(contents)
         webhooks.recall(contents.webhooks)
         sessions.recall(contents)
-        recoveries.append(
-            Recovery(
-                contents, sessions: sessions.directory, tasks: tasks, decisions: decisions,
-                services: tasks.services, handedOver: handedOver))
+        return Recovery(
+            contents, sessions: sessions.directory, tasks: tasks, decisions: decisions,
+            services: tasks.services, handedOver: handedOver)
     }
 
-    /// Lets go on what was taken in, and ends what cannot (S-56).
+    // MARK: Taking over
+
+    /// Removes what this machine has kept of downloads and uploads that have gone on elsewhere
+    /// since: what is here is not what their records tell of.
     ///
-    /// - Parameter arrived: whose it is; nil for all.
-    func start(of arrived: Set<TenantID>?) async {
-        await quotas.count(
-            what: queues.onDisk.store, and: tasks.services.contents, of: arrived)
-        let recoveries = recoveries
-        self.recoveries = []
-        for recovery in recoveries { await recovery.run() }
-        await files.staged.recover(of: arrived)
-        // A full disk does not hold the start up: what must wait for room does.
-        await queues.onDisk.caughtUp()
-        sessions.checkEnds(of: arrived)
-        webhooks.start()
-        tenants.remove(strays: strays)
-        strays = []
-    }
-
-    /// Takes over tenants that another node had, or nobody; their work begins with `start`.
-    func takeOver(_ stored: TenantContents, _ arriving: Set<TenantID>) {
-        let contents = stored.contents
-        identifiers.goOn(after: contents.lastIdentifier)
-        accounts.recall(contents)
-        tenants.tellQuotas(of: arriving)
-        recall(
-            contents, strays: contents.strayTenants.intersection(arriving),
-            handedOver: stored.handedOver)
-    }
-
-    /// Removes what this machine has kept of downloads that have gone on elsewhere since: their
-    /// parts are others now.
-    ///
-    /// - Parameter tenants: whose downloads.
-    /// - Throws: `StoreError`, `FileError`.
-    func discardParts(of tenants: Set<TenantID>) async throws {
+    /// - Parameters:
+    ///   - contents: of tenants, which are not in memory yet.
+    ///   - tenants: those whose parts were elsewhere last.
+    /// - Throws: `StoreError`, `FileError`: then nothing of them may be begun here.
+    func discardParts(of contents: StoreContents, _ tenants: Set<TenantID>) async throws {
         guard !tenants.isEmpty else { return }
+        let staged = Set(contents.files.filter { tenants.contains($0.tenant) }.map(\.id))
         for entry in try await tasks.services.contents.list([.part]) {
-            for tenant in tenants where try await owns(entry, tenant) {
-                tasks.services.contents.discard(entry)
+            switch entry.owner {
+            case .file(let file):
+                if staged.contains(file) { tasks.services.contents.discard(entry) }
+            case .task(let task):
+                for tenant in tenants
+                where try await queues.onDisk.store.task(task, of: tenant) != nil {
+                    tasks.services.contents.discard(entry)
+                }
+            case .entry: break
             }
         }
     }
 
-    /// Whether a content on this machine is one of a tenant's.
-    private func owns(_ entry: ContentEntry, _ tenant: TenantID) async throws(StoreError) -> Bool {
-        switch entry.owner {
-        case .task where entry.kind == .kept: entry.tenant == tenant
-        case .task(let task): try await queues.onDisk.store.task(task, of: tenant) != nil
-        case .file(let file): files.staged.all(of: tenant).contains(file)
-        case .entry: false
-        }
+    /// Takes over tenants that another node had, or nobody, and lets them go on. Until it returns
+    /// nobody may call for them.
+    ///
+    /// - Parameters:
+    ///   - stored: what is stored of them.
+    ///   - handedOver: those whose tasks have been settled, and go on whatever their sessions are.
+    func takeOver(_ stored: TenantContents, handedOver: Set<TenantID>) async {
+        let (contents, arriving) = (stored.contents, stored.owned)
+        identifiers.goOn(after: contents.lastIdentifier)
+        accounts.recall(contents)
+        tenants.tellQuotas(of: arriving)
+        let strays = contents.strayTenants.intersection(arriving)
+        let recovery = recall(contents, but: strays, handedOver: handedOver)
+        await quotas.count(what: queues.onDisk.store, and: tasks.services.contents, of: arriving)
+        // Those that end take their time; they are nobody's to steer any more.
+        _ = await recovery.run()
+        await files.staged.recover(of: arriving)
+        sessions.checkEnds(of: arriving)
+        webhooks.start()
+        tenants.remove(strays: strays)
     }
 
     // MARK: Letting go
@@ -125,8 +135,7 @@ final class TenantLoader {
     ///   - tenant: the tenant.
     ///   - limit: waits for so long at most.
     func letFinish(_ tenant: TenantID, within limit: Duration) async {
-        await tasks.runners(of: tenant).filter { $0.record.hasLiveAttempt && !$0.task.mayMove }
-            .completions(within: limit)
+        await tasks.runners(of: tenant).filter { $0.isBound }.completions(within: limit)
     }
 
     /// Settles what a tenant has under way, and lets go of it. When it returns, the store has
@@ -144,20 +153,43 @@ final class TenantLoader {
         await handOverParts(of: tenant)
         files.staged.unload(tenant)
         accounts.remove(tenant)
+        await queues.onDisk.durable()
     }
 
     /// Brings what has come of downloads and of staged files to where the next node finds it. What
-    /// cannot be brought begins anew there.
+    /// cannot be brought in a minute begins anew there.
     private func handOverParts(of tenant: TenantID) async {
-        do {
-            for entry in try await tasks.services.contents.list([.part, .kept])
-            where try await owns(entry, tenant) {
-                try await tasks.services.contents.handOver(entry)
+        let contents = tasks.services.contents
+        let end = tasks.services.clock.uptime + .seconds(60)
+        while true {
+            do {
+                for entry in try await contents.list([.part, .kept])
+                where try await owns(entry, tenant) {
+                    try await contents.handOver(entry)
+                }
+                return
+            } catch {
+                guard tasks.services.clock.uptime < end else {
+                    log.write(
+                        .error, "parts of downloads cannot be handed over: they begin anew",
+                        [
+                            "error": .words("\(error)"),
+                            "tenant": .number(Int(tenant.rawValue)),
+                        ])
+                    return
+                }
+                await LoopActor.nextTurn(after: .seconds(1))
             }
-        } catch {
-            Log("engine.nodes").write(
-                .error, "parts of downloads cannot be handed over: they begin anew",
-                ["error": .words("\(error)"), "tenant": .number(Int(tenant.rawValue))])
+        }
+    }
+
+    /// Whether a content on this machine is one of a tenant's.
+    private func owns(_ entry: ContentEntry, _ tenant: TenantID) async throws(StoreError) -> Bool {
+        switch entry.owner {
+        case .task where entry.kind == .kept: entry.tenant == tenant
+        case .task(let task): try await queues.onDisk.store.task(task, of: tenant) != nil
+        case .file(let file): files.staged.all(of: tenant).contains(file)
+        case .entry: false
         }
     }
 }

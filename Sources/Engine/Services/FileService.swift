@@ -41,6 +41,7 @@ public final class FileService {
         _ spec: StagedFileSpec, _ tenant: TenantID
     ) throws(GatewayError) -> StagedFile {
         try queues.refuseWhenFull(isPersistent: true)
+        guard staged.served.contains(tenant) else { throw .tenantIsMoving }
         let file = StagedFile(
             id: identifiers.next(), tenant: tenant, announcedLength: spec.announcedLength,
             expectedDigest: spec.expectedDigest, mediaType: spec.mediaType,

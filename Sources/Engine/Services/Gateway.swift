@@ -54,7 +54,8 @@ public final class Gateway {
         let accounts = TenantAccounts(within: bandwidth, clock: parts.clock)
         accounts.recall(contents)
         let hub = EventHub(clock: parts.clock, durable: queues.onDisk, accounts: accounts)
-        let tenantDirectory = TenantDirectory(contents, commits: queues.onDisk)
+        let tenantDirectory = TenantDirectory(
+            contents, commits: queues.onDisk, served: served)
         let identifiers = IdentifierSource(
             clock: parts.clock, after: contents.lastIdentifier, at: store?.node)
         let spools = Spools(
@@ -80,7 +81,7 @@ public final class Gateway {
         let directory = TaskDirectory(sessions: known, queues: queues, services: services)
         let staged = StagedFiles(
             commits: queues.onDisk, clock: clock, room: room, parts: parts, limits: limits,
-            accounts: accounts)
+            accounts: accounts, served: served)
         let ending = SessionCloser(
             sessions: known, tasks: directory, hub: hub, clock: clock,
             grace: limits.ephemeralGrace)
@@ -115,8 +116,7 @@ public final class Gateway {
             removal: TenantRemoval(
                 sessions: known, tasks: directory, files: files, webhooks: registered,
                 closer: ending, queues: queues, hub: hub, contents: parts.contents),
-            queues: queues, identifiers: identifiers, clock: clock, wall: parts.clock,
-            served: served)
+            queues: queues, identifiers: identifiers, clock: clock, wall: parts.clock)
         decisions = DecisionService(
             sessions: known, tasks: directory, queues: queues, desk: services.decisions,
             transport: parts.transport)
@@ -144,7 +144,7 @@ public final class Gateway {
             webhooks: registered, decisions: decisions, tenants: tenants,
             quotas: settings.quotas, identifiers: identifiers, queues: queues)
         // What is stored of tenants a node hears of when it takes them over.
-        loader.recall(contents, strays: store == nil ? contents.strayTenants : [])
+        loader.recall(contents, isNode: store != nil)
         nodes = store.map { [loader, settings] store in
             NodeService(
                 store, loader: loader, settings: settings, clock: parts.clock)
@@ -158,7 +158,7 @@ public final class Gateway {
     /// Ends what a stop has interrupted, and starts what waits (S-56).
     public func start() async {
         await queues.prepare()
-        await loader.start(of: nil)
+        await loader.start()
         tenants.removeEnding()
         housekeeper.start()
         nodes?.start()

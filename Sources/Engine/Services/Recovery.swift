@@ -34,7 +34,9 @@ final class Recovery {
     }
 
     /// Ends what a stop has interrupted, and starts what waits.
-    func run() async {
+    ///
+    /// - Returns: what ends, and takes a while for it.
+    func run() async -> [TaskRunner] {
         await decisions.recall(waitingDecisions)
         waitingDecisions = []
         var ending: [TaskRunner] = []
@@ -64,7 +66,7 @@ final class Recovery {
         tasks.begin(starting: waiting.map(\.record.id))
         // The store takes a slice while the next one is on its way.
         await Slices.of(waiting) { for runner in $0 { tasks.letGoOn(runner) } }
-        await ending.completions(within: .seconds(60))
+        return ending
     }
 
     /// Ends a task that the end of the last process has interrupted; a suspended one that is here

@@ -320,7 +320,7 @@ public final class SessionService {
             } else {
                 ending.forget(session)
             }
-            session.closeConnections()
+            session.leave(to: queues.makeNowhere())
             hub.forget(session.record.id)
         }
         directory.remove(leaving.lazy.map(\.record.id))

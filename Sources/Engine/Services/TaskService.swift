@@ -42,6 +42,7 @@ public final class TaskService {
         let session = try sessions.live(id, tenant)
         await session.commits.creations.turn(for: specs.count, of: tenant)
         guard isWanted() else { throw .callerIsGone }
+        guard !session.hasLeft else { throw .tenantIsMoving }
         guard session.record.state == .active else { throw .sessionInvalidated }
         try queues.refuseWhenFull(isPersistent: session.record.isPersistent)
         let account = session.account.tenant

@@ -6,7 +6,10 @@ internal import Semantics
 final class LiveSession {
     /// What is known of it; the store is behind.
     private var state: Acknowledged<SessionRecord>
-    let commits: CommitQueue
+    /// Takes what changes to the store; of a session that has left, to nowhere.
+    private(set) var commits: CommitQueue
+    /// Whether another node has it: what comes late changes nothing any more.
+    private(set) var hasLeft = false
     let queue: SlotQueue
     /// What it takes of its tenant's quotas.
     let account: SessionAccount
@@ -67,6 +70,16 @@ final class LiveSession {
 
     /// Nil where the session has none (S-24).
     var cache: ResponseCache? { memory.cache }
+
+    /// Another node has the session, which the store has whole.
+    ///
+    /// - Parameter nowhere: a queue to a store that nobody reads.
+    func leave(to nowhere: CommitQueue) {
+        cache?.leave()
+        commits = nowhere
+        hasLeft = true
+        closeConnections()
+    }
 
     /// What the store has no room to note is not done: for each call that changes something, before
     /// it does.

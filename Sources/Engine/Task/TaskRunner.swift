@@ -171,6 +171,13 @@ final class TaskRunner {
         await reception.download.checkpointAll(waitsForRoom: false)
     }
 
+    /// Whether what is under way would have to begin anew, or end, at another node: what may not be
+    /// sent twice or is handed on, what is about to be kept, and all of an ephemeral session.
+    var isBound: Bool {
+        if case .finishing = machine.phase { return true }
+        return record.hasLiveAttempt && !(task.mayMove && session.record.isPersistent)
+    }
+
     /// Stops without an end: the record stays as the store has it, and the next start tells what
     /// became of it.
     func abandon() { send(.abandon) }

@@ -27,7 +27,7 @@ final class TenantAccounts {
         for (tenant, sequence) in contents.tenantSequences {
             remove(tenant)
             sequences[tenant] = sequence
-            _ = self[tenant]
+            accounts[tenant] = make(tenant)
         }
         for (tenant, count) in contents.outstandingTasks {
             self[tenant].take(Int64(count), of: .outstandingTasks)
@@ -41,16 +41,21 @@ final class TenantAccounts {
     /// the operator's; others have the usual ones.
     subscript(tenant: TenantID) -> TenantAccount {
         if let latest, latest.tenant == tenant { return latest }
-        let account = accounts[tenant] ?? make(tenant)
+        let account = accounts[tenant] ?? open(tenant)
         latest = account
         return account
     }
 
     private func make(_ tenant: TenantID) -> TenantAccount {
         let quotas = tenant == .operatorTenant ? TenantQuotas([:]) : .defaults
-        let account = TenantAccount(
+        return TenantAccount(
             of: tenant, quotas, within: bandwidth, clock: clock,
             eventsAfter: sequences[tenant] ?? 0)
+    }
+
+    /// The account of a tenant that has nothing yet.
+    private func open(_ tenant: TenantID) -> TenantAccount {
+        let account = make(tenant)
         if knowsParts { account.recallParts([:]) }
         accounts[tenant] = account
         return account

@@ -14,12 +14,15 @@ final class TenantDirectory {
     /// Where each may go; made when it is first asked for.
     private var rules: [TenantID: TenantEgress] = [:]
     private let commits: CommitQueue
+    /// Those whose work is done here.
+    let served: ServedTenants
 
     /// Those that the store has, and the operator's, which is there before anybody changes it.
     /// Where that one's record cannot be read its transfers go nowhere until somebody says where
     /// they may.
-    init(_ contents: StoreContents, commits: CommitQueue) {
+    init(_ contents: StoreContents, commits: CommitQueue, served: ServedTenants) {
         self.commits = commits
+        self.served = served
         var own = TenantRecord.ofOperator
         for tenant in contents.damagedTenants {
             if tenant.id == own.id { own.egress = .nothing } else { damaged[tenant.id] = tenant }
@@ -106,8 +109,9 @@ final class TenantDirectory {
     }
 
     /// - Throws: `noSuchTenant` for one that is not known, is deleted or cannot be read: nothing
-    ///   new is made for it.
+    ///   new is made for it; `tenantIsMoving` for one that another node has.
     func requireLiving(_ id: TenantID) throws(GatewayError) {
+        guard served.contains(id) else { throw .tenantIsMoving }
         guard self[id]?.isEnding == false else { throw .noSuchTenant }
     }
 

@@ -51,13 +51,12 @@ public final class TenantService {
     private let clock: KeptClock
     private let wall: any Clock
     /// Those whose work is done here.
-    let served: ServedTenants
+    var served: ServedTenants { directory.served }
     private let log = Log("engine.tenants")
 
     init(
         _ directory: TenantDirectory, tokens: TokenService, removal: TenantRemoval,
-        queues: CommitQueues, identifiers: IdentifierSource, clock: KeptClock, wall: any Clock,
-        served: ServedTenants
+        queues: CommitQueues, identifiers: IdentifierSource, clock: KeptClock, wall: any Clock
     ) {
         self.directory = directory
         self.tokens = tokens
@@ -66,7 +65,6 @@ public final class TenantService {
         self.identifiers = identifiers
         self.clock = clock
         self.wall = wall
-        self.served = served
     }
 
     /// Makes a tenant, durable when it returns.

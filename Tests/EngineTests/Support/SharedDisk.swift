@@ -98,17 +98,21 @@ final class SharedDisk: Sendable {
         }
     }
 
-    fileprivate func arrive(
+    fileprivate func stored(
         _ contents: StoreContents, _ tenants: Set<TenantID>, at node: NodeID
     ) -> TenantContents {
-        change { state in
-            defer {
-                state.handedOver.subtract(tenants)
-                for tenant in tenants { state.parts[tenant] = node }
-            }
+        state.withLock { state in
+            let owned = tenants.filter { state.view.owners[$0] == node }
             return TenantContents(
-                contents, handedOver: state.handedOver.intersection(tenants),
-                withPartsHere: tenants.filter { state.parts[$0] == node })
+                contents, of: owned, handedOver: state.handedOver.intersection(owned),
+                withPartsHere: owned.filter { state.parts[$0] == node })
+        }
+    }
+
+    fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) {
+        change { state in
+            state.handedOver.subtract(tenants)
+            for tenant in tenants { state.parts[tenant] = node }
         }
     }
 }
@@ -168,7 +172,11 @@ final class NodeOnDisk: NodeStore {
         contents.webhooks.removeAll { !tenants.contains($0.tenant) }
         contents.tenantSequences = contents.tenantSequences.filter { tenants.contains($0.key) }
         contents.outstandingTasks = contents.outstandingTasks.filter { tenants.contains($0.key) }
-        return shared.arrive(contents, tenants, at: node)
+        return shared.stored(contents, tenants, at: node)
+    }
+
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+        shared.settle(tenants, at: node)
     }
 
     func knows(_ id: FileID) async throws(StoreError) -> Bool {
