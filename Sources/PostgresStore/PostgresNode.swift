@@ -37,9 +37,15 @@ public final class PostgresNode: NodeStore {
     }
 
     /// Reads as `PostgresStore.load()` does for a gateway that has the tables alone, of some
-    /// tenants of this node; those that another one has are left out. Commits do not wait for it.
+    /// tenants of this node; those that another one has are left out. All of it is of one moment,
+    /// and commits do not wait for it.
     public func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
         try await store.load(tenants, by: membership)
+    }
+
+    /// One transaction; of tenants that another node has meanwhile nothing is written.
+    public func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+        try await membership.settle(tenants)
     }
 
     /// One transaction.
@@ -60,7 +66,9 @@ public final class PostgresNode: NodeStore {
     /// Reads nothing that belongs to a tenant.
     public func load() async throws(StoreError) -> StoreContents { try await store.load() }
 
-    /// As `PostgresStore.commit`.
+    /// As `PostgresStore.commit`. Of tenants that another node has nothing is written, which is no
+    /// failure: that is logged. Costs another exchange with the server for tenants of which nothing
+    /// was committed yet.
     @discardableResult
     public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         try await store.commit(batch)

@@ -13,6 +13,13 @@ internal import Synchronization
 /// server never has it in clear. One gateway has the tables at a time, or several nodes share them,
 /// each with tenants of its own.
 public final class PostgresStore: Store {
+    /// What a transaction has made of a batch.
+    private struct Written: Sendable {
+        let receipt: CommitReceipt
+        /// Tenants of whose work nothing was written: other nodes have them.
+        let foreign: Set<TenantID>
+    }
+
     private let connections: DatabaseConnections
     private let sealer: any Sealer
     private let signsOfLife: Task<Void, Never>?
@@ -23,7 +30,7 @@ public final class PostgresStore: Store {
     /// Sessions of which it is known that their rows are there.
     private let knownSessions = Mutex<Set<SessionID>>([])
     /// A batch of which it is not known whether it was committed; it comes before any other one.
-    private let uncertain = Mutex<DatabaseConnections.UncertainCommit<CommitReceipt>?>(nil)
+    private let uncertain = Mutex<DatabaseConnections.UncertainCommit<Written>?>(nil)
     /// Stored responses that could not be read: they go with the next commit.
     private let damagedEntries = Mutex<Set<CacheEntryID>>([])
     /// The same of cookies and credentials.
@@ -125,7 +132,8 @@ public final class PostgresStore: Store {
     ///   - address: where the other nodes reach this one: an http or https URL without a path.
     ///   - folder: a mark that names the folder in which this node has the parts of downloads, and
     ///     no other one.
-    /// - Throws: as above; `failed` where a gateway has the tables alone, or there are 63 nodes.
+    /// - Throws: as above; `failed` where a gateway has the tables alone, or there are 63 nodes, or
+    ///   one with the same mark has not ended within ten seconds.
     public convenience init(
         url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8]
     ) throws(StoreError) {
@@ -198,7 +206,7 @@ public final class PostgresStore: Store {
     @discardableResult
     public func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
         guard !batch.isEmpty else { return CommitReceipt() }
-        let sealer = sealer
+        let (sealer, fence) = (sealer, membership?.fence)
         let entries = damagedEntries.withLock { $0 }
         let items = damagedItems.withLock { $0 }
         let known = knownSessions.withLock { $0 }
@@ -206,16 +214,26 @@ public final class PostgresStore: Store {
         let outcome = await connections.transaction(settling: uncertain) { connection in
             // Before what may come under the same number.
             for item in items { try item.remove(by: connection) }
-            return try BatchWriter(connection: connection, sealer: sealer, knownSessions: known)
-                .write(batch, damaged: Array(entries))
+            let foreign = try fence?.foreign(among: batch.tenantsOfWork, by: connection) ?? []
+            fence?.forget(batch.removedTenants)
+            let receipt = try BatchWriter(
+                connection: connection, sealer: sealer, knownSessions: known
+            ).write(
+                foreign.isEmpty ? batch : batch.without(workOf: foreign), damaged: Array(entries))
+            return Written(receipt: receipt, foreign: foreign)
         }
         switch outcome {
-        case .committed(let receipt):
+        case .committed(let written):
             damagedEntries.withLock { $0.subtract(entries) }
             damagedItems.withLock { $0.subtract(items) }
-            noteSessions(of: batch, receipt)
+            noteSessions(of: batch, written)
             if batch.changesAccess { membership?.announce() }
-            return receipt
+            if !written.foreign.isEmpty {
+                Log("store.postgres").write(
+                    .error, "work of tenants that other nodes have is not written",
+                    ["tenants": .number(written.foreign.count)])
+            }
+            return written.receipt
         case .refused(let error): throw error
         case .unknown(let unknown, let error):
             self.uncertain.withLock { $0 = unknown }
@@ -223,10 +241,13 @@ public final class PostgresStore: Store {
         }
     }
 
-    private func noteSessions(of batch: StoreBatch, _ receipt: CommitReceipt) {
+    private func noteSessions(of batch: StoreBatch, _ written: Written) {
         knownSessions.withLock { known in
             // Of what was refused nothing is known.
-            if receipt.conflicts.isEmpty { known.formUnion(batch.sessions.map(\.id)) }
+            if written.receipt.conflicts.isEmpty {
+                known.formUnion(
+                    batch.sessions.lazy.filter { !written.foreign.contains($0.tenant) }.map(\.id))
+            }
             known.subtract(batch.removedSessions)
         }
     }
@@ -254,17 +275,15 @@ public final class PostgresStore: Store {
         _ tenants: Set<TenantID>, by membership: NodeMembership
     ) async throws(StoreError) -> TenantContents {
         let sealer = sealer
-        let (contents, damaged) = try await connections.reading { connection in
-            // Nobody else writes anything of these, once this node has them: what is read now is
-            // still so when they are written down to be taken up.
-            let own = try NodeRows(connection: connection).tenants(tenants, of: membership.node)
-            return try Loading(connection: connection, sealer: sealer)
-                .contents(TenantFilter(tenants: own))
+        let (legacies, contents, damaged) = try await connections.reading { connection in
+            let legacies = try membership.legacies(tenants, by: connection)
+            let (contents, damaged) = try Loading(connection: connection, sealer: sealer)
+                .contents(TenantFilter(tenants: Set(legacies.map(\.tenant))))
+            return (legacies, contents, damaged)
         }
         damagedItems.withLock { $0.formUnion(damaged) }
-        let legacies = try await membership.takeUp(tenants)
         return TenantContents(
-            contents,
+            contents, of: Set(legacies.map(\.tenant)),
             handedOver: Set(legacies.filter(\.isHandedOver).map(\.tenant)),
             withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
     }

@@ -84,7 +84,7 @@ public struct TenantContents: Sendable {
 /// A store that several nodes share. Each tenant is one node's at a time: that one alone writes
 /// what is the tenant's, until it has given it away, or has given no sign of life for too long.
 /// From then on nothing that it commits is written (`StoreError.failed`), and its tenants are given
-/// to others.
+/// to others. What a node that lives commits of a tenant that another one has is left out.
 ///
 /// `Store.load()` returns what all nodes know and nothing of a tenant's: tenants, tokens, settings,
 /// the clock and the greatest identifier.
@@ -114,7 +114,8 @@ public protocol NodeStore: Store {
     /// Gives a tenant of this node to another, in order: everything of it has been committed, and
     /// nothing more will be.
     ///
-    /// - Returns: false where that node is not there any more; the tenant then stays.
+    /// - Returns: false where that node is not there any more, or drains while another one does
+    ///   not; the tenant then stays.
     func give(_ tenant: TenantID, to node: NodeID) async throws(StoreError) -> Bool
     /// Has a node hand over all that it has, or take part again.
     ///

@@ -66,10 +66,11 @@ final class DatabaseConnections: Sendable {
     ///   - address: of the database.
     ///   - waiting: for the server.
     ///   - newcomer: who joins the nodes.
-    ///   - patience: how long it waits for a gateway that has the database alone.
+    ///   - patience: how long it waits for a gateway that has the database alone, or that had the
+    ///     newcomer's folder.
     ///   - prepare: makes the tables.
-    /// - Throws: `failed` where a gateway has the database alone, or all places are taken; `away`;
-    ///   what `prepare` throws.
+    /// - Throws: `failed` where a gateway has the database alone, or the newcomer's folder, or all
+    ///   places are taken; `away`; what `prepare` throws.
     init(
         _ address: DatabaseAddress, _ waiting: Patience, joining newcomer: Newcomer,
         within patience: Duration, prepare: (Connection) throws(StoreError) -> Void
@@ -80,7 +81,7 @@ final class DatabaseConnections: Sendable {
         let connection = try Connection(address, waiting)
         try DatabaseLock.acquire(DatabasePlace.sharing, connection, within: patience)
         try prepare(connection)
-        lock = try newcomer.join(connection)
+        lock = try newcomer.join(connection, within: patience)
         writer = Mutex(Writer(connection: connection))
     }
 

@@ -11,10 +11,22 @@ struct Newcomer: Sendable {
     /// may only have lost the connection. The connection shares the database already, and has the
     /// tables of this version.
     ///
-    /// - Parameter connection: which has the locks from then on.
+    /// - Parameters:
+    ///   - connection: which has the locks from then on.
+    ///   - patience: how long it waits for a node that was killed in the same folder to be noticed.
     /// - Returns: What the node has its place by.
-    /// - Throws: `failed` where all numbers are taken.
-    func join(_ connection: Connection) throws(StoreError) -> DatabaseLock {
+    /// - Throws: `failed` where all numbers are taken, or a node with the same folder lives.
+    func join(
+        _ connection: Connection, within patience: Duration = .zero
+    ) throws(StoreError) -> DatabaseLock {
+        var backOff = BackOff(for: patience)
+        while try hasTwin(connection) {
+            guard backOff.wait() else {
+                throw .failed(
+                    "Another node works with a copy of this data directory: give each node its own."
+                )
+            }
+        }
         for node in try freeNodes(connection) {
             let lock = DatabaseLock(.node(node))
             let number = DatabasePlace.node(node).lockNumber
@@ -30,6 +42,18 @@ struct Newcomer: Sendable {
             try connection.settle()
         }
         throw .failed("There are \(NodeID.range.count) gateways already.")
+    }
+
+    /// Whether a node with a session has the mark of this folder.
+    private func hasTwin(_ connection: Connection) throws(StoreError) -> Bool {
+        let rows = try connection.rows(
+            """
+            SELECT EXISTS (SELECT 1 FROM node WHERE holder IS NOT NULL AND folder = $1
+                AND hashtextextended('ferry node ' || id || ' ' || current_schema(), 0) IN
+                    (SELECT \(DatabaseLock.number) FROM \(DatabaseLock.sessionsWithLocks)))
+            """, [.bytes(folder)])
+        try connection.settle()
+        return rows.first?.bool(0) ?? false
     }
 
     private func freeNodes(_ connection: Connection) throws(StoreError) -> [NodeID] {

@@ -5,6 +5,8 @@ internal import Semantics
 final class NodeMembership: Sendable {
     /// Its number.
     let node: NodeID
+    /// What keeps it from writing what others have.
+    let fence: TenantFence
     private let folder: [UInt8]
     private let lock: DatabaseLock
     private let connections: DatabaseConnections
@@ -23,6 +25,7 @@ final class NodeMembership: Sendable {
         _ silence: DatabaseLock.Silence
     ) throws(StoreError) {
         self.node = node
+        fence = TenantFence(of: node)
         self.folder = folder
         self.connections = connections
         lock = connections.lock
@@ -62,9 +65,10 @@ final class NodeMembership: Sendable {
 
     /// Gives a tenant to another node, and returns whether it did.
     func give(_ tenant: TenantID, to other: NodeID) async throws(StoreError) -> Bool {
-        let node = node
+        let (node, fence) = (node, fence)
         return try await writing { connection in
-            try NodeRows(connection: connection).give(tenant, of: node, to: other)
+            fence.forget([tenant])
+            return try NodeRows(connection: connection).give(tenant, of: node, to: other)
         }
     }
 
@@ -76,13 +80,20 @@ final class NodeMembership: Sendable {
         }
     }
 
-    /// Writes down that this node has taken up tenants: when everything of them has been read.
-    ///
-    /// - Returns: How their last nodes have left them.
-    func takeUp(_ tenants: Set<TenantID>) async throws(StoreError) -> [NodeRows.Legacy] {
+    /// Those of the tenants that this node has, as their last nodes have left them; inside a read
+    /// of its caller's.
+    func legacies(
+        _ tenants: Set<TenantID>, by connection: Connection
+    ) throws(StoreError) -> [NodeRows.Legacy] {
+        try NodeRows(connection: connection).legacies(tenants, of: node, in: folder)
+    }
+
+    /// Writes down that tenants go on here, as far as this node still has them.
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+        guard !tenants.isEmpty else { return }
         let (node, folder) = (node, folder)
-        return try await connections.writing { connection in
-            try NodeRows(connection: connection).takeUp(tenants, of: node, in: folder)
+        try await connections.writing { connection in
+            try NodeRows(connection: connection).settle(tenants, of: node, in: folder)
         }
     }
 

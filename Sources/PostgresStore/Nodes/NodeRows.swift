@@ -58,7 +58,7 @@ struct NodeRows {
         return try owner(of: tenant)
     }
 
-    /// Gives a tenant of a node to another one that lives.
+    /// Gives a tenant of a node to another one that lives, and does not drain unless all others do.
     ///
     /// - Returns: Whether it is that one's now.
     func give(
@@ -67,41 +67,37 @@ struct NodeRows {
         let count = try connection.count(
             """
             UPDATE tenant SET node = $3, handed_over = true WHERE id = $1 AND node = $2
-                AND EXISTS (SELECT 1 FROM node WHERE id = $3 AND holder IS NOT NULL)
+                AND EXISTS (SELECT 1 FROM node WHERE id = $3 AND holder IS NOT NULL AND (
+                    NOT is_draining OR NOT EXISTS (SELECT 1 FROM node AS other
+                        WHERE other.id <> $2 AND other.holder IS NOT NULL
+                            AND NOT other.is_draining)))
             """,
             [.number(tenant.rawValue), .number(node.rawValue), .number(other.rawValue)])
         return count == 1
     }
 
-    /// Those of the tenants that a node has.
-    func tenants(_ tenants: Set<TenantID>, of node: NodeID) throws(StoreError) -> Set<TenantID> {
-        let rows = try connection.rows(
-            "SELECT id FROM tenant WHERE id = ANY($1) AND node = $2",
-            [.numbers(tenants.map(\.rawValue)), .number(node.rawValue)])
-        return Set(try rows.map { TenantID(rawValue: $0.int64(0)) })
-    }
-
-    /// How the last node of a tenant has left it.
+    /// A tenant of a node, and how its last node has left it.
     struct Legacy: Sendable {
         let tenant: TenantID
         let isHandedOver: Bool
         let hasPartsHere: Bool
     }
 
-    /// Writes down that a node has taken up tenants of its own, and where its parts are.
+    /// Those of the tenants that a node has, as they were left.
     ///
-    /// - Returns: What was written there before.
-    func takeUp(
+    /// - Parameters:
+    ///   - tenants: which ones.
+    ///   - node: whose.
+    ///   - folder: the mark of the node's folder.
+    /// - Returns: What is written of each.
+    /// - Throws: what is wrong with the database.
+    func legacies(
         _ tenants: Set<TenantID>, of node: NodeID, in folder: [UInt8]
     ) throws(StoreError) -> [Legacy] {
         let rows = try connection.rows(
             """
-            WITH old AS (
-                SELECT id, handed_over, coalesce(parts_at = $3, false) AS is_here FROM tenant
-                WHERE id = ANY($1) AND node = $2 ORDER BY id FOR UPDATE
-            )
-            UPDATE tenant SET handed_over = false, parts_at = $3 FROM old WHERE tenant.id = old.id
-            RETURNING old.id, old.handed_over, old.is_here
+            SELECT id, handed_over, coalesce(parts_at = $3, false) FROM tenant
+            WHERE id = ANY($1) AND node = $2
             """,
             [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
         return try rows.map { row in
@@ -109,6 +105,20 @@ struct NodeRows {
                 tenant: TenantID(rawValue: row.int64(0)), isHandedOver: row.bool(1),
                 hasPartsHere: row.bool(2))
         }
+    }
+
+    /// Writes down that tenants go on at a node, as far as it has them, and where their parts are.
+    func settle(
+        _ tenants: Set<TenantID>, of node: NodeID, in folder: [UInt8]
+    ) throws(StoreError) {
+        try connection.send(
+            """
+            WITH own AS MATERIALIZED (
+                SELECT id FROM tenant WHERE id = ANY($1) AND node = $2 ORDER BY id FOR UPDATE
+            )
+            UPDATE tenant SET handed_over = false, parts_at = $3 FROM own WHERE tenant.id = own.id
+            """,
+            [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
     }
 
     // MARK: Nodes

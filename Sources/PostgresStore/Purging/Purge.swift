@@ -29,7 +29,7 @@ struct Purge {
         try await purgeSessions(limits, &forgotten)
         try await repeatedly { connection in
             try Retention(connection: connection).removeCreations(
-                before: limits.creationsBefore, limit: Self.stepSize)
+                limits, limit: Self.stepSize)
         }
         try await purgeDeliveries(limits)
         try await purgeCacheRemains()
@@ -122,11 +122,10 @@ struct Purge {
     private func purgeDeliveries(_ limits: RetentionLimits) async throws(StoreError) {
         try await repeatedly { connection in
             try Retention(connection: connection).removeDeliveries(
-                before: limits.deliveriesBefore, limit: Self.stepSize)
+                limits, limit: Self.stepSize)
         }
         let crowded = try await connections.reading { connection in
-            try Retention(connection: connection)
-                .crowdedWebhooks(beyond: limits.deliveriesPerWebhook)
+            try Retention(connection: connection).crowdedWebhooks(limits)
         }
         for (webhook, position) in crowded {
             try await repeatedly { connection in

@@ -168,15 +168,20 @@ struct Retention {
         ).map { SessionID(rawValue: $0.int64(0)) }
     }
 
-    /// Forgets the oldest keys of requests before an instant, at most so many.
+    /// Forgets the oldest keys of requests that are too old, at most so many.
     ///
     /// - Returns: How many.
-    func removeCreations(before instant: KeptTime, limit: Int) throws(StoreError) -> Int {
+    func removeCreations(_ limits: RetentionLimits, limit: Int) throws(StoreError) -> Int {
         try connection.count(
             """
             DELETE FROM creation WHERE (tenant, key) IN
-                (SELECT tenant, key FROM creation WHERE at < $1 ORDER BY at LIMIT $2)
-            """, [.number(instant.milliseconds), .number(Int64(limit))])
+                (SELECT tenant, key FROM creation
+                    WHERE at < $1 AND ($3 IS NULL OR tenant = ANY($3)) ORDER BY at LIMIT $2)
+            """,
+            [
+                .number(limits.creationsBefore.milliseconds), .number(Int64(limit)),
+                .tenants(limits.tenants),
+            ])
     }
 
     // MARK: Deliveries
@@ -185,27 +190,32 @@ struct Retention {
     /// at most `limit`.
     ///
     /// - Returns: How many.
-    func removeDeliveries(before instant: KeptTime, limit: Int) throws(StoreError) -> Int {
+    func removeDeliveries(_ limits: RetentionLimits, limit: Int) throws(StoreError) -> Int {
         try connection.count(
             """
             DELETE FROM delivery WHERE (webhook, position) IN (
                 SELECT delivery.webhook, delivery.position FROM delivery
                 JOIN webhook ON webhook.id = delivery.webhook
-                WHERE delivery.state <> 0 AND kept_at < $1 AND position <= webhook.cursor LIMIT $2)
-            """, [.number(instant.milliseconds), .number(Int64(limit))])
+                WHERE delivery.state <> 0 AND kept_at < $1 AND position <= webhook.cursor
+                    AND ($3 IS NULL OR webhook.tenant = ANY($3)) LIMIT $2)
+            """,
+            [
+                .number(limits.deliveriesBefore.milliseconds), .number(Int64(limit)),
+                .tenants(limits.tenants),
+            ])
     }
 
-    /// For each webhook that has more deliveries than `count`: which of them, and older ones, are
-    /// too many.
+    /// For each webhook that has too many deliveries: which of them, and older ones, are too many.
     func crowdedWebhooks(
-        beyond count: Int
+        _ limits: RetentionLimits
     ) throws(StoreError) -> [(webhook: Int64, through: Int64)] {
         try connection.rows(
             """
             SELECT webhook.id, least(webhook.cursor, newest.position) FROM webhook, LATERAL (
                 SELECT position FROM delivery WHERE delivery.webhook = webhook.id
                 ORDER BY position DESC LIMIT 1 OFFSET $1) AS newest
-            """, [.number(Int64(count))]
+            WHERE $2 IS NULL OR webhook.tenant = ANY($2)
+            """, [.number(Int64(limits.deliveriesPerWebhook)), .tenants(limits.tenants)]
         ).map { ($0.int64(0), $0.int64(1)) }
     }
 
