@@ -13,30 +13,45 @@ struct Call {
     let principal: Principal
     /// Tells whether the sender is still let in; nil where everybody is.
     private let authenticator: Authenticator?
+    /// Tells whether this node still has the sender's tenant; nil where there are no others.
+    private let places: (any TenantPlaces)?
 
-    init(_ request: Request, _ principal: Principal, by authenticator: Authenticator? = nil) {
+    init(
+        _ request: Request, _ principal: Principal, by authenticator: Authenticator? = nil,
+        at places: (any TenantPlaces)? = nil
+    ) {
         self.request = request
         self.principal = principal
         self.authenticator = authenticator
+        self.places = places
     }
 
     var tenant: TenantID { principal.tenant }
 
-    /// Whether the sender is still let in: who is not any more has been told so, by cancelling the
-    /// call. A client that has only left is.
-    var isWanted: Bool {
-        guard Task.isCancelled, let authenticator else { return true }
+    /// Whether the sender is still let in, and the tenant still here: who is not let in any more has
+    /// been told so, by cancelling the call. A client that has only left is.
+    var isWanted: Bool { !tenantHasLeft && (!Task.isCancelled || isLetIn) }
+
+    /// Whether the sender is let in at the moment.
+    fileprivate var isLetIn: Bool {
+        guard let authenticator else { return true }
         return (try? authenticator.caller(of: request)) != nil
+    }
+
+    /// Whether another node answers for the tenant by now, where this one did.
+    fileprivate var tenantHasLeft: Bool {
+        guard let places, let caller = request.caller as? KnownCaller else { return false }
+        return caller.hasLeft(places)
     }
 
     /// Does work whose parts are tasks of their own: these are not cancelled with the call.
     ///
-    /// - Parameter body: is given what its parts ask for whether the sender is still let in.
+    /// - Parameter body: is given what its parts ask for whether they are still wanted.
     /// - Returns: What the body returns.
     func whileWanted<Value>(
         _ body: (_ isWanted: @escaping @LoopActor () -> Bool) async throws -> Value
     ) async rethrows -> Value {
-        let end = CallEnd(authenticator: authenticator, request: request)
+        let end = CallEnd(of: self)
         return try await withTaskCancellationHandler {
             try await body { end.isWanted }
         } onCancel: {
@@ -69,6 +84,7 @@ struct Call {
         let bytes = try await request.body.collect(limit: 1 << 20)
         // A body may take a quarter of an hour: a token that was revoked meanwhile does nothing.
         _ = try authenticator?.caller(of: request)
+        if tenantHasLeft { throw GatewayError.tenantIsMoving }
         return bytes
     }
 
@@ -177,29 +193,21 @@ struct Call {
     }
 }
 
-/// Whether whoever has sent a request is still let in, for work that the call's cancelling does not
-/// reach.
+/// Whether a call is still wanted, for work that its cancelling does not reach.
 @LoopActor
 private final class CallEnd {
-    private let authenticator: Authenticator?
-    private let request: Request
+    private let call: Call
     private nonisolated let isCancelled = Atomic(false)
     /// A wrong token counts each time that it is looked at.
     private var isRefused = false
 
-    init(authenticator: Authenticator?, request: Request) {
-        self.authenticator = authenticator
-        self.request = request
-    }
+    init(of call: Call) { self.call = call }
 
     nonisolated func noteCancellation() { isCancelled.store(true, ordering: .releasing) }
 
     var isWanted: Bool {
-        guard isCancelled.load(ordering: .acquiring), let authenticator, !isRefused else {
-            return !isRefused
-        }
-        isRefused = (try? authenticator.caller(of: request)) == nil
-        return !isRefused
+        if !isRefused, isCancelled.load(ordering: .acquiring) { isRefused = !call.isLetIn }
+        return !isRefused && !call.tenantHasLeft
     }
 }
 

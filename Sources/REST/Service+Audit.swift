@@ -4,12 +4,15 @@ internal import Loop
 internal import Semantics
 
 extension Endpoint {
-    /// Whether a call is noted in the audit: those for the gateway's admin, but for the one that
+    /// Whether a call is noted in the audit: those for the gateway's admin, but for those that
     /// programs and pages look at all the time, and with those for another tenant's figures.
     func isAudited(_ request: Request) -> Bool {
         if pattern == "/v1/usage" { return request.queryValue("tenant") != nil }
-        return access == .scope(.admin) && !(method == "GET" && pattern == "/v1/gateway")
+        return access == .scope(.admin) && !(method == "GET" && Endpoint.watched.contains(pattern))
     }
+
+    /// What programs and pages look at all the time.
+    private static let watched: Set<String> = ["/v1/gateway", "/v1/nodes", "/v1/nodes/{node}"]
 }
 
 extension Service {

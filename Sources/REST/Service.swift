@@ -103,13 +103,16 @@ public final class Service {
         let door = Door()
         audit = options.audit.map { AuditNotes($0, clock: clock) }
         let pass = options.nodes.map { NodePass(key: $0.key, digest: options.tokens.digest) }
+        nodes = options.nodes?.places ?? gateway.nodes
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
-            failureLimit: options.failureLimit, pass: pass, audit: audit, clock: clock,
-            endRequests: { door.endRequests(with: Authenticator.invalidToken, where: $0) })
+            failureLimit: options.failureLimit, pass: pass, places: nodes, audit: audit,
+            clock: clock,
+            endRequests: { isMeant in
+                door.endRequests { isMeant($0) ? Authenticator.invalidToken : nil }
+            })
         self.door = door
         self.pass = pass
-        nodes = options.nodes?.places ?? gateway.nodes
         if let nodes, let pass, let transport = options.nodes?.transport {
             forwarder = Forwarder(
                 nodes, transport: transport, pass: pass, authenticator: authenticator,
@@ -141,6 +144,9 @@ public final class Service {
         if problem == nil { lastHost = host }
         return problem
     }
+
+    /// Answers whoever waits for another node: this one is about to end.
+    public func endWaits() { forwarder?.endWaits() }
 
     /// Counts a request of a tenant, before anything is done for it.
     ///
@@ -182,10 +188,9 @@ public final class Service {
 final class Door {
     weak var server: Server?
 
-    func endRequests(with problem: Problem, where isMeant: (KnownCaller) -> Bool) {
-        server?.endRequests(with: problem) { caller in
-            (caller as? KnownCaller).map(isMeant) ?? false
-        }
+    /// - Parameter problem: what whoever is let in no more is told; nil for all others.
+    func endRequests(with problem: (KnownCaller) -> Problem?) {
+        server?.endRequests { ($0 as? KnownCaller).flatMap(problem) }
     }
 }
 
@@ -359,7 +364,7 @@ struct Endpoint {
                 "A token whose only scope is metrics may read /metrics, and nothing else.")
         }
         try query.check(request)
-        return Call(request, principal, by: service.authenticator)
+        return Call(request, principal, by: service.authenticator, at: service.nodes)
     }
 
     init(

@@ -73,9 +73,8 @@ import Testing
 
     @LoopActor
     private static func end(_ number: Int64, at server: Server) {
-        server.endRequests(with: Problem(status: 401, code: "revoked", title: "Revoked")) {
-            $0.tenantNumber == number
-        }
+        let problem = Problem(status: 401, code: "revoked", title: "Revoked")
+        server.endRequests { $0.tenantNumber == number ? problem : nil }
     }
 
     @Test func `HTTP/1: what has no answer gets the refusal, and the connection closes`()

@@ -10,15 +10,15 @@ public protocol Caller: AnyObject {
 
 extension Server {
     /// Ends what is under way for callers that are let in no more: a request without an answer gets
-    /// this one, an answer that is being sent is cut, and an event stream ends.
+    /// one, an answer that is being sent is cut, and an event stream ends.
     ///
     /// Looks at every connection, so that no request costs anything before it has to be ended.
-    public func endRequests(with problem: Problem, where isMeant: (any Caller) -> Bool) {
+    ///
+    /// - Parameter problem: the answer to a caller that is let in no more; nil for all others.
+    public func endRequests(with problem: (any Caller) -> Problem?) {
         for connection in Array(connections.values) {
-            for runner in connection.runners {
-                if !runner.outlivesCaller, let caller = runner.caller, isMeant(caller) {
-                    runner.expel(with: problem)
-                }
+            for runner in connection.runners where !runner.outlivesCaller {
+                if let problem = runner.caller.flatMap(problem) { runner.expel(with: problem) }
             }
         }
     }

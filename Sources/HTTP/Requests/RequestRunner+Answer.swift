@@ -31,9 +31,8 @@ extension RequestRunner {
         let hasNoBody = response.status == 204 || response.status == 304
         let isOmitted = hasNoBody || head?.isHEAD == true
         served.status = response.status
-        stallLimit = server.limits.stalledAnswer
+        stallLimit = limit(of: response.body)
         if case .events = response.body { response.describeEventStream() }
-        if case .source = response.body { stallLimit = server.limits.stalledSource }
         let opening = AnswerHead(
             status: response.status, fields: response.headers,
             length: hasNoBody ? .none : response.body.length, id: served.id, request: head)
@@ -63,6 +62,14 @@ extension RequestRunner {
         }
         finish()
         return nil
+    }
+
+    /// How long the client may take nothing of an answer: of events as of what is held.
+    private func limit(of body: ResponseBody) -> Duration {
+        guard case .source(let source, _) = body, !source.isEventStream else {
+            return server.limits.stalledAnswer
+        }
+        return server.limits.stalledSource
     }
 
     // MARK: Streams

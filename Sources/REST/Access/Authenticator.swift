@@ -33,6 +33,8 @@ final class Authenticator {
     let browsers: BrowserSessions
     /// Lets other nodes in; nil where there are none.
     private let pass: NodePass?
+    /// Looks again where another node knows more; nil where there are none.
+    private let places: (any TenantPlaces)?
     private let tokens: TokenService
     private let failures: FailureCounter
     private var fileGeneration: Int64 = 0
@@ -41,13 +43,14 @@ final class Authenticator {
 
     init(
         files: TokenTable, tokens: TokenService, browsers: BrowserSessions, failureLimit: Int,
-        pass: NodePass?, audit: AuditNotes?, clock: any Clock,
+        pass: NodePass?, places: (any TenantPlaces)?, audit: AuditNotes?, clock: any Clock,
         endRequests: @escaping @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
     ) {
         self.files = files
         self.tokens = tokens
         self.browsers = browsers
         self.pass = pass
+        self.places = places
         self.endRequests = endRequests
         failures = FailureCounter(limit: failureLimit, audit: audit, clock: clock)
         browsers.onEnd = { ended in
@@ -102,6 +105,9 @@ final class Authenticator {
     }
 
     /// Whom another node has let in; nil where it does not say so as it should.
+    ///
+    /// - Throws: 401 for a token that was revoked meanwhile, 503 for one that is not known here, or
+    ///   not any more: one of the two nodes has to look again, and the other one asks again.
     private func passedOnCaller(of request: Request) throws(Problem) -> KnownCaller? {
         // What it says does not change; the token may have been revoked meanwhile.
         if let known = request.caller as? KnownCaller, known.isPassedOn {
@@ -109,7 +115,13 @@ final class Authenticator {
             return known
         }
         guard request.headers.values(of: ForwardedFields.caller).count == 1 else { return nil }
-        return request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
+        guard let caller = request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
+        else { return nil }
+        guard caller.principal.token.map(tokens.use) ?? true else {
+            places?.lookSoon()
+            throw Problem.movedBeforehand
+        }
+        return caller
     }
 
     private func caller(

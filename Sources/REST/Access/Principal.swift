@@ -76,6 +76,11 @@ final class KnownCaller: Caller {
         isServedHere == self.isServedHere ? self : KnownCaller(self, isServedHere: isServedHere)
     }
 
+    /// Whether this node has answered with what it had of the tenant, and another one is to now.
+    func hasLeft(_ places: any TenantPlaces) -> Bool {
+        isServedHere && places.placeAtHand(of: principal.tenant) != .here
+    }
+
     var tenantNumber: Int64 { principal.tenant.rawValue }
 }
 

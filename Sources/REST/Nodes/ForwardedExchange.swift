@@ -30,9 +30,8 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     /// so before it reads.
     private static let farewell = Duration.seconds(1)
 
-    /// The node that was asked, and about whom.
+    /// The node that was asked.
     let node: NodeRecord
-    let tenant: TenantID
     /// Called once when nothing of it is under way any more.
     var onEnd: (@LoopActor () -> Void)?
     private(set) var isEventStream = false
@@ -49,9 +48,8 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     private var reader: CheckedContinuation<Void, Never>?
     private lazy var farewellTimer = LoopTimer { [weak self] in self?.leave() }
 
-    init(with node: NodeRecord, about tenant: TenantID, body: ForwardedBody?, isHEAD: Bool) {
+    init(with node: NodeRecord, body: ForwardedBody?, isHEAD: Bool) {
         self.node = node
-        self.tenant = tenant
         self.body = body
         self.isHEAD = isHEAD
     }
@@ -68,11 +66,16 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
         }
     }
 
-    /// The node is gone, or does not have the tenant any more: the answer is cut.
-    func giveUp() {
+    /// Whether the answer has not begun.
+    var isWaiting: Bool { waiter != nil }
+
+    /// Nothing more is expected of the node: an answer that has begun is cut.
+    ///
+    /// - Parameter reason: words about why.
+    func giveUp(because reason: String) {
         guard let attempt else { return }
         let metrics = attempt.cancel()
-        end(.failed(mayHaveBegun: metrics.requestStart != nil, "the node is gone"))
+        end(.failed(mayHaveBegun: metrics.requestStart != nil, reason))
     }
 
     private func clientHasEnded() {

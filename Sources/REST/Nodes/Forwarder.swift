@@ -10,6 +10,9 @@ internal import Semantics
 final class Forwarder {
     /// How long a request is tried again that another node does not answer.
     private static let patience = Duration.seconds(10)
+    /// How long it is tried again at least once its node is gone, which may have taken longer than
+    /// that to be found out.
+    private static let patienceAfterLoss = Duration.seconds(3)
     /// How long a node may take to let itself be connected with, in seconds.
     private static let connectTimeout = 5.0
     /// A body of at most so many bytes is sent as a whole, and again where that is called for.
@@ -24,6 +27,8 @@ final class Forwarder {
     private let clock: any Clock
     /// By their identities.
     private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
+    /// The process is about to end: nothing is tried again.
+    private var isEnding = false
     private lazy var pool = transport.makePool(
         PoolSettings(tlsMinimum: .tls12, tlsMaximum: .tls13))
     private let log = Log("rest.nodes")
@@ -60,22 +65,25 @@ final class Forwarder {
         self.clock = clock
     }
 
-    /// Ends the exchanges that nobody answers any more: their node is gone, or another one has the
-    /// tenant now.
+    /// Ends the exchanges whose node is gone. A node that is there and has a tenant no more ends
+    /// what it has of it under way by itself.
     func placesHaveChanged() {
-        let living = places.nodes
-        for exchange in Array(exchanges.values) {
-            let isThere = living.contains {
-                $0.id == exchange.node.id && $0.joinedAt == exchange.node.joinedAt
-            }
-            let isRight =
-                switch places.placeAtHand(of: exchange.tenant) {
-                case nil: true
-                case .here: false
-                case .at(let node): node.id == exchange.node.id
-                }
-            if !isThere || !isRight { exchange.giveUp() }
+        for exchange in Array(exchanges.values) where isGone(exchange.node) {
+            exchange.giveUp(because: "the node is gone")
         }
+    }
+
+    /// Ends the exchanges whose answer has not begun, and tries nothing again: whoever waits for
+    /// one is answered before the process ends.
+    func endWaits() {
+        isEnding = true
+        for exchange in Array(exchanges.values) where exchange.isWaiting {
+            exchange.giveUp(because: "the gateway stops")
+        }
+    }
+
+    private func isGone(_ node: NodeRecord) -> Bool {
+        !places.nodes.contains { $0.id == node.id && $0.joinedAt == node.joinedAt }
     }
 
     /// Has a request answered by the node that has a tenant.
@@ -95,13 +103,21 @@ final class Forwarder {
             request, caller, own: places.own, pass: pass, wholeLimit: Forwarder.wholeLimit)
         // A body takes its time: a token that was revoked meanwhile does nothing.
         if passage.hasBody { _ = try authenticator.caller(of: request) }
-        let end = clock.uptime + Forwarder.patience
+        var end = clock.uptime + Forwarder.patience
+        var lost: Set<NodeID> = []
         var rest = Duration.milliseconds(50)
         var node = node
         while true {
             let problem: Problem
             switch try await send(passage, about: tenant, to: node) {
-            case .answer(let response): return response
+            case .answer(let response):
+                // A token that was made there is soon sent here.
+                if tenant == .operatorTenant, passage.mayChangeSomething,
+                    200..<300 ~= response.status
+                {
+                    await places.caughtUp()
+                }
+                return response
             case .bodyFailed(let error): throw error
             case .notDone where passage.canBeSentAgain, .unknown where passage.isSafe:
                 problem = .unavailable(
@@ -114,11 +130,16 @@ final class Forwarder {
                         + Readiness.unconfirmed)
             }
             places.lookSoon()
+            if isGone(node), lost.insert(node.id).inserted {
+                end = max(end, clock.uptime + Forwarder.patienceAfterLoss)
+            }
             guard clock.uptime + rest < end, !Task.isCancelled else { throw problem }
             await Pause().wait(rest)
             rest = min(rest * 2, .seconds(1))
             switch try await places.place(of: tenant, isPassedOn: false) {
-            case .at(let other): node = other
+            case .at(let other):
+                if isEnding { throw problem }
+                node = other
             case .here:
                 passage.giveBack()
                 return nil
@@ -143,7 +164,7 @@ final class Forwarder {
         let attempt = try passage.attempt(
             at: node, transport, connectTimeout: Forwarder.connectTimeout)
         let exchange = ForwardedExchange(
-            with: node, about: tenant, body: passage.source, isHEAD: passage.isHEAD)
+            with: node, body: passage.source, isHEAD: passage.isHEAD)
         let id = ObjectIdentifier(exchange)
         exchanges[id] = exchange
         figures.running += 1
@@ -153,7 +174,10 @@ final class Forwarder {
         }
         let began = clock.uptime
         let outcome = await exchange.run(attempt, in: pool)
-        if let error = passage.source?.failure { return .bodyFailed(error) }
+        if let error = passage.source?.failure {
+            exchange.cancel()
+            return .bodyFailed(error)
+        }
         switch outcome {
         case .begins(let head):
             if let result = note(began, head) {
@@ -203,6 +227,8 @@ private struct Passage {
     let isHEAD: Bool
     /// Whether it changes nothing, so that sending it twice does no harm.
     let isSafe: Bool
+    /// Whether its method says that it may change something.
+    let mayChangeSomething: Bool
     private let request: Request
     private let fields: HeaderList
     private let target: String
@@ -216,7 +242,8 @@ private struct Passage {
         self.request = request
         method = request.method
         isHEAD = method == "HEAD"
-        isSafe = request.body.isEmpty && (method == "GET" || isHEAD)
+        mayChangeSomething = method != "GET" && !isHEAD
+        isSafe = request.body.isEmpty && !mayChangeSomething
         target = try ForwardedFields.target(of: request)
         var fields = ForwardedFields.ofRequest(request)
         fields.append("Authorization", pass.authorization)

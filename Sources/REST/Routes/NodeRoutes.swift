@@ -107,17 +107,13 @@ extension Service {
     func placesHaveChanged() {
         forwarder?.placesHaveChanged()
         guard let nodes else { return }
-        let hasLeft = { @LoopActor (caller: KnownCaller) -> Bool in
-            caller.isServedHere && nodes.placeAtHand(of: caller.principal.tenant) != .here
-        }
-        door.endRequests(with: .movedMeanwhile(isTold: true)) { $0.isPassedOn && hasLeft($0) }
-        door.endRequests(with: .movedMeanwhile(isTold: false), where: hasLeft)
+        door.endRequests { $0.hasLeft(nodes) ? .movedMeanwhile(isTold: $0.isPassedOn) : nil }
     }
 }
 
 extension Problem {
-    /// A node is told that it has asked the wrong one, which has done nothing.
-    fileprivate static var movedBeforehand: Problem {
+    /// A node is told that it has asked the wrong one, or too early: nothing was done.
+    static var movedBeforehand: Problem {
         var problem = Problem(GatewayError.tenantIsMoving)
         problem.headers.add(ForwardedFields.moved, ForwardedFields.nothingDone)
         return problem

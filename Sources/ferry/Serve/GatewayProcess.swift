@@ -258,6 +258,7 @@ struct GatewayProcess {
             return code
         }
         gateway.endWaits()
+        service.endWaits()
         await server.drain(within: .seconds(10))
         let interrupted = await gateway.stop()
         try await store.close()

@@ -174,6 +174,13 @@ struct ServeSettings {
                     server, and a place for contents.
                     """, code: 64)
         }
+        guard tls?.clientAuthorities == nil else {
+            throw Refusal(
+                description: """
+                    --node-address and --tls-client-ca exclude each other: --tls-client-ca asks \
+                    clients for certificates, which the other nodes have none of.
+                    """, code: 64)
+        }
         guard address.isSecure || address.isLoopback || isBehindTLSProxy else {
             throw Refusal(
                 description: """

@@ -9,6 +9,8 @@ final class PlaceBook {
     private var readers: [BookReader] = []
     /// How often a node has asked for a new look.
     fileprivate(set) var looks = 0
+    /// How often a node has waited for one.
+    fileprivate(set) var catchUps = 0
     /// What is done when a node asks for a new look.
     var onLook: (@LoopActor () -> Void)?
 
@@ -90,6 +92,8 @@ final class BookReader: TenantPlaces {
         book.looks += 1
         book.onLook?()
     }
+
+    func caughtUp() async { book.catchUps += 1 }
 
     func setDraining(
         _ isDraining: Bool, of node: NodeID

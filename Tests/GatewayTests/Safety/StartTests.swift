@@ -79,6 +79,10 @@ struct StartTests {
             (64, "https://0.0.0.0:8080", []), (64, "https://[::]:8080", []),
             (78, "http://10.0.0.5:8080", []), (78, "http://ferry-0.ferry:8080", []),
             (64, "https://10.0.0.5:8080", []), (64, "http://127.0.0.1:8080", ["--stand-by"]),
+            (
+                64, "https://10.0.0.5:8080",
+                ["--tls-certificate", "a.pem", "--tls-key", "a.key", "--tls-client-ca", "ca.pem"]
+            ),
         ] as [(Int32, String, [String])])
     func `an address of a node that others cannot use is refused`(
         code: Int32, address: String, arguments: [String]
