@@ -463,6 +463,23 @@ public final class PostgresStore: Store {
     /// Closes the connections that read: the next read opens one anew.
     public func releaseMemory() async { connections.releaseMemory() }
 
+    /// What marks the place where nodes have their contents.
+    ///
+    /// - Parameter mark: what it is from now on, where there is none; nil only asks.
+    /// - Returns: the mark; nil where there is none.
+    /// - Throws: `away`, `failed`.
+    public func contentsMark(proposing mark: String? = nil) async throws(StoreError) -> String? {
+        try await connections.writing { connection in
+            if let mark {
+                try connection.send(
+                    "UPDATE gateway SET contents_mark = $1 WHERE contents_mark IS NULL",
+                    [.text(mark)])
+            }
+            return try connection.rows("SELECT contents_mark FROM gateway").first?
+                .stringOrNil(0)
+        }
+    }
+
     /// Whether a row tells of a file in the folder of the contents: a staged file, a stored
     /// response, or the content of a task that has completed.
     public func namesFiles() async throws(StoreError) -> Bool {

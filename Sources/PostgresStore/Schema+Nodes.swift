@@ -24,7 +24,11 @@ extension Schema {
         ALTER TABLE tenant ADD COLUMN node bigint,
             ADD COLUMN handed_over boolean NOT NULL DEFAULT false, ADD COLUMN parts_at bytea
         """,
-        // Another one whenever tenants, tokens or settings have changed.
-        "ALTER TABLE gateway ADD COLUMN access_version bigint NOT NULL DEFAULT 0",
+        // access_version: another one whenever tenants, tokens or settings have changed.
+        // contents_mark: what marks the place where nodes have their contents.
+        """
+        ALTER TABLE gateway ADD COLUMN access_version bigint NOT NULL DEFAULT 0,
+            ADD COLUMN contents_mark text
+        """,
     ]
 }

@@ -3,6 +3,7 @@ import Engine
 import Foundation
 import Glibc
 import Loop
+import PostgresStore
 import S3ContentStore
 import Sealing
 import Semantics
@@ -106,6 +107,12 @@ private struct ContentsMark {
         place = String(lines[1])
     }
 
+    /// A mark that no other place has.
+    static func random() -> String {
+        (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
+            .joined(separator: "-")
+    }
+
     func write(in folder: DataFolder) throws {
         try folder.write(Array("\(mark)\n\(place)\n".utf8), as: Self.fileName)
     }
@@ -133,13 +140,13 @@ extension DataFolder {
     ///   - name: what it is called.
     ///   - store: the database.
     ///   - isNew: whether that has nothing in it yet.
-    ///   - isShared: whether other gateways have the same database and place, in turns with this
-    ///     one or beside it, and may have marked the place before any had anything to keep.
+    ///   - standsBy: whether another gateway has the same database and place, in turns with this
+    ///     one, and may have marked the place before either had anything to keep.
     /// - Throws: `Refusal`, `UnusablePlace`.
     @LoopActor
     func join(
         _ contents: any WholeContents, at name: String, of store: GatewayStore, isNew: Bool,
-        isShared: Bool
+        standsBy: Bool
     ) async throws {
         try refuseOwnContents(for: name)
         let known = try ContentsMark(in: self)
@@ -165,7 +172,7 @@ extension DataFolder {
         }
         if let found {
             // A node that was lost is made anew beside a database on a server.
-            let hasNothing = isShared ? try await contents.isEmpty() : false
+            let hasNothing = standsBy ? try await contents.isEmpty() : false
             guard case .server = store, !isNew || hasNothing else {
                 throw Refusal(
                     description: """
@@ -176,11 +183,7 @@ extension DataFolder {
             return try ContentsMark(mark: found, place: name).write(in: self)
         }
         guard try await contents.isEmpty() else {
-            throw Refusal(
-                description: """
-                    \(name) has contents that no gateway has marked as its own: name an empty place. \
-                    Nothing has been changed.
-                    """, code: 65)
+            throw Refusal.othersContents(in: name)
         }
         if try await store.namesFiles() {
             throw Refusal(
@@ -189,10 +192,55 @@ extension DataFolder {
                     gateway as before, with the place that has them. Nothing has been changed.
                     """, code: 65)
         }
-        let mark = (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }
-        let made = ContentsMark(mark: mark.joined(separator: "-"), place: name)
+        let made = ContentsMark(mark: ContentsMark.random(), place: name)
         try made.write(in: self)
         try await contents.setMark(made.mark)
+    }
+
+    /// The same for one of several nodes, whose database knows the mark: nobody's contents are
+    /// looked for in a folder that is not mounted, or put there.
+    ///
+    /// - Parameters:
+    ///   - contents: the place.
+    ///   - name: what it is called.
+    ///   - store: the database, which has the mark of the first node that has come.
+    ///   - isNew: whether that has nothing in it yet.
+    /// - Throws: `Refusal`, `UnusablePlace`, `StoreError`.
+    @LoopActor
+    func join(
+        _ contents: any WholeContents, at name: String, ofNodesOf store: PostgresStore, isNew: Bool
+    ) async throws {
+        try refuseOwnContents(for: name)
+        let found = try await contents.mark()
+        var agreed = try await store.contentsMark()
+        if agreed == nil {
+            if found == nil || isNew, try await !contents.isEmpty() {
+                throw Refusal.othersContents(in: name)
+            }
+            if found == nil, try await store.namesFiles() {
+                throw Refusal.noContents(in: name, ofNodesOf: store.place)
+            }
+            let mark = found ?? ContentsMark.random()
+            agreed = try await store.contentsMark(proposing: mark)
+            if agreed == mark, found == nil { try await contents.setMark(mark) }
+        }
+        guard let agreed else { return }
+        if let known = try ContentsMark(in: self), known.mark != agreed {
+            throw Refusal(
+                description: """
+                    The data directory \(root) belongs to the contents in \(known.place), which are \
+                    not those of \(store.place): give the node one of its own. Nothing has been \
+                    changed.
+                    """, code: 78)
+        }
+        // The first node may be about to mark the place.
+        for _ in 0..<50 where try await contents.mark() != agreed {
+            await LoopActor.nextTurn(after: .milliseconds(200))
+        }
+        guard try await contents.mark() == agreed else {
+            throw Refusal.noContents(in: name, ofNodesOf: store.place)
+        }
+        try ContentsMark(mark: agreed, place: name).write(in: self)
     }
 
     /// Nothing moves contents that are whole from one place to another.
@@ -204,6 +252,26 @@ extension DataFolder {
             description: """
                 \(contents.path) has results, and nothing moves them to \(name): start the gateway \
                 without --contents, or with another data directory. Nothing has been changed.
+                """, code: 65)
+    }
+}
+
+extension Refusal {
+    /// A place with contents that are somebody else's.
+    fileprivate static func othersContents(in place: String) -> Refusal {
+        Refusal(
+            description: """
+                \(place) has contents that no gateway has marked as its own: name an empty place. \
+                Nothing has been changed.
+                """, code: 65)
+    }
+
+    /// A place without the contents that a database tells of.
+    fileprivate static func noContents(in place: String, ofNodesOf store: String) -> Refusal {
+        Refusal(
+            description: """
+                \(place) is not where the nodes of \(store) have their contents: name that place, or \
+                mount it. Nothing has been changed.
                 """, code: 65)
     }
 }

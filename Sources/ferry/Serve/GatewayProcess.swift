@@ -194,11 +194,14 @@ struct GatewayProcess {
         }
         let contents = try place.open(
             settings, curlSettings(settings), digests: digests, files: files)
+        if settings.nodeAddress != nil, case .server(let database) = store {
+            try await folder.join(
+                contents, at: place.description, ofNodesOf: database, isNew: isNew)
+            return contents
+        }
         try await folder.join(
-            contents, at: place.description, of: store, isNew: isNew,
-            isShared: settings.standsBy || settings.nodeAddress != nil)
-        // What other nodes have begun there they may go on with.
-        if settings.nodeAddress == nil { await contents.forgetOldWork() }
+            contents, at: place.description, of: store, isNew: isNew, standsBy: settings.standsBy)
+        await contents.forgetOldWork()
         return contents
     }
 
