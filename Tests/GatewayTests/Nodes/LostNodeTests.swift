@@ -1,4 +1,6 @@
+import Engine
 import Loop
+import REST
 import Semantics
 import TestSupport
 import Testing
