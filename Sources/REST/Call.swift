@@ -28,8 +28,8 @@ struct Call {
 
     var tenant: TenantID { principal.tenant }
 
-    /// Whether the sender is still let in, and the tenant still here: who is not let in any more has
-    /// been told so, by cancelling the call. A client that has only left is.
+    /// Whether the sender is still let in, and the tenant still here: who is let in no more has
+    /// been told so, by cancelling the call. A client that has only left is let in.
     var isWanted: Bool { !tenantHasLeft && (!Task.isCancelled || isLetIn) }
 
     /// Whether the sender is let in at the moment.

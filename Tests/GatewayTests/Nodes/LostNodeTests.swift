@@ -1,4 +1,6 @@
+import Engine
 import Loop
+import REST
 import Semantics
 import TestSupport
 import Testing
@@ -101,6 +103,63 @@ struct LostNodeTests {
         }
     }
 
+    @Test func `a node that is there ends by itself what it was asked`() async throws {
+        try await TwoNodes.run { nodes in
+            let origin = try ScriptedOrigin()
+            let gate = Gate()
+            origin.otherwise(
+                Behaviour { exchange in
+                    try exchange.stall(until: gate)
+                    try exchange.answer(200, [:], "late")
+                })
+            try await nodes.replaceSecond(by: origin)
+            let client = nodes.away
+            async let answer = client.get("/v1/tasks")
+            try await origin.waitForRequests(1)
+            try await nodes.book.give(TwoNodes.there, to: 1)
+            gate.open()
+            #expect(try await answer.text == "late")
+        }
+    }
+
+    @Test func `a node that has hung for long is gone in the end, and another one answers`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            let origin = try ScriptedOrigin()
+            origin.otherwise(.stall())
+            try await nodes.replaceSecond(by: origin)
+            await Self.onLook(nodes.book) { try? $0.give(TwoNodes.there, to: 1) }
+            let client = nodes.away
+            async let answer = client.get("/v1/tasks", within: .seconds(30))
+            try await origin.waitForRequests(1)
+            // Longer than anything is tried again with nodes that are there.
+            try await Task.sleep(for: .seconds(10.5))
+            try await nodes.book.lose(2)
+            #expect(try await answer.status == 200)
+        }
+    }
+
+    @Test func `who waits for another node is answered when this one is about to end (R-12)`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            let origin = try ScriptedOrigin()
+            origin.otherwise(.stall())
+            try await nodes.replaceSecond(by: origin)
+            let client = nodes.away
+            async let got = client.get("/v1/tasks")
+            async let made = client.post("/v1/sessions", ["type": "default"])
+            try await origin.waitForRequests(2)
+            await nodes.first.service.endWaits()
+            for answer in try await [got, made] {
+                #expect(answer.status == 503 && answer.problem == "unavailable")
+                #expect(answer.headers["Retry-After"] == "1")
+            }
+            #expect(origin.requests.count == 2)
+        }
+    }
+
     @Test func `a tenant that stays on its way is 503 in the end`() async throws {
         try await TwoNodes.run { nodes in
             try await nodes.book.give(TwoNodes.there, to: nil)
@@ -160,6 +219,40 @@ struct LostNodeTests {
             #expect(answer.status == 503 && answer.problem == "unavailable")
             #expect(answer.headers["Ferry-Moved"] == nil)
             #expect(!other.isClosed)
+        }
+    }
+
+    @Test func `what is done to many tasks is not gone on with when their tenant has left`()
+        async throws
+    {
+        let store = ScriptedStore()
+        try await TwoNodes.run(on: store) { nodes in
+            let session = try await nodes.home.createSession()
+            let spec: TestJSON = ["type": "data", "request": ["url": "http://192.0.2.1/"]]
+            let made = try await nodes.home.post(
+                session.path + "/tasks", .array(Array(repeating: spec, count: 100)))
+            let tasks = made.json["results"].array?.map { $0["task"].id } ?? []
+            #expect(tasks.count == 100)
+            let body = try TestJSON.object([
+                "action": "cancel", "tasks": .array(tasks.map { .string($0) }),
+            ]).text()
+            store.hold()
+            let connection = try await nodes.home.connect()
+            let head = nodes.home.requestHead(
+                "POST", "/v1/tasks/actions", ["Content-Type": "application/json"],
+                bodyLength: body.count)
+            try await connection.send(Array(head.utf8) + body)
+            try await eventually("the first of them") { store.heldCount == 1 }
+            try await nodes.book.give(TwoNodes.here, to: 2)
+            #expect(try await connection.response().status == 503)
+            store.release()
+            // What was begun is done, and time passes in which the others could be.
+            let left = {
+                await nodes.first.engine.quotas.usage(of: TwoNodes.here).used(.outstandingTasks)
+            }
+            try await eventually("what was begun") { await left() == 68 }
+            for _ in 0..<5 { _ = try await nodes.owner.createSession() }
+            #expect(await left() == 68)
         }
     }
 

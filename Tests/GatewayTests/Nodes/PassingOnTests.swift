@@ -234,6 +234,39 @@ struct PassingOnTests {
         }
     }
 
+    @Test func `a token that a node does not know, or not any more, does nothing there (X-13)`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            try await nodes.book.give(.operatorTenant, to: 2)
+            let name = "tenant-\(TwoNodes.there.rawValue)"
+            let token = try await nodes.owner.makeToken([.tasks], ["tenant": .string(name)])
+            let client = TestClient(nodes.second.endpoint)
+            let fields = TwoNodes.fields(of: TwoNodes.there, token: token.id)
+            #expect(try await client.get("/v1/tasks", fields).status == 200)
+            #expect(await nodes.book.looks == 0)
+            #expect(try await nodes.owner.delete("/v1/tokens/\(token.id)").status == 204)
+            let answer = try await client.get("/v1/tasks", fields)
+            #expect(answer.status == 503 && answer.problem == "unavailable")
+            #expect(answer.headers["Ferry-Moved"] == "1")
+            #expect(await nodes.book.looks == 1)
+        }
+    }
+
+    @Test func `whoever has changed the gateway through a node finds it changed there`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            try await nodes.book.give(.operatorTenant, to: 2)
+            _ = try await nodes.owner.makeToken([.tasks])
+            #expect(await nodes.book.catchUps == 1)
+            #expect(try await nodes.owner.get("/v1/tokens").status == 200)
+            #expect(try await nodes.owner.post("/v1/tokens", ["a": 1]).status == 422)
+            _ = try await nodes.away.createSession()
+            #expect(await nodes.book.catchUps == 1)
+        }
+    }
+
     @Test func `what was passed on is never passed on again`() async throws {
         try await TwoNodes.run { nodes in
             let client = TestClient(nodes.second.endpoint)

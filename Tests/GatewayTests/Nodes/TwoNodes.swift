@@ -26,9 +26,11 @@ struct TwoNodes: Sendable {
     /// At the first node, for the tenant that the second one has, with the scope `read` alone.
     let reader: TestClient
 
-    /// Runs `body` with two nodes, of which each has one of two tenants.
+    /// Runs `body` with two nodes, of which each has one of two tenants; the first one with this
+    /// store.
     static func run(
-        egress: EgressPolicy = EgressPolicy(), _ body: (TwoNodes) async throws -> Void
+        egress: EgressPolicy = EgressPolicy(), on store: any Store = MemoryStore(),
+        _ body: (TwoNodes) async throws -> Void
     ) async throws {
         let (directory, other) = (try TemporaryDirectory(), try TemporaryDirectory())
         let tokens = (0..<4).map { _ in AccessToken.make() }
@@ -39,11 +41,11 @@ struct TwoNodes: Sendable {
                 (tokens[0], Principal(tenant: here, scopes: everything)),
                 (tokens[1], Principal(tenant: there, scopes: everything)),
                 (tokens[2], .operator), (tokens[3], Principal(tenant: there, scopes: [.read])),
-            ], in: directory, egress)
+            ], in: directory, on: store, egress)
         let nobodys = [here, there].map {
             (AccessToken.make(), Principal(tenant: $0, scopes: everything))
         }
-        let second = try await open(2, book, nobodys, in: other, egress)
+        let second = try await open(2, book, nobodys, in: other, on: MemoryStore(), egress)
         try await book.join(1, at: "http://\(first.endpoint)")
         try await book.join(2, at: "http://\(second.endpoint)")
         try await book.give(.operatorTenant, to: 1)
@@ -66,11 +68,13 @@ struct TwoNodes: Sendable {
 
     private static func open(
         _ number: Int64, _ book: PlaceBook, _ principals: [(AccessToken, Principal)],
-        in directory: TemporaryDirectory, _ egress: EgressPolicy
+        in directory: TemporaryDirectory, on store: any Store, _ egress: EgressPolicy
     ) async throws -> InProcessGateway {
         LoopActor.loop.start()
         let options = try await options(for: number, book)
-        return try await InProcessGateway.open(principals, in: directory, egress: egress) {
+        return try await InProcessGateway.open(
+            principals, in: directory, on: store, egress: egress
+        ) {
             $0.nodes = options
         }
     }
@@ -94,12 +98,14 @@ struct TwoNodes: Sendable {
 
     /// The fields of a request that a node passes on.
     static func fields(
-        of tenant: TenantID, scopes: String = "tasks", node: Int64 = 1, key: [UInt8] = key
+        of tenant: TenantID, scopes: String = "tasks", token: String? = nil, node: Int64 = 1,
+        key: [UInt8] = key
     ) -> HeaderLines {
+        let token = token.map { "; token=\($0)" } ?? ""
         let text = key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
         return [
             "Authorization": "Ferry-Node \(text)",
-            "Ferry-Caller": "tenant=\(tenant.rawValue); scopes=\(scopes); peer=192.0.2.7",
+            "Ferry-Caller": "tenant=\(tenant.rawValue); scopes=\(scopes)\(token); peer=192.0.2.7",
             "Ferry-Node": "\(node)",
         ]
     }
