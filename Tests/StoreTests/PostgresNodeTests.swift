@@ -121,7 +121,7 @@ struct PostgresNodeTests {
             }
             #expect(PostgresNode(alone) == nil)
             await alone.close()
-            let nodes = try [node(url), node(url)]
+            let nodes = try [node(url), node(url, folder: 2)]
             await nodes[0].close()
             #expect(throws: used) {
                 try PostgresStore(url: url, sealer: sealer, patience: .zero)
@@ -176,12 +176,12 @@ struct PostgresNodeTests {
     @Test func `whoever has the database alone has all tenants`() async throws {
         try await TemporarySchema.with { url in
             let first = try node(url, givesSigns: false)
-            let second = try node(url)
+            let second = try node(url, folder: 2)
             var world = World()
             _ = try await sessions(of: Self.tenants, &world, by: first)
             let view = try await first.look(waiting: .zero)
             #expect(view.owners.count == Self.tenants.count)
-            _ = try await first.load(view.tenants(of: first.node))
+            try await first.settle(view.tenants(of: first.node))
             #expect(
                 try await first.give(
                     view.tenants(of: first.node).first ?? World.alice, to: second.node))
@@ -240,6 +240,119 @@ struct PostgresNodeTests {
             left = try await look(nodes[1], "the first one to be gone") { $0.nodes.count == 1 }
             #expect(left.tenants(of: ids[1]) == Set(Self.tenants + [new]))
             await nodes[1].close()
+        }
+    }
+
+    @Test func `a tenant is given to a node that drains only if all others do`() async throws {
+        try await TemporarySchema.with { url in
+            let nodes = try (1...3).map { try node(url, folder: $0) }
+            let ids = nodes.map(\.node)
+            #expect(try await nodes[0].take(World.alice) == ids[0])
+            for id in ids.prefix(2) { _ = try await nodes[0].setDraining(true, of: id) }
+            #expect(try await !nodes[0].give(World.alice, to: ids[1]))
+            #expect(try await nodes[0].look(waiting: .zero).owners[World.alice] == ids[0])
+            _ = try await nodes[0].setDraining(true, of: ids[2])
+            #expect(try await nodes[0].give(World.alice, to: ids[1]))
+            // It does not matter whether the one that gives drains.
+            _ = try await nodes[0].setDraining(false, of: ids[1])
+            #expect(try await nodes[1].give(World.alice, to: ids[2]))
+            for node in nodes { await node.close() }
+        }
+    }
+
+    @Test func `a node with a copy of another one's folder is refused while that one lives`()
+        async throws
+    {
+        try await TemporarySchema.with { url in
+            let first = try node(url, givesSigns: false)
+            let error = StoreError.failed(
+                "Another node works with a copy of this data directory: give each node its own.")
+            #expect(throws: error) {
+                try PostgresStore(
+                    url: url, sealer: sealer, asNodeAt: "http://a", folder: [1], Self.patient,
+                    patience: .zero)
+            }
+            // One that was killed and comes back need not wait until it counts as lost.
+            try endSession(of: first, at: url)
+            let second = try node(url)
+            #expect(second.node.rawValue == 2)
+            await second.close()
+            await first.close()
+        }
+    }
+
+    @Test func `what a node commits of a tenant that it has given away is left out`()
+        async throws
+    {
+        try await TemporarySchema.with { url in
+            let nodes = try [node(url), node(url, folder: 2)]
+            for tenant in [World.alice, World.bob] {
+                #expect(try await nodes[0].take(tenant) == nodes[0].node)
+            }
+            var world = World()
+            let ids = try await sessions(of: [World.alice, World.bob], &world, by: nodes[0])
+            let given = world.makeTask(in: ids[0])
+            var batch = world.batch(ids[0], ids[1])
+            batch.createdTasks = [given]
+            batch.events = [world.event(.didCreate, of: given)]
+            batch.tenantSequences = [:]
+            try await nodes[0].commit(batch)
+            #expect(try await nodes[0].give(World.alice, to: nodes[1].node))
+
+            // Both go on from there: each with what it takes for the session's second event.
+            var late = world
+            let completed = given.completed(at: world.instant)
+            batch = StoreBatch()
+            batch.changedTasks = [completed]
+            batch.events = [world.event(.didComplete(nil), of: completed)]
+            batch.sessions = [world.session(ids[0])]
+            batch.creations = [world.creation("k", of: [given.id.rawValue], tenant: World.alice)]
+            #expect(try await nodes[1].commit(batch).conflicts.isEmpty)
+            let events = try await nodes[1].events(
+                EventQuery(stream: .session(ids[0]), after: 0, limit: 10))
+            let loaded = try await nodes[1].load([World.alice]).contents
+
+            batch = StoreBatch()
+            let new = late.makeSession(of: World.alice)
+            let tasks = ids.map { late.makeTask(in: $0) }
+            batch.createdTasks = tasks
+            batch.changedTasks = [given]
+            batch.contents = [(given.id, [1]), (tasks[1].id, [2])]
+            batch.events = tasks.map { late.event(.didCreate, of: $0) }
+            batch.sessions = (ids + [new]).map { late.session($0) }
+            batch.tenantSequences = [World.alice: 50, World.bob: 1]
+            // It exists: that is a conflict only for who has the tenant.
+            batch.creations = [late.creation("k", of: [new.rawValue], tenant: World.alice)]
+            let webhooks = [World.alice, World.bob].map { late.makeWebhook(of: $0) }
+            batch.webhooks = webhooks
+            batch.deliveries = webhooks.map { late.delivery(1, by: $0) }
+            #expect(try await nodes[0].commit(batch).conflicts.isEmpty)
+
+            let after = try await nodes[1].load([World.alice])
+            #expect(after.owned == [World.alice])
+            #expect(after.contents.sessions == loaded.sessions)
+            #expect(after.contents.tenantSequences == loaded.tenantSequences)
+            #expect(after.contents.webhooks.isEmpty)
+            #expect(try await nodes[1].task(given.id, of: World.alice) == completed)
+            #expect(try await nodes[1].task(tasks[0].id, of: World.alice) == nil)
+            #expect(try await nodes[1].content(of: given.id) == nil)
+            #expect(
+                try await nodes[1].events(
+                    EventQuery(stream: .session(ids[0]), after: 0, limit: 10)) == events)
+            let others = try await nodes[0].load([World.alice, World.bob])
+            #expect(others.owned == [World.bob])
+            #expect(others.contents.sessions == [late.session(ids[1])])
+            #expect(others.contents.webhooks == [webhooks[1]])
+            #expect(try await nodes[0].task(tasks[1].id, of: World.bob) == tasks[1])
+            #expect(try await nodes[0].content(of: tasks[1].id) == [2])
+
+            // Once it is back it is written again.
+            #expect(try await nodes[1].give(World.alice, to: nodes[0].node))
+            batch = StoreBatch()
+            batch.sessions = [late.session(new)]
+            try await nodes[0].commit(batch)
+            #expect(try await nodes[0].load([World.alice]).contents.sessions.count == 2)
+            for node in nodes { await node.close() }
         }
     }
 
@@ -366,24 +479,34 @@ struct PostgresNodeTests {
         }
     }
 
-    @Test func `a load tells how the tenant was left, once`() async throws {
+    @Test func `a load tells how the tenant was left until that is settled`() async throws {
         try await TemporarySchema.with { url in
             let nodes = try [node(url, folder: 1), node(url, folder: 2)]
             let tenant = World.alice
             #expect(try await nodes[0].take(tenant) == nodes[0].node)
             var loaded = try await nodes[0].load([tenant])
+            #expect(loaded.owned == [tenant])
             #expect(loaded.handedOver.isEmpty && loaded.withPartsHere.isEmpty)
-            // Another node's is not loaded.
+            try await nodes[0].settle([tenant])
+            // Another node's is neither loaded nor settled.
+            try await nodes[1].settle([tenant])
             loaded = try await nodes[1].load([tenant])
-            #expect(loaded.contents.tenantSequences.isEmpty && loaded.withPartsHere.isEmpty)
+            #expect(loaded.contents.tenantSequences.isEmpty)
+            #expect(loaded.owned.isEmpty && loaded.withPartsHere.isEmpty)
+            #expect(try await nodes[0].load([tenant]).withPartsHere == [tenant])
             #expect(try await nodes[0].give(tenant, to: nodes[1].node))
-            loaded = try await nodes[1].load([tenant])
-            #expect(loaded.handedOver == [tenant] && loaded.withPartsHere.isEmpty)
+            for _ in 1...2 {
+                loaded = try await nodes[1].load([tenant])
+                #expect(loaded.owned == [tenant])
+                #expect(loaded.handedOver == [tenant] && loaded.withPartsHere.isEmpty)
+            }
+            try await nodes[1].settle([tenant])
             // As after a crash.
             loaded = try await nodes[1].load([tenant])
             #expect(loaded.handedOver.isEmpty && loaded.withPartsHere == [tenant])
-            // Whoever is lost before it has taken it up changes nothing of that.
+            // Whoever is lost before it has settled it changes nothing of that.
             #expect(try await nodes[1].give(tenant, to: nodes[0].node))
+            _ = try await nodes[0].load([tenant])
             await nodes[0].close()
             _ = try await look(nodes[1], "it to come back") { $0.owners[tenant] == nodes[1].node }
             loaded = try await nodes[1].load([tenant])
@@ -416,6 +539,28 @@ struct PostgresNodeTests {
                 batch.sessions.append(world.session(ended))
             }
             batch.createdTasks = tasks
+            batch.creations = owners.map { world.creation("k", of: [], tenant: $0) }
+            let webhooks = owners.map { tenant in
+                var webhook = world.makeWebhook(of: tenant)
+                webhook.cursor = 3
+                return webhook
+            }
+            batch.webhooks = webhooks
+            batch.deliveries = webhooks.flatMap { webhook in
+                (1...3).map { (position: Int64) in
+                    var delivery = world.delivery(position, by: webhook)
+                    delivery.state = .delivered
+                    return delivery
+                }
+            }
+            func deliveryCounts() async throws -> [Int] {
+                var counts: [Int] = []
+                for webhook in webhooks {
+                    let page = try await node.deliveries(DeliveryQuery(webhook: webhook.id))
+                    counts.append(page.deliveries.count)
+                }
+                return counts
+            }
             batch.keptAt = world.keptInstant
             try await node.commit(batch)
             let later = KeptTime(milliseconds: world.keptInstant.milliseconds + 1000)
@@ -432,7 +577,15 @@ struct PostgresNodeTests {
                     )
                 })
             limits.tenants = [World.bob]
-            #expect(try await node.purge(limits).sessions == [invalid[1]])
+            var early = limits
+            early.deliveriesBefore = KeptTime(milliseconds: 0)
+            early.deliveriesPerWebhook = 2
+            #expect(try await node.purge(early).sessions == [invalid[1]])
+            #expect(try await deliveryCounts() == [3, 2])
+            _ = try await node.purge(limits)
+            #expect(try await deliveryCounts() == [3, 0])
+            #expect(try await node.creation(of: "k", of: World.alice) != nil)
+            #expect(try await node.creation(of: "k", of: World.bob) == nil)
             let stays = try await node.task(tasks[0].id, of: World.alice)
             #expect(stays == tasks[0])
             #expect(try await node.task(tasks[1].id, of: World.bob) == nil)
