@@ -45,11 +45,14 @@ def pair(cluster):
 
 
 class Held:
-    """A file of an origin: its first so many answers stop in the middle, until they are let go."""
+    """A file of an origin, or a part of it where that is asked for: its first so many answers stop in
+    the middle, until they are let go."""
 
     def __init__(self, origin, path, count=1):
         self.gate = threading.Event()
         self.url = origin.url(path)
+        # How many bytes were sent, about: of what is held only the first part is.
+        self.sent = 0
         self._left = count
         self._lock = threading.Lock()
         origin.on(path, self._answer)
@@ -58,10 +61,17 @@ class Held:
         with self._lock:
             self._left -= 1
             is_held = self._left >= 0
-        fields = {"ETag": '"one"'}
+        fields = {"ETag": '"one"', "Accept-Ranges": "bytes"}
         if is_held:
+            self.sent += 1 << 20
             return Answer(headers=fields, pieces=self._pieces(), length=len(CONTENT))
-        return Answer(CONTENT, headers=fields)
+        wanted = request.headers.get("Range")
+        start = int(wanted.removeprefix("bytes=").split("-")[0]) if wanted else 0
+        self.sent += len(CONTENT) - start
+        if not wanted:
+            return Answer(CONTENT, headers=fields)
+        fields["Content-Range"] = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
+        return Answer(CONTENT[start:], status=206, headers=fields)
 
     def _pieces(self):
         yield CONTENT[: 1 << 20]
@@ -309,8 +319,9 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
         done = leaves.ferry("drain", "--json")
         assert done.returncode == 0, done.stderr
         assert '"state":"draining"' in done.stdout and '"tenants":0' in done.stdout
-        for task in tasks:
+        for task, held in zip(tasks, helds):
             assert_whole(after, task)
+            assert held.sent <= 1.02 * len(CONTENT), "fetched again"
         assert after.get(f"/v1/tasks/{waiting}")["state"] == "suspended"
         eventually(lambda: reader.has_all_of(after), "all events", 60)
         assert reader.names.count("task.didComplete") == 1
