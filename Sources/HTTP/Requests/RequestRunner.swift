@@ -33,6 +33,8 @@ final class RequestRunner {
     /// Whether the request goes on where its caller is let in no more: it is what has brought that
     /// about.
     var outlivesCaller = false
+    /// What the answer has beside its own fields, whoever makes it.
+    var answerFields = HeaderFields()
     /// How long the client may take nothing of the answer that is being sent, or was last.
     var stallLimit: Duration
     private var task: Task<Void, Never>?
@@ -52,6 +54,7 @@ final class RequestRunner {
     func run(_ head: RequestHead) {
         phase = .handling
         self.head = head
+        answerFields = HeaderFields()
         let resolution = server.router.resolve(head)
         noteRequest(route: resolution.route)
         if head.bodyLength != 0 {
@@ -75,6 +78,7 @@ final class RequestRunner {
     ///   - head: As much as is known of the request.
     func refuse(_ problem: Problem, to head: RequestHead? = nil) {
         phase = .handling
+        answerFields = HeaderFields()
         noteRequest(route: nil)
         start { [self] in await deliver(server.failure(problem, nil), to: head) }
     }
