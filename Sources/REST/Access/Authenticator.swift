@@ -111,7 +111,8 @@ final class Authenticator {
 
     /// Whom another node has let in; nil where it does not say so as it should.
     ///
-    /// - Throws: 503 for a token that is not known here, or not any more: one of the two nodes has to look again, and the other one asks again.
+    /// - Throws: 503 for a token that is not known here, or not any more: one of the two nodes has
+    ///   to look again, and the other one asks again.
     private func passedOnCaller(of request: Request) throws(Problem) -> KnownCaller? {
         guard request.headers.values(of: ForwardedFields.caller).count == 1 else { return nil }
         guard let caller = request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
