@@ -54,7 +54,6 @@ final class RequestRunner {
     func run(_ head: RequestHead) {
         phase = .handling
         self.head = head
-        answerFields = HeaderFields()
         let resolution = server.router.resolve(head)
         noteRequest(route: resolution.route)
         if head.bodyLength != 0 {
@@ -78,7 +77,6 @@ final class RequestRunner {
     ///   - head: As much as is known of the request.
     func refuse(_ problem: Problem, to head: RequestHead? = nil) {
         phase = .handling
-        answerFields = HeaderFields()
         noteRequest(route: nil)
         start { [self] in await deliver(server.failure(problem, nil), to: head) }
     }
