@@ -102,8 +102,13 @@ public final class Service {
             digest: options.tokens.digest)
         let door = Door()
         audit = options.audit.map { AuditNotes($0, clock: clock) }
-        let pass = options.nodes.map { NodePass(key: $0.key, digest: options.tokens.digest) }
-        nodes = options.nodes?.places ?? gateway.nodes
+        let nodes = options.nodes?.places ?? gateway.nodes
+        self.nodes = nodes
+        var pass: NodePass?
+        if let nodes, let key = options.nodes?.key {
+            pass = NodePass(
+                key: key, places: nodes, code: options.tokens.authenticationCode(of:key:))
+        }
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
             failureLimit: options.failureLimit, pass: pass, places: nodes, audit: audit,
@@ -133,13 +138,17 @@ public final class Service {
     }
 
     /// Refuses what is for another host, before anything else is looked at. Probes come by any
-    /// name, such as a container's address, and are told nothing worth hiding.
+    /// name, such as a container's address, and are told nothing worth hiding. What another node
+    /// asks for gets an answer with a proof, whoever makes it.
     public func check(_ request: Request) -> Problem? {
+        // Nodes know each other by whatever address leads there.
+        if let pass, let proof = pass.proof(for: request) {
+            request.addToAnswer(ForwardedFields.proof, proof)
+            return nil
+        }
         guard !request.isOverUnixSocket, let host = request.host, host != lastHost,
             !["/healthz", "/readyz"].contains(request.path)
         else { return nil }
-        // Nodes know each other by whatever address leads there.
-        if let pass, pass.opens(request) { return nil }
         let problem = hosts.check(request)
         if problem == nil { lastHost = host }
         return problem

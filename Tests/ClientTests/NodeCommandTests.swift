@@ -123,6 +123,32 @@ struct NodeCommandTests {
         #expect(gateway.requests("PATCH", Self.path + "/1").count == 2)
     }
 
+    @Test func `a node that has ended is told, and is an error where it had tenants`()
+        async throws
+    {
+        let other = Self.node(2)
+        let serving = Self.node(1, isThis: true)
+        serve(Self.list(serving, other), Self.list(other))
+        let (node, said) = try await drain(1)
+        #expect(node.number == 1 && said == ["node 1 has ended"])
+        let draining = Self.node(1, tenants: 2, state: "draining")
+        serve(Self.list(draining, other), Self.list(draining, other), Self.list(other))
+        let error = try await failure { client throws(ClientError) in
+            _ = try Draining(client) { _ in }.run(1)
+        }
+        #expect(error.exitStatus == .failure && "\(error)".contains("2 tenants"))
+    }
+
+    @Test func `where nobody answers any more it ends`() async throws {
+        let draining = Self.node(1, tenants: 2, state: "draining", isThis: true)
+        serve(Self.list(draining, Self.node(2)))
+        let error = try await failure { [origin = gateway.origin] client throws(ClientError) in
+            client.persistence.absence = .seconds(1)
+            _ = try Draining(client) { _ in origin.stop() }.run(1)
+        }
+        #expect(error.exitStatus == .noGateway)
+    }
+
     @Test func `where nobody would take the tenants nothing is changed`() async throws {
         serve(Self.list(Self.node(1, tenants: 3, isThis: true), Self.node(2, state: "draining")))
         let error = try await failure { client throws(ClientError) in

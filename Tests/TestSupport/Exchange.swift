@@ -10,6 +10,8 @@ public final class Exchange {
     public private(set) var request: RecordedRequest
     /// The connection, for bytes that are not HTTP.
     public let wire: Wire
+    /// Goes along with every head.
+    public var commonHeaders = HeaderLines()
     private let note: (RecordedRequest) -> Void
     private var bodyReader: BodyReader
     private var owesContinue: Bool
@@ -83,6 +85,7 @@ public final class Exchange {
     public func head(_ status: Int, _ headers: HeaderLines = [:], reason: String = "Scripted")
         throws
     {
+        let headers = headers.appending(commonHeaders)
         try wire.send("HTTP/1.1 \(status) \(reason)\r\n\(headers.wire)\r\n")
         noteHead(status, headers)
     }

@@ -12,6 +12,8 @@ struct Persistence: Sendable {
     var longestPause = Duration.seconds(15)
     /// How long an answer, or progress, may be waited for.
     var silence = Duration.seconds(60)
+    /// How long nobody may answer who is asked how a node gets on.
+    var absence = Duration.seconds(15)
     /// The same for event streams.
     var events = EventStream.Patience()
 

@@ -56,11 +56,13 @@ public struct RemoteNodes {
 
     /// All of them, as the gateway shows them.
     ///
+    /// - Parameter seconds: how long the answer may take.
+    /// - Returns: the nodes.
     /// - Throws: `noNode` where it has its database for itself; as `GatewayClient.json`.
-    public func list() throws(ClientError) -> [JSONValue] {
+    public func list(seconds: Int = 70) throws(ClientError) -> [JSONValue] {
         let answer: JSONValue
         do throws(ClientError) {
-            answer = try client.json("GET", "/v1/nodes")
+            answer = try client.json("GET", "/v1/nodes", seconds: seconds)
         } catch .refused(let problem) where problem.status == 404 {
             throw .noNode(gateway: client.gateway.name)
         }
@@ -79,8 +81,43 @@ public struct RemoteNodes {
         json.object { $0.member("state", isDraining ? "draining" : "serving") }
         let body = json.finish()
         // The tenant whose node answers for all may be on its way to another one.
-        return try client.persistently { () throws(ClientError) in
-            try client.json("PATCH", "/v1/nodes/\(node)", json: body)
+        return try patiently { seconds throws(ClientError) in
+            try client.json("PATCH", "/v1/nodes/\(node)", json: body, seconds: seconds)
+        }
+    }
+
+    /// Does `work` again while its failures may pass: for 15 s where nobody answers, and as long as
+    /// `persistently` where somebody does.
+    ///
+    /// - Parameter work: is told how many seconds an answer may take.
+    /// - Returns: what it gives.
+    /// - Throws: what `work` threw last; `interrupted`.
+    func patiently<Value>(
+        _ work: (_ seconds: Int) throws(ClientError) -> Value
+    ) throws(ClientError) -> Value {
+        var answered = ContinuousClock.now
+        var (failures, refusals) = (0, 0)
+        while true {
+            let pause: Duration
+            do throws(ClientError) {
+                let left = client.persistence.absence - answered.duration(to: .now)
+                return try work(max(1, Int(left.components.seconds)))
+            } catch {
+                guard client.wasReached, error.isPassing, !client.isGatewayGone() else {
+                    throw error
+                }
+                if case .unreachable = error {
+                    failures += 1
+                    pause = min(client.persistence.pause(after: failures), .seconds(1))
+                    let absence = answered.duration(to: .now) + pause
+                    guard absence < client.persistence.absence else { throw error }
+                } else {
+                    (answered, failures, refusals) = (.now, 0, refusals + 1)
+                    guard refusals < client.persistence.tries else { throw error }
+                    pause = client.persistence.pause(after: refusals)
+                }
+            }
+            try client.pause(for: pause)
         }
     }
 }

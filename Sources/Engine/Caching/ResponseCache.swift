@@ -52,8 +52,6 @@ final class ResponseCache {
     /// Stored responses that are being validated while their stale contents are in use already (RFC
     /// 5861 §3).
     var revalidations: [CacheEntryID: any CacheFetch] = [:]
-    /// Whether another node has it.
-    private var hasLeft = false
     private var files: CacheFiles { parts.files }
     private let log = Log("engine.cache")
 
@@ -61,6 +59,8 @@ final class ResponseCache {
     struct Parts {
         /// Nil where nothing reaches a disk.
         fileprivate(set) var commits: CommitQueue?
+        /// Whether another node has the cache.
+        fileprivate(set) var hasLeft = false
         let sealer: any Sealer
         let files: CacheFiles
         /// Where what is on the disk counts.
@@ -333,7 +333,7 @@ final class ResponseCache {
         for revalidation in revalidations.values { revalidation.cancel() }
         revalidations = [:]
         parts.commits = nil
-        hasLeft = true
+        parts.hasLeft = true
     }
 
     /// Brings to the store which responses were used.
@@ -489,7 +489,7 @@ final class ResponseCache {
             _ = memory.remove(number)
             uses.remove(id)
             parts.commits?.record(.removedResponse(id))
-            if row.isFile, !hasLeft { files.unlink(id) }
+            if row.isFile, !parts.hasLeft { files.unlink(id) }
         }
     }
 }

@@ -310,6 +310,7 @@ public final class NodeService {
     /// - Parameters:
     ///   - arriving: what is this node's by now, as far as is known.
     ///   - areSettled: whether this node itself has settled them just now.
+    /// - Throws: `StoreError`.
     private func takeOver(
         _ arriving: Set<TenantID>, areSettled: Bool = false
     ) async throws(StoreError) {

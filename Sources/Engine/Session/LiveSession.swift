@@ -6,10 +6,7 @@ internal import Semantics
 final class LiveSession {
     /// What is known of it; the store is behind.
     private var state: Acknowledged<SessionRecord>
-    /// Takes what changes to the store; of a session that has left, to nowhere.
-    private(set) var commits: CommitQueue
-    /// Whether another node has it: what comes late changes nothing any more.
-    private(set) var hasLeft = false
+    private var home: (commits: CommitQueue, isElsewhere: Bool)
     let queue: SlotQueue
     /// What it takes of its tenant's quotas.
     let account: SessionAccount
@@ -46,7 +43,7 @@ final class LiveSession {
         self.clock = clock
         nonces = DigestNonces(digests)
         self.memory = memory
-        self.commits = commits
+        home = (commits, false)
         state =
             isNew ? Acknowledged(new: record, in: commits) : Acknowledged(record, in: commits)
         network = (transport, egress)
@@ -56,6 +53,12 @@ final class LiveSession {
             limitPerHost: record.configuration.httpMaximumConnectionsPerHost, budget: budget,
             account: account.tenant)
     }
+
+    /// Takes what changes to the store; of a session that has left, to nowhere.
+    var commits: CommitQueue { home.commits }
+
+    /// Whether another node has it: what comes late changes nothing any more.
+    var hasLeft: Bool { home.isElsewhere }
 
     var store: any Store { commits.store }
 
@@ -76,8 +79,7 @@ final class LiveSession {
     /// - Parameter nowhere: a queue to a store that nobody reads.
     func leave(to nowhere: CommitQueue) {
         cache?.leave()
-        commits = nowhere
-        hasLeft = true
+        home = (nowhere, true)
         closeConnections()
     }
 

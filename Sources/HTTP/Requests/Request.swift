@@ -94,6 +94,16 @@ public struct Request {
     @LoopActor
     public func outliveCaller() { runner.outlivesCaller = true }
 
+    /// Adds a field to whatever answer the request gets, problems of the front door among them.
+    ///
+    /// - Parameters:
+    ///   - name: the field's name; given again, its value is replaced.
+    ///   - value: its value.
+    @LoopActor
+    public func addToAnswer(_ name: String, _ value: String) {
+        runner.answerFields.set(name, value)
+    }
+
     /// Who sent the request.
     @LoopActor
     public var peer: Peer { connection.peer }

@@ -27,6 +27,7 @@ extension RequestRunner {
             return nil
         }
         var response = response
+        response.headers.add(contentsOf: answerFields)
         if let head { server.crossOrigin.complete(&response.headers, to: head) }
         let hasNoBody = response.status == 204 || response.status == 304
         let isOmitted = hasNoBody || head?.isHEAD == true

@@ -33,6 +33,8 @@ final class RequestRunner {
     /// Whether the request goes on where its caller is let in no more: it is what has brought that
     /// about.
     var outlivesCaller = false
+    /// What the answer has beside its own fields, whoever makes it.
+    var answerFields = HeaderFields()
     /// How long the client may take nothing of the answer that is being sent, or was last.
     var stallLimit: Duration
     private var task: Task<Void, Never>?

@@ -79,6 +79,7 @@ extension RequestRunner {
     /// A header is there, or bytes that are none.
     func noteRequest(route: Int?) {
         caller = nil
+        answerFields = HeaderFields()
         outlivesCaller = false
         served = ServedRequest(
             server.numbers.next(), route: route, began: LoopClock.reading, sentBefore: stream.handed

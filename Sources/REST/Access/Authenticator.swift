@@ -98,6 +98,11 @@ final class Authenticator {
                 its data directory.
                 """)
         }
+        // What it says does not change; the token may have been revoked meanwhile.
+        if let known = request.caller as? KnownCaller, known.isPassedOn {
+            if known.isVoid { throw Authenticator.invalidToken }
+            return known
+        }
         if let pass, pass.opens(request), let caller = try passedOnCaller(of: request) {
             return caller
         }
@@ -106,14 +111,9 @@ final class Authenticator {
 
     /// Whom another node has let in; nil where it does not say so as it should.
     ///
-    /// - Throws: 401 for a token that was revoked meanwhile, 503 for one that is not known here, or
-    ///   not any more: one of the two nodes has to look again, and the other one asks again.
+    /// - Throws: 503 for a token that is not known here, or not any more: one of the two nodes has
+    ///   to look again, and the other one asks again.
     private func passedOnCaller(of request: Request) throws(Problem) -> KnownCaller? {
-        // What it says does not change; the token may have been revoked meanwhile.
-        if let known = request.caller as? KnownCaller, known.isPassedOn {
-            if known.isVoid { throw Authenticator.invalidToken }
-            return known
-        }
         guard request.headers.values(of: ForwardedFields.caller).count == 1 else { return nil }
         guard let caller = request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
         else { return nil }

@@ -106,4 +106,9 @@ public struct TokenTable: Sendable {
     func digest(_ bytes: [UInt8]) -> [UInt8] {
         digests.hash(bytes, by: .sha256)
     }
+
+    /// HMAC-SHA256 of bytes.
+    func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
+        digests.authenticationCode(of: bytes, key: key)
+    }
 }

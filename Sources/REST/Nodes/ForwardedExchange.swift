@@ -16,6 +16,8 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
         /// There is no answer, or not all of a short one: whether the node may have had the
         /// request, and words about why.
         case failed(mayHaveBegun: Bool, String)
+        /// Whoever has answered is not the node.
+        case unproven
         /// The client has left.
         case left
     }
@@ -36,6 +38,8 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     var onEnd: (@LoopActor () -> Void)?
     private(set) var isEventStream = false
 
+    /// What an answer of the node has as its `Ferry-Proof`.
+    private let proof: String
     private let body: ForwardedBody?
     private let isHEAD: Bool
     private var attempt: (any Attempt)?
@@ -48,8 +52,9 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     private var reader: CheckedContinuation<Void, Never>?
     private lazy var farewellTimer = LoopTimer { [weak self] in self?.leave() }
 
-    init(with node: NodeRecord, body: ForwardedBody?, isHEAD: Bool) {
+    init(with node: NodeRecord, proof: String, body: ForwardedBody?, isHEAD: Bool) {
         self.node = node
+        self.proof = proof
         self.body = body
         self.isHEAD = isHEAD
     }
@@ -149,6 +154,10 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
         self.head = head
         body?.stop()
+        guard head.headers.values(of: ForwardedFields.proof) == [proof] else {
+            tell(.unproven)
+            return .proceed
+        }
         let type = head.headers.first("Content-Type")
         isEventStream = type?.hasPrefix("text/event-stream") ?? false
         if !isShort(head) { tell(.begins(head)) }

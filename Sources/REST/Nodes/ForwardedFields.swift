@@ -7,6 +7,8 @@ internal import Syntax
 /// What of a request goes along to another node, and what of its answer to the client.
 @LoopActor
 enum ForwardedFields {
+    /// In an answer to a node: what only the node that was asked can know.
+    nonisolated static let proof = "Ferry-Proof"
     /// The node's own number, in a request: it is never passed on to that one.
     nonisolated static let node = "Ferry-Node"
     /// For whom a node asks.
@@ -32,7 +34,7 @@ enum ForwardedFields {
     ])
     /// What this server adds by itself.
     private static let ofAnswer = ofConnection.union([
-        "date", "content-length", "ferry-request-id", "ferry-moved",
+        "date", "content-length", "ferry-request-id", "ferry-moved", "ferry-proof",
     ])
 
     /// The fields of a request that go along, without what tells who asks.

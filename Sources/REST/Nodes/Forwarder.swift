@@ -17,6 +17,8 @@ final class Forwarder {
     private static let connectTimeout = 5.0
     /// A body of at most so many bytes is sent as a whole, and again where that is called for.
     private static let wholeLimit: Int64 = 64 << 10
+    /// How long a warning about a node stands for those that would follow.
+    private static let warningPause = Duration.seconds(60)
 
     /// What was passed on, by what came of it.
     private(set) var figures = Figures()
@@ -27,6 +29,8 @@ final class Forwarder {
     private let clock: any Clock
     /// By their identities.
     private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
+    /// When it was last warned that a node does not answer.
+    private var warnings: [NodeID: Duration] = [:]
     /// The process is about to end: nothing is tried again.
     private var isEnding = false
     private lazy var pool = transport.makePool(
@@ -68,6 +72,7 @@ final class Forwarder {
     /// Ends the exchanges whose node is gone. A node that is there and has a tenant no more ends
     /// what it has of it under way by itself.
     func placesHaveChanged() {
+        warnings = warnings.filter { places.view.nodes[$0.key] != nil }
         for exchange in Array(exchanges.values) where isGone(exchange.node) {
             exchange.giveUp(because: "the node is gone")
         }
@@ -161,10 +166,10 @@ final class Forwarder {
     private func send(
         _ passage: Passage, about tenant: TenantID, to node: NodeRecord
     ) async throws -> Result {
-        let attempt = try passage.attempt(
+        let (attempt, proof) = try passage.attempt(
             at: node, transport, connectTimeout: Forwarder.connectTimeout)
         let exchange = ForwardedExchange(
-            with: node, body: passage.source, isHEAD: passage.isHEAD)
+            with: node, proof: proof, body: passage.source, isHEAD: passage.isHEAD)
         let id = ObjectIdentifier(exchange)
         exchanges[id] = exchange
         figures.running += 1
@@ -191,17 +196,35 @@ final class Forwarder {
         case .whole(let head, let bytes):
             return note(began, head) ?? .answer(passage.response(head, bytes))
         case .failed(let mayHaveBegun, let words):
-            log.write(
-                .info, "another node has not answered a request",
-                [
-                    "node": .number(Int(node.id.rawValue)), "tenant": .number(Int(tenant.rawValue)),
-                    "reason": .words(words),
-                ])
+            noteSilence(of: node, about: tenant, because: words)
             figures.outcomes[mayHaveBegun ? .lost : .unreachable, default: Counter()].add()
             return mayHaveBegun ? .unknown : .notDone
+        case .unproven:
+            exchange.cancel()
+            noteSilence(
+                of: node, about: tenant,
+                because: "what answers at its address has not proved to be the node")
+            figures.outcomes[.unreachable, default: Counter()].add()
+            return .unknown
         case .left:
             throw Problem.unavailable(because: "The client has left.")
         }
+    }
+
+    /// Logs that a node has not answered: as a warning once a minute, unless that is no wonder.
+    private func noteSilence(
+        of node: NodeRecord, about tenant: TenantID, because words: String
+    ) {
+        let now = clock.uptime
+        let isRecent = warnings[node.id].map { now - $0 < Forwarder.warningPause } ?? false
+        let isWarning = !isRecent && !isEnding && !isGone(node)
+        if isWarning { warnings[node.id] = now }
+        log.write(
+            isWarning ? .warning : .info, "another node has not answered a request",
+            [
+                "node": .number(Int(node.id.rawValue)), "tenant": .number(Int(tenant.rawValue)),
+                "reason": .words(words),
+            ])
     }
 
     /// Notes an answer.
@@ -231,6 +254,9 @@ private struct Passage {
     let mayChangeSomething: Bool
     private let request: Request
     private let fields: HeaderList
+    private let pass: NodePass
+    /// What `Ferry-Caller` says.
+    private let caller: String
     private let target: String
     private let method: String
     /// A short body.
@@ -246,10 +272,10 @@ private struct Passage {
         isSafe = request.body.isEmpty && !mayChangeSomething
         target = try ForwardedFields.target(of: request)
         var fields = ForwardedFields.ofRequest(request)
-        fields.append("Authorization", pass.authorization)
-        fields.append(
-            ForwardedFields.caller,
-            NodePass.text(of: caller.principal, at: caller.peer ?? request.peer.address))
+        self.pass = pass
+        self.caller = NodePass.text(
+            of: caller.principal, at: caller.peer ?? request.peer.address)
+        fields.append(ForwardedFields.caller, self.caller)
         fields.append(ForwardedFields.node, String(own.rawValue))
         self.fields = fields
         if let length = request.body.declaredLength, length <= wholeLimit {
@@ -272,10 +298,17 @@ private struct Passage {
         if !bytes.isEmpty { request.body.putBack(bytes) }
     }
 
-    /// The request to a node.
+    /// The request to a node, signed for it alone.
+    ///
+    /// - Parameters:
+    ///   - node: the node.
+    ///   - transport: reads its address.
+    ///   - connectTimeout: how long it may take to let itself be connected with, in seconds.
+    /// - Returns: the request, and the proof that the node's answer has.
+    /// - Throws: 503 where the node's address cannot be used.
     func attempt(
         at node: NodeRecord, _ transport: any Transport, connectTimeout: Double
-    ) throws -> AttemptRequest {
+    ) throws -> (AttemptRequest, proof: String) {
         guard let url = try? transport.parse(node.address + target) else {
             throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
         }
@@ -285,13 +318,18 @@ private struct Passage {
         } else if !bytes.isEmpty, !isHEAD {
             body = .bytes(bytes)
         }
+        // The URL in its normal form is what is sent.
+        let signature = pass.sign(
+            method, url.path + (url.query.map { "?" + $0 } ?? ""), caller, to: node)
+        var fields = fields
+        fields.append("Authorization", signature.authorization)
         var attempt = AttemptRequest(
             url: url, method: method, headers: fields, body: body, decodesContent: false,
             priority: 0.5, mayPause: true)
         attempt.connectTimeout = connectTimeout
         attempt.mayRepeat = isSafe
         attempt.usesFreshConnection = source != nil
-        return attempt
+        return (attempt, signature.proof)
     }
 
     /// An answer that is here as a whole.

@@ -6,7 +6,8 @@ extension Service {
     public struct NodeOptions: Sendable {
         /// Reaches the other nodes. It must be let go anywhere: clients do not choose where.
         public var transport: any Transport & Sendable
-        /// What only the nodes know, 32 bytes: who has it may call for anybody.
+        /// What only the nodes know, 32 bytes: who has it may call for anybody. It signs, and is
+        /// never sent.
         public var key: [UInt8]
         /// Who has which tenant; nil is the gateway's own `nodes`.
         public var places: (any TenantPlaces)?

@@ -41,8 +41,9 @@ struct Drain: ParsableCommand {
             tenant any more, and can be stopped; it takes some again after --cancel, or when it has \
             been started anew. If you interrupt this command, the node goes on handing over.
 
-            Exit status: 0 the node has no tenant any more; 1 the gateway refused, is no node, or \
-            there is no other node that takes tenants; 3 no gateway; 26 the file of --token-file \
+            Exit status: 0 the node has no tenant any more; 1 the gateway refused, is no node, \
+            there is no other node that takes tenants, or the node has ended with some; 3 no \
+            gateway, or no answer for 15 seconds; 26 the file of --token-file \
             cannot be read; 64 wrong arguments; 130 interrupted.
             """)
 
@@ -60,8 +61,12 @@ struct Drain: ParsableCommand {
     func run() throws {
         try CommandLineIO.run(json: json) { () throws(ClientError) in
             let screen = Screen.standardError(environment: CommandLineIO.environment)
-            let draining = Draining(try gatewayOptions.client(interrupts: .ofProcess())) { line in
+            let client = try gatewayOptions.client(interrupts: .ofProcess())
+            let draining = Draining(client) { line in
                 if screen.isLive { screen.draw([line]) } else { screen.print(line) }
+            } conclude: { line in
+                screen.clear()
+                screen.print(line)
             }
             defer { screen.clear() }
             let node = try cancel ? draining.cancel(self.node) : draining.run(self.node)

@@ -29,7 +29,7 @@ struct LostNodeTests {
     {
         try await TwoNodes.run { nodes in
             let origin = try ScriptedOrigin()
-            origin.otherwise(.fixed(503, ["Ferry-Moved": "1"], "not here"))
+            origin.otherwise(Behaviour.fixed(503, ["Ferry-Moved": "1"], "not here").ofNode)
             try await nodes.replaceSecond(by: origin)
             await Self.onLook(nodes.book) { try? $0.give(TwoNodes.there, to: 1) }
             let session = try await nodes.away.createSession("default", ["metadata": ["a": "b"]])
@@ -62,7 +62,7 @@ struct LostNodeTests {
             #expect(answer.headers["Retry-After"] != nil)
             #expect(answer.json["detail"].string?.contains("may still be done") == true)
             #expect(origin.requests.count == 1)
-            origin.otherwise(.fixed(503, ["Ferry-Moved": "0"], "it has left"))
+            origin.otherwise(Behaviour.fixed(503, ["Ferry-Moved": "0"], "it has left").ofNode)
             let other = try await nodes.away.delete("/v1/tasks/tsk_000000000000")
             #expect(other.json["detail"].string?.contains("may still be done") == true)
             #expect(origin.requests.count == 2)
@@ -80,7 +80,7 @@ struct LostNodeTests {
             connection.close()
             try await origin.waitUntilIdle()
             // Also while an answer comes.
-            origin.otherwise(.stall(after: 100_000, of: 3_000_000))
+            origin.otherwise(Behaviour.stall(after: 100_000, of: 3_000_000).ofNode)
             let other = try await nodes.away.connect()
             try await other.send(nodes.away.requestHead("GET", "/v1/tasks"))
             _ = try await other.bytes(50_000)
@@ -92,7 +92,7 @@ struct LostNodeTests {
     @Test func `exchanges with a node that is gone are cut`() async throws {
         try await TwoNodes.run { nodes in
             let origin = try ScriptedOrigin()
-            origin.otherwise(.stall(after: 100_000, of: 3_000_000))
+            origin.otherwise(Behaviour.stall(after: 100_000, of: 3_000_000).ofNode)
             try await nodes.replaceSecond(by: origin)
             let content = try await nodes.away.stream("/v1/tasks")
             #expect(content.head.status == 200)

@@ -72,7 +72,7 @@ struct PassingOnTests {
         try await TwoNodes.run { nodes in
             let origin = try ScriptedOrigin(sendBuffer: 64 << 10)
             let length = 100 << 20
-            origin.otherwise(.large(length))
+            origin.otherwise(Behaviour.large(length).ofNode)
             try await nodes.replaceSecond(by: origin)
             let connection = try await nodes.away.connect(receiveBuffer: 64 << 10)
             try await connection.send(nodes.away.requestHead("GET", "/v1/tasks"))
@@ -94,7 +94,7 @@ struct PassingOnTests {
                     try exchange.stall(until: gate)
                     let bytes = try exchange.readWholeBody()
                     try exchange.answer(201, [:], "\(bytes.count)")
-                })
+                }.ofNode)
             try await nodes.replaceSecond(by: origin)
             let count = 40_000_000
             let client = nodes.away
@@ -152,12 +152,13 @@ struct PassingOnTests {
         try await TwoNodes.run { nodes in
             let origin = try ScriptedOrigin()
             origin.otherwise(
-                .fixed(
+                Behaviour.fixed(
                     200,
                     [
                         "ETag": "\"a\"", "Ferry-Moved": "1", "Ferry-Request-Id": "x",
                         "Keep-Alive": "timeout=1", "Connection": "keep-alive, X-Own", "X-Own": "a",
-                    ], "yes"))
+                    ], "yes"
+                ).ofNode)
             try await nodes.replaceSecond(by: origin)
             let answer = try await nodes.away.get(
                 "/v1/tasks?limit=5",
@@ -168,7 +169,7 @@ struct PassingOnTests {
                 ])
             #expect(answer.status == 200 && answer.text == "yes")
             #expect(answer.headers["ETag"] == "\"a\"")
-            for name in ["Ferry-Moved", "Keep-Alive", "X-Own"] {
+            for name in ["Ferry-Moved", "Ferry-Proof", "Keep-Alive", "X-Own"] {
                 #expect(answer.headers[name] == nil, "\(name)")
             }
             #expect(answer.headers.values(of: "Ferry-Request-Id").count == 1)
@@ -183,7 +184,9 @@ struct PassingOnTests {
             #expect(callers.count == 1)
             #expect(callers.first?.hasPrefix("tenant=3; scopes=sessions,tasks,") == true)
             #expect(callers.first?.hasSuffix("; peer=127.0.0.1") == true)
-            #expect(asked.headers["Authorization"]?.hasPrefix("Ferry-Node 0707") == true)
+            let signature = asked.headers["Authorization"] ?? ""
+            #expect(signature.hasPrefix("Ferry-Node ") && signature.count == 11 + 32 + 1 + 64)
+            #expect(!signature.contains("070707"))
         }
     }
 
@@ -219,13 +222,15 @@ struct PassingOnTests {
                 "tenant=0; scopes=tasks; peer=a", "tenant=3; scopes=tasks; peer=a; more=b",
                 "scopes=tasks; tenant=3; peer=a", "tenant=3; scopes=tasks; token=x; peer=a",
             ] {
-                var fields = HeaderLines()
-                fields.append("Authorization", right["Authorization"] ?? "")
-                fields.append("Ferry-Caller", caller)
+                let fields = TwoNodes.fields(caller)
                 #expect(try await client.get("/v1/tasks", fields).status == 401, "\(caller)")
             }
             // What it may do is what the first node says.
-            #expect(try await client.get("/v1/sessions", right).status == 403)
+            let elsewhere = TwoNodes.fields(of: TwoNodes.there, target: "/v1/sessions")
+            let refused = try await client.get("/v1/sessions", elsewhere)
+            #expect(refused.status == 403)
+            let proof = TwoNodes.proof(String(repeating: "0a", count: 16))
+            #expect(refused.headers.values(of: "Ferry-Proof") == [proof])
             // By an address of its own choice, which others may not have.
             let named = right.appending(["Host": "node-2.internal:8080"])
             #expect(try await client.get("/v1/tasks", named).status == 200)
@@ -264,6 +269,69 @@ struct PassingOnTests {
             #expect(try await nodes.owner.post("/v1/tokens", ["a": 1]).status == 422)
             _ = try await nodes.away.createSession()
             #expect(await nodes.book.catchUps == 1)
+        }
+    }
+
+    @Test func `a recorded signature is good for that request to that node alone`() async throws {
+        try await TwoNodes.run { nodes in
+            let origin = try ScriptedOrigin()
+            origin.otherwise(Behaviour.fixed(200).ofNode)
+            let address = "http://\(nodes.second.endpoint)"
+            try await nodes.replaceSecond(by: origin)
+            #expect(try await nodes.away.get("/v1/tasks?limit=5").status == 200)
+            let asked = try #require(origin.requests.first)
+            var fields = HeaderLines()
+            for name in ["Authorization", "Ferry-Caller", "Ferry-Node"] {
+                fields.append(name, asked.headers[name] ?? "")
+            }
+            try await nodes.book.join(2, at: address)
+            let client = TestClient(nodes.second.endpoint)
+            let path = "/v1/tasks?limit=5"
+            #expect(try await client.get(path, fields).status == 200)
+            for target in ["/v1/tasks", "/v1/tasks?limit=6", "/v1/sessions"] {
+                let answer = try await client.get(target, fields)
+                #expect(answer.status == 401 && answer.headers["Ferry-Proof"] == nil, "\(target)")
+            }
+            #expect(try await client.send("DELETE", path, fields).status != 200)
+            let caller = fields["Ferry-Caller"] ?? ""
+            for (name, value) in [
+                ("Ferry-Caller", caller.replacingOccurrences(of: "tenant=3", with: "tenant=1")),
+                ("Ferry-Node", "3"),
+            ] {
+                var changed = HeaderLines()
+                for line in fields.lines {
+                    changed.append(line.name, line.name == name ? value : line.value)
+                }
+                #expect(try await client.get(path, changed).status == 401, "\(name)")
+            }
+            let first = TestClient(nodes.first.endpoint)
+            #expect(try await first.get(path, fields).status == 401)
+        }
+    }
+
+    @Test func `targets are signed as they are sent`() async throws {
+        try await TwoNodes.run { nodes in
+            for target in ["/v1/tasks?", "/v1/tasks?limit=%35", "/v1/tasks?q=%c3%a4|{}&limit=1"] {
+                let answer = try await nodes.away.get(target)
+                #expect([200, 422].contains(answer.status), "\(target): \(answer.text)")
+            }
+            #expect(try await nodes.away.get("/v1/tasks/%7e%5B%5d").status == 404)
+        }
+    }
+
+    @Test(arguments: [nil, String(repeating: "0a", count: 32)])
+    func `a stranger's answer is shown to nobody`(proof: String?) async throws {
+        try await TwoNodes.run { nodes in
+            let origin = try ScriptedOrigin()
+            let fields: HeaderLines = proof.map { ["Ferry-Proof": $0] } ?? [:]
+            origin.otherwise(.fixed(200, fields, "a stranger's"))
+            try await nodes.replaceSecond(by: origin)
+            let made = try await nodes.away.post("/v1/sessions", ["type": "default"])
+            #expect(made.status == 503 && made.problem == "unavailable")
+            #expect(!made.text.contains("stranger") && origin.requests.count == 1)
+            let shown = try await nodes.away.get("/v1/tasks", within: .seconds(30))
+            #expect(shown.status == 503 && shown.problem == "unavailable")
+            #expect(shown.headers["Ferry-Proof"] == nil && origin.requests.count > 2)
         }
     }
 

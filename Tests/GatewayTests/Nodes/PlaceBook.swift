@@ -25,9 +25,13 @@ final class PlaceBook {
     func join(_ number: Int64, at address: String) throws {
         let id = try Self.id(number)
         view.nodes[id] = NodeRecord(
-            id: id, address: address, joinedAt: Timestamp(milliseconds: 1_700_000_000_000 + number))
+            id: id, address: address,
+            joinedAt: Timestamp(milliseconds: PlaceBook.joinedAt(number)))
         tell()
     }
+
+    /// When a node of this number has joined, in milliseconds.
+    nonisolated static func joinedAt(_ number: Int64) -> Int64 { 1_700_000_000_000 + number }
 
     /// A node is gone, and nobody has its tenants.
     func lose(_ number: Int64) throws {

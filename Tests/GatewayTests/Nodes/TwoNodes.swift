@@ -3,6 +3,7 @@ import Engine
 import HTTP
 import Loop
 import REST
+import Sealing
 import Semantics
 import TestSupport
 
@@ -96,18 +97,55 @@ struct TwoNodes: Sendable {
         try await book.join(2, at: "http://\(origin.endpoint)")
     }
 
-    /// The fields of a request that a node passes on.
+    /// The fields of a GET that a node passes on to the second one.
     static func fields(
         of tenant: TenantID, scopes: String = "tasks", token: String? = nil, node: Int64 = 1,
-        key: [UInt8] = key
+        key: [UInt8] = key, target: String = "/v1/tasks",
+        nonce: String = String(repeating: "0a", count: 16)
     ) -> HeaderLines {
         let token = token.map { "; token=\($0)" } ?? ""
-        let text = key.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+        return fields(
+            "tenant=\(tenant.rawValue); scopes=\(scopes)\(token); peer=192.0.2.7", node: node,
+            key: key, target: target, nonce: nonce)
+    }
+
+    /// The same with any text about the caller.
+    static func fields(
+        _ caller: String, node: Int64 = 1, key: [UInt8] = key, target: String = "/v1/tasks",
+        nonce: String = String(repeating: "0a", count: 16)
+    ) -> HeaderLines {
+        let code = code(
+            [
+                "ferry request between nodes 1", nonce, "GET", target, "\(node)", "2",
+                "\(PlaceBook.joinedAt(2))", caller,
+            ], key)
         return [
-            "Authorization": "Ferry-Node \(text)",
-            "Ferry-Caller": "tenant=\(tenant.rawValue); scopes=\(scopes)\(token); peer=192.0.2.7",
+            "Authorization": "Ferry-Node \(nonce).\(code)", "Ferry-Caller": caller,
             "Ferry-Node": "\(node)",
         ]
+    }
+
+    /// What the second node proves to whoever has sent a nonce that it is the one.
+    static func proof(_ nonce: some StringProtocol) -> String {
+        code(["ferry answer between nodes 1", String(nonce), "2"], key)
+    }
+
+    private static func code(_ parts: [String], _ key: [UInt8]) -> String {
+        let bytes = Array(parts.joined(separator: "\n").utf8)
+        return SHADigests().authenticationCode(of: bytes, key: key)
+            .map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+}
+
+extension Behaviour {
+    /// The same by a server that has the nodes' key: its answers are the second node's.
+    var ofNode: Behaviour {
+        Behaviour { exchange in
+            let sent = exchange.request.headers["Authorization"] ?? ""
+            let nonce = sent.dropFirst("Ferry-Node ".count).prefix { $0 != "." }
+            exchange.commonHeaders = ["Ferry-Proof": TwoNodes.proof(nonce)]
+            try run(exchange)
+        }
     }
 }
 
