@@ -111,7 +111,7 @@ struct LostNodeTests {
                 Behaviour { exchange in
                     try exchange.stall(until: gate)
                     try exchange.answer(200, [:], "late")
-                })
+                }.ofNode)
             try await nodes.replaceSecond(by: origin)
             let client = nodes.away
             async let answer = client.get("/v1/tasks")
