@@ -89,7 +89,8 @@ class Nodes:
 def tenant_at(gateway: Gateway, name: str, made_at: Gateway | None = None) -> Gateway:
     """The gateway as a new tenant sees it, which it is the first to be asked for."""
     with (made_at or gateway).connection() as connection:
-        expect(connection.request("POST", "/v1/tenants", {"name": name}), 201)
+        quotas = {"requestsPerSecond": None}
+        expect(connection.request("POST", "/v1/tenants", {"name": name, "quotas": quotas}), 201)
         token = {"tenant": name, "scopes": _SCOPES}
         text = expect(connection.request("POST", "/v1/tokens", token), 201)["token"]
     own = replace(gateway, token=text)

@@ -40,4 +40,4 @@ def measure(bench: Bench) -> list[Comparison]:
             }
         )
     row = ("nodes-get", "request", samples["passed on"])
-    return compare_work(*row, "the right node", samples["the right node"], 0.25, 4)
+    return compare_work(*row, "the right node", samples["the right node"], 0.33, 4)

@@ -42,7 +42,7 @@ def measure(bench: Bench) -> list[Comparison]:
             }
         )
     row = ("nodes-small", "download", samples["two nodes"])
-    return compare_work(*row, "one gateway on SQLite", samples["one gateway"], 0.5, 2)
+    return compare_work(*row, "one gateway on SQLite", samples["one gateway"], 0.8, 2)
 
 
 def _turn(bench: Bench, tenants: list[Gateway], origin: Nginx) -> Work:
