@@ -1,6 +1,5 @@
 internal import Diagnostics
 public import Loop
-internal import Metrics
 public import Semantics
 
 /// Who answers for a tenant.
@@ -87,8 +86,8 @@ public final class NodeService {
     ///   - tenant: whose request it is.
     ///   - isPassedOn: whether another node takes this one for it: then nobody else is named.
     /// - Returns: who answers.
-    /// - Throws: `tenantIsMoving` where that is not known after ten seconds, or another node was
-    ///   asked for nothing; `store`.
+    /// - Throws: `tenantIsMoving` where that is not known after ten seconds, and at once where a
+    ///   request was passed on to this node, which does not have the tenant; `store`.
     public func place(
         of tenant: TenantID, isPassedOn: Bool = false
     ) async throws(GatewayError) -> TenantPlace {
@@ -264,7 +263,7 @@ public final class NodeService {
             served.remove(tenant)
             moving.insert(tenant)
             LoopActor.start { [self] in
-                await loader.unload(tenant)
+                await loader.unload(tenant, isLost: true)
                 arrived(tenant)
             }
         }

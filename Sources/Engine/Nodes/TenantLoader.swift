@@ -140,7 +140,12 @@ final class TenantLoader {
 
     /// Settles what a tenant has under way, and lets go of it. When it returns, the store has
     /// everything, and gets nothing more.
-    func unload(_ tenant: TenantID) async {
+    ///
+    /// - Parameters:
+    ///   - tenant: the tenant.
+    ///   - isLost: whether another node has it already: what is here of its downloads is not the
+    ///     newest, and stays here.
+    func unload(_ tenant: TenantID, isLost: Bool = false) async {
         await files.endUploads(of: tenant)
         let live = tasks.runners(of: tenant)
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
@@ -150,7 +155,7 @@ final class TenantLoader {
         sessions.unload(tenant)
         await queues.onDisk.durable()
         await queues.inMemory.durable()
-        await handOverParts(of: tenant)
+        if !isLost { await handOverParts(of: tenant) }
         files.staged.unload(tenant)
         accounts.remove(tenant)
         await queues.onDisk.durable()

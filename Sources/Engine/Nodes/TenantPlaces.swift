@@ -19,9 +19,10 @@ public protocol TenantPlaces: AnyObject, Sendable {
     ///
     /// - Parameters:
     ///   - tenant: the tenant.
-    ///   - isPassedOn: whether another node has taken this one for it: then it waits until it is.
+    ///   - isPassedOn: whether another node has taken this one for it: then nobody else is named.
     /// - Returns: the node.
-    /// - Throws: `tenantIsMoving` where that takes too long, `store`.
+    /// - Throws: `tenantIsMoving` where that takes too long, or it is not this one that a request
+    ///   was passed on to; `store`.
     func place(
         of tenant: TenantID, isPassedOn: Bool
     ) async throws(GatewayError) -> TenantPlace

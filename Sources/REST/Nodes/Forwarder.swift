@@ -139,7 +139,7 @@ final class Forwarder {
                 end = max(end, clock.uptime + Forwarder.patienceAfterLoss)
             }
             guard clock.uptime + rest < end, !Task.isCancelled else { throw problem }
-            await Pause().wait(rest)
+            await LoopActor.nextTurn(after: rest)
             rest = min(rest * 2, .seconds(1))
             switch try await places.place(of: tenant, isPassedOn: false) {
             case .at(let other):
@@ -339,19 +339,5 @@ private struct Passage {
             isHEAD && length != 0 ? .source(NoBytes(), length: length) : .bytes(bytes)
         return Response(
             status: head.status, headers: ForwardedFields.ofAnswer(head), body: body)
-    }
-}
-
-/// A rest between two tries.
-@LoopActor
-private final class Pause {
-    private var waiter: CheckedContinuation<Void, Never>?
-    private lazy var timer = LoopTimer { [weak self] in self?.waiter.take()?.resume() }
-
-    func wait(_ duration: Duration) async {
-        await withCheckedContinuation {
-            waiter = $0
-            timer.arm(after: duration)
-        }
     }
 }

@@ -222,7 +222,10 @@ extension DataFolder {
             }
             let mark = found ?? ContentsMark.random()
             agreed = try await store.contentsMark(proposing: mark)
-            if agreed == mark, found == nil { try await contents.setMark(mark) }
+            if agreed == mark, found == nil {
+                try ContentsMark(mark: mark, place: name).write(in: self)
+                try await contents.setMark(mark)
+            }
         }
         guard let agreed else { return }
         if let known = try ContentsMark(in: self), known.mark != agreed {
@@ -232,6 +235,12 @@ extension DataFolder {
                     not those of \(store.place): give the node one of its own. Nothing has been \
                     changed.
                     """, code: 78)
+        }
+        if try ContentsMark(in: self) != nil, try await contents.mark() == nil,
+            try await contents.isEmpty(), try await !store.namesFiles()
+        {
+            // This node's first start was interrupted between the two marks.
+            try await contents.setMark(agreed)
         }
         // The first node may be about to mark the place.
         for _ in 0..<50 where try await contents.mark() != agreed {
