@@ -317,7 +317,8 @@ def test_a_suspended_task_is_shown_as_far_as_it_is_and_how_it_goes_on(user, orig
 
     eventually(received, "half of it")
     user.run("pause", task)
-    shown, status = on_terminal(user, "get", "--task", task, until=b"suspended:")
+    # The sentence comes first, and the progress below it a moment later.
+    shown, status = on_terminal(user, "get", "--task", task, until=b"48%")
     assert status == 130
     assert f"{task} is suspended: `ferry resume {task}` lets it go on".encode() in shown
     assert b"48%" in shown and b" 0%" not in shown, shown
