@@ -9,8 +9,9 @@ public typealias Handler = @LoopActor (Request) async throws -> Response
 /// that it needs. Nil asks the handler.
 public typealias ImmediateHandler = @LoopActor (Request) throws -> Response?
 
-/// A method and a path, and who answers them.
-public struct Route: Sendable {
+/// A method and a path, and who answers them. A class, so that a request that has come to it holds
+/// one reference and not a dozen.
+public final class Route: Sendable {
     /// The method, in capitals.
     public let method: String
     /// The path: literal segments and `{name}` for one that is a parameter, `/v1/tasks/{task}`.

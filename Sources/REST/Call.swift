@@ -61,7 +61,7 @@ struct Call {
 
     /// The task that the path names.
     func task() throws(Problem) -> TaskID {
-        guard let id = request.parameters["task"].flatMap(TaskID.init) else {
+        guard let id = request.parameters.bytes(of: "task").flatMap(TaskID.init(bytes:)) else {
             throw Problem(GatewayError.noSuchTask)
         }
         return id

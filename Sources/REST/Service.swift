@@ -26,7 +26,7 @@ public final class Service {
         /// Knows the process; nil leaves what it tells at nothing.
         public var machine: (any Machine)?
         /// How many wrong tokens an address may send in a minute before it has to wait for one.
-        public var failureLimit = 300
+        public var failureLimit = 10
         /// How many browsers may be signed in, of all tenants together.
         public var browserSessionLimit = 10_000
         /// Keeps what somebody may have to account for; nil keeps nothing.
@@ -146,11 +146,11 @@ public final class Service {
             request.addToAnswer(ForwardedFields.proof, proof)
             return nil
         }
-        guard !request.isOverUnixSocket, let host = request.host, host != lastHost,
+        guard !request.isOverUnixSocket, !request.isFor(host: lastHost),
             !["/healthz", "/readyz"].contains(request.path)
         else { return nil }
         let problem = hosts.check(request)
-        if problem == nil { lastHost = host }
+        if problem == nil { lastHost = request.host }
         return problem
     }
 
@@ -249,12 +249,9 @@ struct Endpoint {
 
     /// One of these is needed; empty where none is. `read` is enough for every GET of a tenant, not
     /// for those of the gateway as a whole.
-    private var scopes: [Scope] {
-        let scopes = access.scopes
-        let isReadable =
-            method == "GET" && !scopes.isEmpty && !scopes.contains(where: \.isOfGateway)
-        return isReadable ? scopes + [.read] : scopes
-    }
+    private let scopes: [Scope]
+    /// Whether it is about all tenants together.
+    private let isOfGateway: Bool
 
     /// The call, if whoever sends the request may make it.
     @LoopActor
@@ -285,7 +282,7 @@ struct Endpoint {
         let principal = caller.principal
         // The operator can always manage the gateway, whatever its own programs ask for.
         let isOfOperator =
-            principal.tenant == .operatorTenant && scopes.contains(where: \.isOfGateway)
+            isOfGateway && principal.tenant == .operatorTenant
         if isCounted, !wasCounted, !isOfOperator { try service.count(principal) }
         do throws(Problem) {
             return try call(request, from: principal, service)
@@ -359,12 +356,11 @@ struct Endpoint {
     private func call(
         _ request: Request, from principal: Principal, _ service: Service
     ) throws(Problem) -> Call {
-        let scopes = scopes
-        guard scopes.isEmpty || !principal.scopes.isDisjoint(with: scopes) else {
+        guard scopes.isEmpty || scopes.contains(where: principal.scopes.contains) else {
             let names = scopes.map(\.rawValue).joined(separator: " or ")
             throw ProblemCode.forbidden.problem("The token needs the scope \(names).")
         }
-        guard principal.tenant == .operatorTenant || !scopes.contains(where: \.isOfGateway) else {
+        guard !isOfGateway || principal.tenant == .operatorTenant else {
             throw ProblemCode.forbidden.problem(
                 "What is about all tenants is for tokens of the tenant \(TenantName.ofOperator).")
         }
@@ -385,6 +381,10 @@ struct Endpoint {
         self.method = method
         self.pattern = pattern
         self.access = access
+        let scopes = access.scopes
+        isOfGateway = scopes.contains(where: \.isOfGateway)
+        let isReadable = method == "GET" && !scopes.isEmpty && !isOfGateway
+        self.scopes = isReadable ? scopes + [.read] : scopes
         self.query = query
         self.seat = seat
         self.bodyPace = bodyPace

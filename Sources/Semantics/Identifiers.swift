@@ -29,12 +29,17 @@ extension Identifier {
 
     /// Reads what `description` writes, and nothing else.
     public init?(_ description: String) {
-        let text = description.utf8
-        guard text.count == Self.prefix.utf8.count + Base32.digitCount,
-            text.starts(with: Self.prefix.utf8)
-        else { return nil }
+        self.init(bytes: Array(description.utf8)[...])
+    }
+
+    /// Reads the bytes of what `description` writes, and nothing else.
+    public init?(bytes: ArraySlice<UInt8>) {
+        let prefix = Self.prefix.utf8
+        guard bytes.count == prefix.count + Base32.digitCount, bytes.starts(with: prefix) else {
+            return nil
+        }
         var number: Int64 = 0
-        for byte in text.dropFirst(Self.prefix.utf8.count) {
+        for byte in bytes.suffix(Base32.digitCount) {
             guard let value = Base32.value(byte) else { return nil }
             number = number << 5 | Int64(value)
         }

@@ -19,6 +19,15 @@ import Testing
         Route("POST", "/echo") { request in
             Response(status: 200, body: .bytes(try await request.body.collect(limit: 8 << 20)))
         },
+        Route("POST", "/parts/{part}") { request in
+            let body = String(
+                decoding: try await request.body.collect(limit: 64), as: UTF8.self)
+            let parts = [
+                request.parameters["part"], request.rawQuery, request.header("x"), request.host,
+                body,
+            ]
+            return .text(parts.map { $0 ?? "-" }.joined(separator: " "))
+        },
         Route("POST", "/ignored") { _ in .text("ignored", status: 403) },
         Route("GET", "/late") { _ in
             await withCheckedContinuation { continuation in
@@ -77,6 +86,36 @@ import Testing
             for _ in 0..<7 { texts.append(try await connection.response().text) }
             #expect(texts == ["late", "hello", "", "late", "hello", "body", "hello"])
             #expect(try await connection.bytesToTheEnd().isEmpty)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `A header that is the one before, or begins as it, is read for what it says`(
+        inSingleBytes: Bool
+    ) async throws {
+        let first = "POST /parts/a%20b?q HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n"
+        let chunked = "POST /parts/c HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let exchanges = [
+            (first + "1", "a b q - h 1"), (first + "2", "a b q - h 2"),
+            (first.dropLast(2) + "X: y\r\n\r\n3", "a b q y h 3"),
+            (first.dropLast(2) + "X: z\r\n\r\n4", "a b q z h 4"), (first + "5", "a b q - h 5"),
+            (chunked + "1\r\n6\r\n0\r\n\r\n", "c - - h 6"),
+            (chunked + "2\r\n78\r\n0\r\n\r\n", "c - - h 78"),
+            ("POST /parts/d HTTP/1.1\r\nHost: h\r\n\r\n", "d - - h "),
+            ("POST /parts/d HTTP/1.1\r\nHost: h\r\n\r\n", "d - - h "),
+            ("POST /parts/d HTTP/1.1\r\nHost: i\r\n\r\n", "d - - i "),
+        ]
+        try await live { live in
+            let connection = try await live.client.connect()
+            let all = exchanges.map(\.0).joined()
+            if inSingleBytes {
+                for byte in all.utf8 { try await connection.send([byte]) }
+            } else {
+                try await connection.send(all)
+            }
+            for (_, answer) in exchanges {
+                #expect(try await connection.response().text == answer)
+            }
         }
     }
 

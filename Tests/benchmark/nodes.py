@@ -20,11 +20,14 @@ _SCOPES = ["sessions", "tasks", "events"]
 class Nodes:
     """A database server of this run with its usual settings, and nodes on it. They end together."""
 
-    def __init__(self, bench: Bench, name: str):
+    def __init__(self, bench: Bench, name: str, notes_statements: bool = False):
+        """With `notes_statements` the database's log has each statement."""
         self._bench = bench
+        self._notes_statements = notes_statements
         self._work = bench.work / name
         self._work.mkdir()
         (self._work / "contents").mkdir()
+        self.database_log = self._work / "postgres.log"
         self._stack = ExitStack()
         self._count = 0
         self._environment = home_in(self._work) | {
@@ -80,7 +83,9 @@ class Nodes:
         _output(made)
         command = [*words, str(programs), "-D", str(folder / "data"), "-p", str(port)]
         command += ["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="]
-        server = self._stack.enter_context(Server(command, self._work / "postgres.log"))
+        if self._notes_statements:
+            command += ["-c", "log_statement=all"]
+        server = self._stack.enter_context(Server(command, self.database_log))
         asked = [str(programs.parent / "pg_isready"), "--host", "127.0.0.1", "--port", str(port)]
         server.wait_for("to answer", lambda: subprocess.run(asked, capture_output=True).returncode == 0)
         self._environment["FERRY_STORE"] = f"postgres://ferry@127.0.0.1:{port}/postgres"
@@ -89,7 +94,7 @@ class Nodes:
 def tenant_at(gateway: Gateway, name: str, made_at: Gateway | None = None) -> Gateway:
     """The gateway as a new tenant sees it, which it is the first to be asked for."""
     with (made_at or gateway).connection() as connection:
-        quotas = {"requestsPerSecond": None}
+        quotas = {"requestsPerSecond": None, "sessions": None}
         expect(connection.request("POST", "/v1/tenants", {"name": name, "quotas": quotas}), 201)
         token = {"tenant": name, "scopes": _SCOPES}
         text = expect(connection.request("POST", "/v1/tokens", token), 201)["token"]

@@ -36,7 +36,9 @@ final class HTTP1Connection: ClientConnection {
     var isChunking = false
     var deadlines: Deadlines
     var output = OutputWatch()
-    private lazy var timer = LoopTimer { [weak self] in self?.timerHasFired() }
+    /// Cancelled before the server lets go of the connection. A weak reference would make each
+    /// other one dearer.
+    private lazy var timer = LoopTimer { [unowned self] in timerHasFired() }
 
     /// Takes over a wire, and reads what is there when it is told to.
     ///
@@ -156,9 +158,7 @@ final class HTTP1Connection: ClientConnection {
         defer { isProceeding = false }
         while phase == .head, wire.queued <= server.limits.answerAhead {
             if !reader.hasBegun, !isKnownUniquelyReferenced(&head) { head = RequestHead() }
-            let outcome = wire.withInput { input in
-                input.isEmpty ? nil : reader.read(input, into: head, limits: server.limits)
-            }
+            let outcome = wire.withInput(readHead)
             switch outcome {
             case nil, .incomplete:
                 // What has no end by now will have none.
@@ -174,10 +174,18 @@ final class HTTP1Connection: ClientConnection {
         }
     }
 
+    private func readHead(_ input: UnsafeRawBufferPointer) -> HeadReader.Outcome? {
+        if input.isEmpty { return nil }
+        if !reader.hasBegun, head.isRepeated(in: input) { return .complete(head.bytes.count) }
+        return reader.read(input, into: head, limits: server.limits)
+    }
+
     private func begin() {
         phase = .running
         staysOpen = !head.wantsClose && !server.isDraining
-        decoder = BodyDecoder(length: head.bodyLength, limits: server.limits)
+        if head.bodyLength != 0 || !decoder.isFinished {
+            decoder = BodyDecoder(length: head.bodyLength, limits: server.limits)
+        }
         runner.run(head)
         if clientIsDone, phase == .running, runner.phase == .handling { tellRunnerOfEnd() }
     }

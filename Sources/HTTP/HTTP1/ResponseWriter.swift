@@ -12,6 +12,8 @@ struct ResponseWriter {
     }
 
     private(set) var bytes: [UInt8] = []
+    /// The status line and the date of the answer before: they are nearly always those of the next.
+    private var opening: (bytes: [UInt8], status: Int, date: [UInt8]) = ([], 0, [])
 
     init() {
         bytes.reserveCapacity(16 << 10)
@@ -26,11 +28,16 @@ struct ResponseWriter {
     ///   - date: the line of the `Date` field.
     mutating func begin(_ head: AnswerHead, framing: Framing, staysOpen: Bool, date: [UInt8]) {
         bytes.removeAll(keepingCapacity: true)
-        append("HTTP/1.1 ")
-        append(decimal: Int64(head.status))
-        append(StatusText.reason(head.status))
-        bytes.append(contentsOf: date)
-        append("Ferry-Request-Id: ")
+        if opening.status == head.status, opening.date == date {
+            bytes.append(contentsOf: opening.bytes)
+        } else {
+            append("HTTP/1.1 ")
+            append(decimal: Int64(head.status))
+            append(StatusText.reason(head.status))
+            bytes.append(contentsOf: date)
+            append("Ferry-Request-Id: ")
+            opening = (bytes, head.status, date)
+        }
         head.writeID { bytes.append(contentsOf: $0) }
         append("\r\n")
         for field in head.fields {
@@ -63,10 +70,13 @@ struct ResponseWriter {
 
     /// A name or value; what could end its line becomes a space.
     private mutating func append(text: String) {
-        let start = bytes.count
-        bytes.append(contentsOf: text.utf8)
-        for index in start..<bytes.count where !Octets.isFieldValue(bytes[index]) {
-            bytes[index] = Octets.space
+        var text = text
+        text.withUTF8 { utf8 in
+            if utf8.allSatisfy(Octets.isFieldValue) {
+                bytes.append(contentsOf: utf8)
+            } else {
+                bytes += utf8.lazy.map { Octets.isFieldValue($0) ? $0 : Octets.space }
+            }
         }
     }
 

@@ -52,7 +52,7 @@ public struct HeaderFields: Sendable, Sequence, ExpressibleByDictionaryLiteral {
 
     /// Adds all of `others` after these.
     public mutating func add(contentsOf others: HeaderFields) {
-        fields += others.fields
+        if !others.isEmpty { fields += others.fields }
     }
 
     /// Goes through the fields in their order.

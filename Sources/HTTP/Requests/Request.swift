@@ -65,6 +65,11 @@ public struct Request {
     /// The host, and the port if it was given, that the request is for; nil only in HTTP/1.0.
     public var host: String? { head.host.isEmpty ? nil : head.text(head.host) }
 
+    /// Whether that is the host, letter by letter; nil stands for none.
+    public func isFor(host: String?) -> Bool {
+        head.withBytes(of: head.host) { $0.elementsEqual((host ?? "").utf8) }
+    }
+
     /// The first value of the field `name`, which is given in lower case.
     public func header(_ name: StaticString) -> String? {
         head.field(name).map { head.text($0) }
@@ -146,11 +151,22 @@ public struct PathParameters {
     ///
     /// An encoded slash in it is a part of the value.
     public subscript(name: String) -> String? {
+        guard let segment = segment(name) else { return nil }
+        return head.isEncoded
+            ? head.withBytes(of: segment) { PercentCoding.text($0) } : head.text(segment)
+    }
+
+    /// The bytes of the value of `{name}`, for reading without making text of them; nil when the
+    /// route has no such parameter.
+    public func bytes(of name: String) -> ArraySlice<UInt8>? {
+        guard head.isEncoded else { return segment(name).map { head.bytes[$0.range] } }
+        return self[name].map { Array($0.utf8)[...] }
+    }
+
+    private func segment(_ name: String) -> ByteSpan? {
         guard let parameter = names.first(where: { $0.name == name }),
             head.segments.indices.contains(parameter.segment)
         else { return nil }
-        let segment = head.segments[parameter.segment]
-        return head.isEncoded
-            ? head.withBytes(of: segment) { PercentCoding.text($0) } : head.text(segment)
+        return head.segments[parameter.segment]
     }
 }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Syntax
 
 /// A run of bytes within a request's header.
@@ -20,8 +21,8 @@ struct ByteSpan {
 
 /// The header of one request: its bytes, and where in them everything is.
 ///
-/// Text is made of it only when somebody asks. Filled by `HeadReader`; not changed afterwards,
-/// until the connection fills it anew for its next request when nobody else holds it.
+/// Text is made of it only when somebody asks. Filled by `HeadReader`; what it says does not change
+/// afterwards, until the connection fills it anew for its next request when nobody else holds it.
 final class RequestHead {
     struct Field {
         var name: ByteSpan
@@ -51,6 +52,8 @@ final class RequestHead {
     /// The client will send nothing after this request.
     var wantsClose = false
     var expectsContinue = false
+    /// Where the router leads it, once that was asked.
+    var resolution: Router.Resolution?
 
     /// A header for a request of about so many bytes.
     init(room: Int = 1024) {
@@ -71,6 +74,21 @@ final class RequestHead {
         bodyLength = 0
         wantsClose = false
         expectsContinue = false
+        resolution = nil
+    }
+
+    /// Whether what has arrived begins with the very bytes of this header: whoever polls sends the
+    /// same one again and again, and there is nothing new to be read in it.
+    ///
+    /// - Parameter received: begins with the first byte of a request.
+    /// - Returns: false also where no header was read into this yet.
+    func isRepeated(in received: UnsafeRawBufferPointer) -> Bool {
+        bytes.withUnsafeBytes { own in
+            guard !own.isEmpty, own.count <= received.count, let first = own.baseAddress,
+                let second = received.baseAddress
+            else { return false }
+            return memcmp(first, second, own.count) == 0
+        }
     }
 
     /// Adds bytes for a slice to point at.

@@ -54,7 +54,8 @@ final class RequestRunner {
     func run(_ head: RequestHead) {
         phase = .handling
         self.head = head
-        let resolution = server.router.resolve(head)
+        let resolution = head.resolution ?? server.router.resolve(head)
+        head.resolution = resolution
         noteRequest(route: resolution.route)
         if head.bodyLength != 0 {
             body = RequestBody(

@@ -8,8 +8,8 @@ from ..bench import Bench
 from ..results import Comparison
 from . import (
     background, cached, create, crowd, download, events, forgetting, get, get_h2, get_tls, idle, large_tls, latency, lists,
-    memory, nodes_get, nodes_small, peak, readers, readers_h2, restart, segments, slow_disk, small, stream_down, stream_up,
-    takeover, upload, waiting, webhooks, webhooks_stuck,
+    memory, nodes_get, nodes_idle, nodes_small, peak, readers, readers_h2, restart, segments, slow_disk, small, stream_down,
+    stream_up, takeover, upload, waiting, webhooks, webhooks_stuck,
 )  # fmt: skip
 
 ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
@@ -43,5 +43,6 @@ ROWS: dict[str, tuple[str, Callable[[Bench], list[Comparison]]]] = {
     "restart": ("restart with 100,000 tasks in the store", restart.measure),
     "nodes-small": ("10,000 downloads of 1 KiB by two nodes, and by one gateway", nodes_small.measure),
     "nodes-get": ("GET /v1/tasks/{id} at the node that has it, and at another", nodes_get.measure),
+    "nodes-idle": ("what two nodes with 10,000 sessions ask at rest", nodes_idle.measure),
     "takeover": ("from the kill of a node to another one's answer", takeover.measure),
 }
