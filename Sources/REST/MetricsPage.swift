@@ -41,6 +41,7 @@ struct MetricsPage {
     struct NodeFigures {
         let nodes: Int
         let tenants: Int
+        let isPaused: Bool
         let passedOn: Forwarder.Figures?
     }
 
@@ -131,6 +132,10 @@ struct MetricsPage {
     private func write(_ nodes: NodeFigures, to page: inout Exposition) {
         page.gauge("ferry_nodes", "Nodes that share the database and live.", nodes.nodes)
         page.gauge("ferry_node_tenants", "Tenants that this node has.", nodes.tenants)
+        page.gauge(
+            "ferry_node_paused",
+            "Whether transfers stand still, since the database has not answered for long.",
+            nodes.isPaused ? 1 : 0)
         guard let passedOn = nodes.passedOn else { return }
         page.counters(
             "ferry_passed_on_requests_total",

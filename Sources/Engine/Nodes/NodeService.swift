@@ -34,6 +34,7 @@ public final class NodeService {
     private let store: any NodeStore
     private let loader: TenantLoader
     private let access: AccessMirror
+    private let lease: NodeLease
     private let clock: any Clock
     /// The tenants that are on their way here, or away from here.
     private var moving: Set<TenantID> = []
@@ -56,6 +57,7 @@ public final class NodeService {
         self.loader = loader
         self.clock = clock
         access = AccessMirror(store, tenants: loader.tenants, settings: settings)
+        lease = NodeLease(of: store) { loader.setStandstill($0) }
         own = store.node
     }
 
@@ -69,6 +71,10 @@ public final class NodeService {
 
     /// How many tenants are served here.
     public var servedCount: Int { served.tenants?.count ?? 0 }
+
+    /// Whether transfers stand still, since the store has not answered for so long that other nodes
+    /// may be about to take over what this one has.
+    public var isPaused: Bool { lease.isOver }
 
     /// Who answers for a tenant, where that is known at once.
     public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
@@ -203,11 +209,15 @@ public final class NodeService {
     // MARK: At work
 
     /// Begins to take part.
-    func start() { LoopActor.start { [self] in await run() } }
+    func start() {
+        lease.start()
+        LoopActor.start { [self] in await run() }
+    }
 
     /// Takes over nothing any more.
     func stop() {
         isStopped = true
+        lease.stop()
         store.endWait()
     }
 

@@ -126,6 +126,15 @@ final class TenantLoader {
         tenants.remove(strays: strays)
     }
 
+    // MARK: Standing still
+
+    /// Has all attempts stand still as they are, and begins none; or lets them go on.
+    func setStandstill(_ isOn: Bool) {
+        sessions.setStandstill(isOn)
+        tasks.setStandstill(isOn)
+        webhooks.setStandstill(isOn)
+    }
+
     // MARK: Letting go
 
     /// Waits until nothing of a tenant is under way that would have to begin anew, or end, at

@@ -91,6 +91,10 @@ public struct TenantContents: Sendable {
 public protocol NodeStore: Store {
     /// This node.
     var node: NodeID { get }
+    /// For how long the others certainly do not take this node for lost, by what the store has
+    /// answered it: measured with a clock that goes on while the machine sleeps, and compared with
+    /// no other one. Zero or less once that is over; at most some seconds.
+    var leaseLeft: Duration { get }
     /// Finds out how the nodes stand. Whoever is lost loses its number first, and tenants that no
     /// node has are given to nodes that take any, evenly.
     ///

@@ -286,6 +286,12 @@ final class TaskDirectory {
         for runner in runners.values { runner.endWaits() }
     }
 
+    /// Has all attempts stand still, or go on.
+    func setStandstill(_ isOn: Bool) {
+        services.standsStill = isOn
+        for runner in runners.values { runner.standstillHasChanged() }
+    }
+
     // MARK: Forgetting
 
     /// Forgets what memory had of these, and stops what drives them: nothing of that is in the

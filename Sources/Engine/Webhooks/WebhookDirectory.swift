@@ -139,6 +139,9 @@ final class WebhookDirectory {
         }
     }
 
+    /// Nothing new is posted for now, or it is again.
+    func setStandstill(_ isOn: Bool) { services.slots.standsStill = isOn }
+
     private func goOn(_ webhooks: some Collection<WebhookID>) {
         guard isStarted else { return }
         for id in webhooks { runners[id]?.goOn() }

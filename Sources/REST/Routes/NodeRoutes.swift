@@ -66,6 +66,7 @@ extension Service {
         nodes.map { nodes in
             MetricsPage.NodeFigures(
                 nodes: nodes.nodes.count, tenants: nodes.view.tenants(of: nodes.own).count,
+                isPaused: gateway.nodes?.isPaused ?? false,
                 passedOn: forwarder?.figures)
         }
     }

@@ -123,11 +123,18 @@ final class NodeOnDisk: NodeStore {
     /// What the test scripts: commits, failures, reads.
     let scripted: ScriptedStore
     let shared: SharedDisk
+    /// What the test says of it.
+    private let lease = Mutex(Duration.seconds(12))
 
     fileprivate init(_ shared: SharedDisk, _ node: NodeID) {
         self.shared = shared
         self.node = node
         scripted = ScriptedStore(disk: shared.disk)
+    }
+
+    var leaseLeft: Duration {
+        get { lease.withLock { $0 } }
+        set { lease.withLock { $0 = newValue } }
     }
 
     func look(waiting limit: Duration) async throws(StoreError) -> NodeView {
