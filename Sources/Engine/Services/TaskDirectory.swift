@@ -348,6 +348,9 @@ final class TaskDirectory {
     /// The removal of a task is on its way to the store.
     func beginDeleting(_ id: TaskID) { deleting.insert(id) }
 
+    /// The store does not hear of the removal of a task.
+    func giveUpDeleting(_ id: TaskID) { deleting.remove(id) }
+
     /// Whether the store is about to forget it.
     func isDeleting(_ id: TaskID) -> Bool { deleting.contains(id) }
 

@@ -65,12 +65,13 @@ final class TaskTransfer {
         preparation = LoopActor.start { [self] in
             do throws(TransferError) {
                 try await reception.saving?.check()
-                if !task.record.currentRequest.isSafe { await session.commits.durable() }
+                var isNoted = true
+                if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
                 try await reception.findPart()
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
-                } else if isReadyToOpen {
+                } else if isNoted, isReadyToOpen {
                     let body = try await upload.open { [weak self] in self?.updateIdleTimer() }
                     if isReadyToOpen { open(sending: body) }
                 }

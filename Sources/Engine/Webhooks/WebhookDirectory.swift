@@ -112,8 +112,7 @@ final class WebhookDirectory {
         runner.end()
         services.commits.record(.removedWebhook(id))
         LoopActor.start { [self] in
-            await services.commits.durable()
-            drop(id)
+            if await services.commits.durable() { drop(id) }
         }
     }
 

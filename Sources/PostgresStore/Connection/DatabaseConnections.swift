@@ -224,12 +224,18 @@ final class DatabaseConnections: Sendable {
     }
 
     private func refuse<Value>(_ error: StoreError) -> Outcome<Value> {
-        if case .failed(let words) = error {
-            failure.withLock { $0 = error }
-            log.write(.error, "nothing is written any more", ["error": .words(words)])
-            onFailure.withLock { $0.take() }?(error)
+        switch error {
+        case .failed(let words): end(with: error, words)
+        case .lost: end(with: error, "Another gateway has taken the database over.")
+        case .full, .away, .damaged: break
         }
         return .refused(error)
+    }
+
+    private func end(with error: StoreError, _ words: String) {
+        failure.withLock { $0 = error }
+        log.write(.error, "nothing is written any more", ["error": .words(words)])
+        onFailure.withLock { $0.take() }?(error)
     }
 
     /// Has the first failure told that is no loss, also where nobody has asked for anything: that
