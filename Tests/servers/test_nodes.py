@@ -279,7 +279,9 @@ def received(node):
 
 def assert_paused(node):
     """Its transfers stand still, whatever their origins have to send."""
-    eventually(lambda: node.metric("ferry_node_paused") == 1, "it to stand still", HANG)
+    # Before that its metrics wait for the database.
+    eventually(lambda: "transfers stand still" in node.last_words(), "it to stand still", HANG)
+    assert node.metric("ferry_node_paused") == 1
 
 
 def test_a_node_that_stood_still_writes_nothing_and_joins_again(pair, origin):

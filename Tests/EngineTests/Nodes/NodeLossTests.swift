@@ -136,12 +136,13 @@ struct NodeLossTests {
         try service(first).onChange = { changes += 1 }
 
         shared.lose(store)
+        try await eventually("it to find out") { try service(first).lossCount == 1 }
         // What it would write at once.
         attempt.body(Array(Pattern.bytes(count: NodeLossTests.length).dropFirst(100_000)))
         attempt.end()
         try await eventually("it to join again") {
             let nodes = try service(first)
-            return nodes.lossCount == 1 && !nodes.isLost
+            return !nodes.isLost && nodes.view.nodes.count == 2
         }
         #expect(changes > 0, "nobody was told")
         #expect(try service(first).own.rawValue == 3)
