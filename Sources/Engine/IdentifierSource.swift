@@ -10,7 +10,7 @@ internal import Semantics
 @LoopActor
 final class IdentifierSource {
     private let clock: any Clock
-    private let node: NodeID?
+    private var node: NodeID?
     private var last: Int64
 
     init(clock: any Clock, after last: Int64, at node: NodeID? = nil) {
@@ -21,6 +21,9 @@ final class IdentifierSource {
 
     /// Gives numbers behind this one from now on.
     func goOn(after number: Int64) { last = max(last, number) }
+
+    /// Gives numbers of another node from now on: this one has joined again.
+    func goOn(as node: NodeID) { self.node = node }
 
     func next<ID: Identifier>(_: ID.Type = ID.self) -> ID { ID(rawValue: nextNumber()) }
 

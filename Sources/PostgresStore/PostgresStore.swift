@@ -122,38 +122,27 @@ public final class PostgresStore: Store {
         signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
-    /// Opens a database as one of several nodes that share it, under the lowest number that is
-    /// free: `PostgresNode` is what the engine works with then. Blocks: up to ten seconds for a
-    /// server, and as long where a gateway has the tables alone.
+    /// Opens a database as one of several nodes that share it: see `PostgresNode`.
     ///
     /// - Parameters:
     ///   - url: as above.
-    ///   - sealer: must have the key that the tables were made with.
-    ///   - address: where the other nodes reach this one: an http or https URL without a path.
-    ///   - folder: a mark that names the folder in which this node has the parts of downloads, and
-    ///     no other one.
-    /// - Throws: as above; `failed` where a gateway has the tables alone, or there are 63 nodes, or
-    ///   one with the same mark has not ended within ten seconds.
-    public convenience init(
-        url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8]
-    ) throws(StoreError) {
-        try self.init(
-            url: url, sealer: sealer, asNodeAt: address, folder: folder, DatabaseLock.Silence())
-    }
-
-    /// The same, with other times for a node to be silent, and to wait; and perhaps without signs
-    /// of life.
+    ///   - sealer: as above.
+    ///   - newcomer: who joins.
+    ///   - silence: after which another node counts as lost.
+    ///   - patience: how long it waits for a gateway that still has the database, or the folder.
+    ///   - waiting: for the server.
+    ///   - givesSignsOfLife: whether it does so while nothing is written.
+    /// - Throws: as above.
     init(
-        url: String, sealer: any Sealer, asNodeAt address: String, folder: [UInt8],
-        _ silence: DatabaseLock.Silence, patience: Duration = .seconds(10),
-        waiting: Patience = Patience(), givesSignsOfLife: Bool = true
+        url: String, sealer: any Sealer, joining newcomer: Newcomer,
+        _ silence: DatabaseLock.Silence, patience: Duration, waiting: Patience,
+        givesSignsOfLife: Bool
     ) throws(StoreError) {
         let database = try DatabaseAddress(url)
         place = database.place
         self.sealer = sealer
         let connections = try DatabaseConnections(
-            database, waiting, joining: Newcomer(address: address, folder: folder),
-            within: patience
+            database, waiting, joining: newcomer, within: patience
         ) { connection throws(StoreError) in
             do {
                 try GatewayRow.check(sealer, by: connection)
@@ -170,7 +159,7 @@ public final class PostgresStore: Store {
             throw .failed("This gateway has the database alone.")
         }
         self.connections = connections
-        membership = try NodeMembership(node, in: folder, connections, silence)
+        membership = try NodeMembership(node, in: newcomer.folder, connections, silence)
         signsOfLife = givesSignsOfLife ? Task { await connections.giveSignsOfLife() } : nil
     }
 
@@ -271,9 +260,8 @@ public final class PostgresStore: Store {
     }
 
     /// Reads what there is of some tenants of this node; those that another one has are left out.
-    func load(
-        _ tenants: Set<TenantID>, by membership: NodeMembership
-    ) async throws(StoreError) -> TenantContents {
+    func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
+        guard let membership else { throw .failed("This gateway has the database alone.") }
         let sealer = sealer
         let (legacies, contents, damaged) = try await connections.reading { connection in
             let legacies = try membership.legacies(tenants, by: connection)
@@ -286,14 +274,6 @@ public final class PostgresStore: Store {
             contents, of: Set(legacies.map(\.tenant)),
             handedOver: Set(legacies.filter(\.isHandedOver).map(\.tenant)),
             withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
-    }
-
-    /// Whether there is a staged file of that id, by one look at the primary key.
-    func knows(_ id: FileID) async throws(StoreError) -> Bool {
-        try await connections.reading { connection in
-            try connection.rows("SELECT 1 FROM file WHERE id = $1", [.number(id.rawValue)])
-                .count > 0
-        }
     }
 
     /// One look at the primary key.

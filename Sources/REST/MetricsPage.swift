@@ -41,6 +41,8 @@ struct MetricsPage {
     struct NodeFigures {
         let nodes: Int
         let tenants: Int
+        let isPaused: Bool
+        let losses: Int
         let passedOn: Forwarder.Figures?
     }
 
@@ -131,6 +133,14 @@ struct MetricsPage {
     private func write(_ nodes: NodeFigures, to page: inout Exposition) {
         page.gauge("ferry_nodes", "Nodes that share the database and live.", nodes.nodes)
         page.gauge("ferry_node_tenants", "Tenants that this node has.", nodes.tenants)
+        page.gauge(
+            "ferry_node_paused",
+            "Whether transfers stand still, since the database has not answered for long.",
+            nodes.isPaused ? 1 : 0)
+        page.counter(
+            "ferry_node_losses_total",
+            "How often the others have taken this node for lost, which has joined again.",
+            nodes.losses)
         guard let passedOn = nodes.passedOn else { return }
         page.counters(
             "ferry_passed_on_requests_total",
@@ -153,6 +163,21 @@ struct MetricsPage {
 
     // MARK: Work
 
+    private func write(_ tasks: TaskCensus, to page: inout Exposition) {
+        page.family("ferry_tasks", .gauge, "Tasks that have not completed.") { samples in
+            for state in TaskState.allCases where state != .completed {
+                for type in TaskType.allCases {
+                    samples.add(
+                        tasks.outstanding[.init(state, type)] ?? 0,
+                        [("state", state.rawValue), ("type", type.rawValue)])
+                }
+            }
+        }
+        page.gauge(
+            "ferry_tasks_kept", "Tasks that have completed and are not forgotten.",
+            tasks.completed)
+    }
+
     private func writeTasks(to page: inout Exposition) {
         page.family("ferry_sessions", .gauge, "Sessions that are known.") { samples in
             for (kind, count) in gateway.sessions.sorted(by: { $0.key.order < $1.key.order }) {
@@ -160,18 +185,7 @@ struct MetricsPage {
                     count, [("type", kind.type.rawValue), ("state", kind.state.rawValue)])
             }
         }
-        page.family("ferry_tasks", .gauge, "Tasks that have not completed.") { samples in
-            for state in TaskState.allCases where state != .completed {
-                for type in TaskType.allCases {
-                    samples.add(
-                        gateway.tasks.outstanding[.init(state, type)] ?? 0,
-                        [("state", state.rawValue), ("type", type.rawValue)])
-                }
-            }
-        }
-        page.gauge(
-            "ferry_tasks_kept", "Tasks that have completed and are not forgotten.",
-            gateway.tasks.completed)
+        if let tasks = gateway.tasks { write(tasks, to: &page) }
         page.gauge("ferry_tasks_live", "Tasks that are not at rest.", gateway.liveTasks)
         page.gauges(
             "ferry_tasks_waiting", "Running tasks without a transfer, by what they wait for.",

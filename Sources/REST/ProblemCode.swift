@@ -198,7 +198,7 @@ extension Problem {
                     "The tenant \(TenantName.ofOperator) is the operator's own, and stays.")
             case .tooManyTenants(let limit):
                 ProblemCode.quotaExceeded.problem("There may be \(limit) tenants.")
-            case .tenantIsMoving:
+            case .tenantIsMoving, .store(.lost):
                 .unavailable(because: "The tenant is moving to another node.")
             case .noSuchNode: ProblemCode.notFound.problem("There is no such node.")
             case .noSuchToken: ProblemCode.notFound.problem("There is no such token.")

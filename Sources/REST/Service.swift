@@ -178,7 +178,7 @@ public final class Service {
         case let error as GatewayError:
             switch error {
             // That is logged where it begins.
-            case .store(.away): break
+            case .store(.away), .store(.lost): break
             case .store(let words):
                 log.write(.error, "a request failed at the store", ["error": .words("\(words)")])
             default: break

@@ -235,6 +235,47 @@ import Testing
         await queue.durable()
         #expect(value.shown == 5 && new.shown == 11)
     }
+
+    @Test @LoopActor
+    func `what is given up is not written, and acknowledged to nobody, however late (R-1)`()
+        async throws
+    {
+        let store = GatedStore()
+        let queue = CommitQueue(store: store, clock: clock)
+        var world = World()
+        let sessions = (0..<4).map { _ in world.makeSession() }
+        queue.record(.session(world.session(sessions[0])))
+        let acknowledged = LoopActor.start {
+            do throws(GatewayError) {
+                try await queue.acknowledged()
+                return GatewayError?.none
+            } catch {
+                return error
+            }
+        }
+        try await eventually("the commit") { store.isBusy }
+        queue.record(.session(world.session(sessions[1])))
+        let durable = LoopActor.start { await queue.durable() }
+        let mark = queue.now
+        await LoopActor.nextTurn()
+        queue.giveUp()
+        #expect(await acknowledged.value == .unconfirmed(isAway: true))
+        await durable.value
+        #expect(throws: GatewayError.tenantIsMoving) { try queue.requireRoom() }
+        queue.record(.session(world.session(sessions[2])))
+        #expect(queue.isSettled)
+        // The answer to what was on its way.
+        store.step()
+        try await eventually("the answer") { store.batches.count == 1 }
+        for _ in 0..<4 { await LoopActor.nextTurn() }
+        #expect(queue.isStalled && !mark.isDurable)
+
+        queue.beginAnew()
+        store.open()
+        queue.record(.session(world.session(sessions[3])))
+        try await queue.acknowledged()
+        #expect(store.batches.map { $0.sessions.map(\.id) } == [[sessions[0]], [sessions[3]]])
+    }
 }
 
 /// Remembers what a queue tells.
@@ -253,6 +294,8 @@ private final class Owner: CommitOwner {
     func clockJumped() {}
 
     func failed(_ error: StoreError) {}
+
+    func lost() {}
 }
 
 /// A store in memory that keeps every batch, and commits none before it is opened.

@@ -19,16 +19,15 @@ struct PostgresNodeTests {
     /// Who has lost its session is lost.
     private static let hasty = DatabaseLock.Silence(
         withSession: .seconds(3600), withoutSession: .milliseconds(300))
-    private static let lost = StoreError.failed("Another gateway has taken the database over.")
+    private static let lost = StoreError.lost
 
     private func node(
         _ url: String, _ silence: DatabaseLock.Silence = patient, folder: UInt8 = 1,
         givesSigns: Bool = true
     ) throws -> PostgresNode {
-        let store = try PostgresStore(
-            url: url, sealer: sealer, asNodeAt: "http://node-\(folder).example:8080",
+        try PostgresNode(
+            url: url, sealer: sealer, at: "http://node-\(folder).example:8080",
             folder: [folder], silence, givesSignsOfLife: givesSigns)
-        return try #require(PostgresNode(store))
     }
 
     /// Ends the session that has a node's lock: as if it had been killed.
@@ -115,11 +114,10 @@ struct PostgresNodeTests {
             let used = StoreError.failed("Another gateway uses the database.")
             let alone = try PostgresStore(url: url, sealer: sealer)
             #expect(throws: used) {
-                try PostgresStore(
-                    url: url, sealer: sealer, asNodeAt: "http://a", folder: [1], Self.patient,
+                try PostgresNode(
+                    url: url, sealer: sealer, at: "http://a", folder: [1], Self.patient,
                     patience: .zero)
             }
-            #expect(PostgresNode(alone) == nil)
             await alone.close()
             let nodes = try [node(url), node(url, folder: 2)]
             await nodes[0].close()
@@ -268,8 +266,8 @@ struct PostgresNodeTests {
             let error = StoreError.failed(
                 "Another node works with a copy of this data directory: give each node its own.")
             #expect(throws: error) {
-                try PostgresStore(
-                    url: url, sealer: sealer, asNodeAt: "http://a", folder: [1], Self.patient,
+                try PostgresNode(
+                    url: url, sealer: sealer, at: "http://a", folder: [1], Self.patient,
                     patience: .zero)
             }
             // One that was killed and comes back need not wait until it counts as lost.
@@ -433,6 +431,100 @@ struct PostgresNodeTests {
         }
     }
 
+    // MARK: Joining again
+
+    @Test func `a node that was lost joins again as another one, that has nothing`() async throws {
+        try await TemporarySchema.with { url in
+            let lost = try node(url, givesSigns: false)
+            let other = try node(url, Self.hasty, folder: 2)
+            var world = World()
+            let tenant = World.alice
+            _ = try await sessions(of: [tenant], &world, by: lost)
+            try await lost.settle([tenant])
+            #expect(try await lost.contentsMark(proposing: "here") == "here")
+            try endSession(of: lost, at: url)
+            _ = try await look(other, "the tenant to move") { $0.owners[tenant] == other.node }
+            let stale = batch(of: tenant, &world)
+            await #expect(throws: Self.lost) { try await lost.commit(stale) }
+
+            try await lost.rejoin()
+            #expect(lost.node != other.node && lost.leaseLeft > .seconds(8))
+            // What it had before is not its own.
+            try await lost.commit(stale)
+            let loaded = try await lost.load([tenant])
+            #expect(loaded.owned.isEmpty && loaded.contents.sessions.isEmpty)
+            #expect(try await other.load([tenant]).contents.sessions.count == 1)
+            let view = try await look(lost, "both") { $0.nodes.count == 2 }
+            #expect(view.owners[tenant] == other.node)
+            // It takes part like any other.
+            let next = Self.tenants[5]
+            #expect(try await lost.take(next) == lost.node)
+            try await lost.commit(batch(of: next, &world))
+            #expect(try await lost.load([next]).contents.sessions.count == 1)
+            for node in [lost, other] { await node.close() }
+        }
+    }
+
+    @Test func `a node does not join again where the database is another one`() async throws {
+        try await TemporarySchema.with { url in
+            let node = try node(url)
+            #expect(try await node.contentsMark(proposing: "here") == "here")
+            let others = try Connection(DatabaseAddress(url))
+            _ = try others.rows("UPDATE gateway SET contents_mark = 'elsewhere'")
+            try others.settle()
+            let refusal = StoreError.failed(
+                "The database is another one than before: its contents are elsewhere.")
+            await #expect(throws: refusal) { try await node.rejoin() }
+            await #expect(throws: Self.lost) { try await node.look(waiting: .zero) }
+            _ = try others.rows("UPDATE gateway SET contents_mark = 'here'")
+            try others.settle()
+            try await node.rejoin()
+            #expect(try await node.look(waiting: .zero).nodes.count == 1)
+            await node.close()
+            let closed = StoreError.failed("The store is closed.")
+            await #expect(throws: closed) { try await node.rejoin() }
+        }
+    }
+
+    @Test func `the lease runs out, sooner without a session, and begins anew with a commit`()
+        async throws
+    {
+        let server = try await PostgresServer()
+        let silence = DatabaseLock.Silence(
+            withSession: .seconds(1000), withoutSession: .milliseconds(100))
+        let node = try node(server.url(), silence, givesSigns: false)
+        #expect(node.leaseLeft > .seconds(700) && node.leaseLeft <= .seconds(800))
+        try await server.stop(atOnce: true)
+        var world = World()
+        let change = batch(of: World.alice, &world)
+        await #expect(throws: StoreError.self) { try await node.commit(change) }
+        #expect(node.leaseLeft <= .zero)
+        try await server.start()
+        try await eventually("a commit") { (try? await node.commit(change)) != nil }
+        #expect(node.leaseLeft > .seconds(700))
+        await node.close()
+    }
+
+    @Test func `a part is of use until another node has got those of its tenant`() async throws {
+        try await TemporarySchema.with { url in
+            let nodes = try [node(url), node(url, folder: 2)]
+            var world = World()
+            let session = world.makeSession(of: World.alice)
+            let task = world.makeTask(in: session)
+            var made = world.batch(session)
+            made.createdTasks = [task]
+            try await nodes[0].commit(made)
+            #expect(try await nodes[0].take(World.alice) == nodes[0].node)
+            #expect(try await nodes[0].needs(.part, of: .task(task.id)))
+            try await nodes[0].settle([World.alice])
+            #expect(try await nodes[0].needs(.part, of: .task(task.id)))
+            #expect(try await !nodes[1].needs(.part, of: .task(task.id)))
+            #expect(try await nodes[1].needs(.whole, of: .task(task.id)))
+            #expect(try await !nodes[0].needs(.part, of: .task(TaskID(rawValue: 1))))
+            for node in nodes { await node.close() }
+        }
+    }
+
     // MARK: What is read, and forgotten
 
     @Test func `what is loaded is of the tenants that are asked for, and common to all`()
@@ -473,8 +565,8 @@ struct PostgresNodeTests {
                     Set(own.credentials.keys) == Set(all.credentials.keys.filter(sessions.contains))
                 )
             }
-            for file in all.files { #expect(try await node.knows(file.id)) }
-            #expect(try await !node.knows(FileID(rawValue: 1)))
+            for file in all.files { #expect(try await node.needs(.whole, of: .file(file.id))) }
+            #expect(try await !node.needs(.whole, of: .file(FileID(rawValue: 1))))
             await node.close()
         }
     }
@@ -663,8 +755,4 @@ struct PostgresNodeTests {
             for node in nodes { await node.close() }
         }
     }
-}
-
-extension PostgresNode {
-    fileprivate func close() async { await store.close() }
 }

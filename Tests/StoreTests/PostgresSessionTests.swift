@@ -69,7 +69,7 @@ struct PostgresSessionTests {
             }
             // Of another gateway nothing is ended.
             let other = DatabaseLock()
-            #expect(throws: StoreError.failed("Another gateway has taken the database over.")) {
+            #expect(throws: StoreError.lost) {
                 try other.reacquire(others)
             }
             #expect(try again.rows("SELECT 1").count == 1)

@@ -78,8 +78,7 @@ struct PostgresStoreTests {
             var world = World()
             let session = world.makeSession()
             let batch = world.batch(session)
-            await #expect(throws: StoreError.failed("Another gateway has taken the database over."))
-            {
+            await #expect(throws: StoreError.lost) {
                 try await store.commit(batch)
             }
             #expect(try await store.load().sessions.isEmpty)

@@ -50,7 +50,7 @@ struct PostgresTurnTests {
                 .init(withSession: .milliseconds(500), withoutSession: .milliseconds(500)))
             let opened = try await next.store()
             let late = world.batch(session)
-            let end = StoreError.failed("Another gateway has taken the database over.")
+            let end = StoreError.lost
             try await eventually("the lost one to be told") { told.withLock { $0 } == end }
             await #expect(throws: end) { try await store.commit(late) }
             await store.close()

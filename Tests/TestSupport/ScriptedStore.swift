@@ -133,7 +133,7 @@ public final class ScriptedStore: Store {
         }
         let refusal = state.withLock { state in
             switch state.refusal {
-            case nil, .full, .away: break
+            case nil, .full, .away, .lost: break
             case .failed, .damaged: state.hasFailed = true
             }
             guard state.refusal == nil, state.fullCount > 0 else { return state.refusal }

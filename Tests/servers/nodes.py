@@ -3,12 +3,14 @@
 import contextlib
 import os
 import pathlib
+import socket
 import subprocess
 import tempfile
 import threading
 import time
 
 import httpx
+import pytest
 
 from daemon import eventually, free_ports, run
 from gateway import Gateway, _look, number_of
@@ -40,9 +42,16 @@ class Cluster:
         self._nodes.close()
         self._temporary.cleanup()
 
-    def node(self):
-        """One more."""
-        return self._nodes.enter_context(Node(self))
+    def node(self, **environment):
+        """One more, perhaps with something else in its environment than the others."""
+        return self._nodes.enter_context(Node(self, **environment))
+
+    def relay(self):
+        """A way to the database that a test can cut, and the address by which a node takes it."""
+        address = self.environment["FERRY_STORE"]
+        port = int(address.split("@127.0.0.1:")[1].split("/")[0])
+        relay = self._nodes.enter_context(Relay(port))
+        return relay, address.replace(f":{port}/", f":{relay.port}/")
 
     def refusal(self, *arguments):
         """The status and the words of a gateway on the same database that does not start."""
@@ -60,14 +69,14 @@ class Cluster:
 class Node(Gateway):
     """A node that a test may kill, stop for a while, and start again at its address."""
 
-    def __init__(self, cluster):
+    def __init__(self, cluster, **environment):
         self.cluster = cluster
         (self.port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{self.port}"
         # Of two ports the last one counts.
         super().__init__(
             "--port", str(self.port), "--contents", cluster.contents,
-            "--node-address", self.address, **cluster.environment,
+            "--node-address", self.address, **cluster.environment | environment,
         )
 
     def _start(self, probe="/readyz"):
@@ -93,6 +102,12 @@ class Node(Gateway):
     def number(self):
         return self.record["node"]
 
+    def metric(self, name):
+        """What its metrics tell; None where they do not."""
+        lines = self.client.get("/metrics").text.splitlines()
+        values = [line.split()[1] for line in lines if line.startswith(f"{name} ")]
+        return float(values[0]) if values else None
+
     def ferry(self, *words):
         """A command with it as its gateway."""
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder)}
@@ -103,6 +118,66 @@ class Node(Gateway):
     def caller(self, token=None):
         """Somebody who asks it, with the operator's token or another one."""
         return Caller(self.address, token or self.cluster.token)
+
+
+def with_clock(offset):
+    """What puts a node's wall clock wrong."""
+    found = sorted(pathlib.Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not found:
+        pytest.skip("libfaketime is not installed: no node has a wrong clock")
+    return {"LD_PRELOAD": str(found[0]), "FAKETIME": offset, "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+
+
+class Relay:
+    """Passes connections on to a port of this machine. While it is cut nothing comes through, and no
+    end of a connection either: as where a cable is pulled."""
+
+    def __init__(self, port):
+        self._target = port
+        self._is_open = threading.Event()
+        self._is_open.set()
+        self._is_over = False
+        self._sockets = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+
+    def __enter__(self):
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self._is_over = True
+        self.heal()
+        for each in [self._listener, *self._sockets]:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
+            each.close()
+
+    def cut(self):
+        self._is_open.clear()
+
+    def heal(self):
+        self._is_open.set()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while not self._is_over:
+                client, _ = self._listener.accept()
+                self._is_open.wait()
+                server = socket.create_connection(("127.0.0.1", self._target))
+                self._sockets += [client, server]
+                for ends in (client, server), (server, client):
+                    threading.Thread(target=self._pump, args=ends, daemon=True).start()
+
+    def _pump(self, source, sink):
+        with contextlib.suppress(OSError):
+            while piece := source.recv(1 << 16):
+                self._is_open.wait()
+                sink.sendall(piece)
+        self._is_open.wait()
+        for each in source, sink:
+            with contextlib.suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)
 
 
 class Caller:

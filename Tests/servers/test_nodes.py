@@ -11,7 +11,7 @@ import pytest
 
 from daemon import eventually
 from gateway import Gateway
-from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant
+from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
@@ -261,35 +261,97 @@ def test_a_killed_node_s_tenants_are_taken_over_and_their_work_goes_on(pair, ori
     assert gone.caller(tokens[lost]).get(f"/v1/tasks/{task}")["content"]["digest"] == DIGEST
 
 
-def test_a_node_that_was_taken_for_dead_writes_nothing_and_ends(pair, origin):
+def assert_back(node, caller, pid):
+    """A node that was taken for lost is the same process, and one of the nodes again."""
+    eventually(lambda: node.metric("ferry_node_losses_total") == 1, "it to find out", 45)
+    eventually(lambda: node.client.get("/readyz").status_code == 200, "it to join again", 45)
+    eventually(lambda: len(node.get("/v1/nodes")["nodes"]) == 2, "it to know them again", 20)
+    assert node.identifier == pid and node.metric("ferry_node_losses_total") == 1
+    assert node.record["state"] == "serving"
+    # It passes on, and takes what is new.
+    assert caller.has("/v1/sessions")
+    Session(node.caller(tenant(node, "late")))
+
+
+def received(node):
+    return node.metric("ferry_transfer_received_bytes_total")
+
+
+def assert_paused(node):
+    """Its transfers stand still, whatever their origins have to send."""
+    # Before that its metrics wait for the database.
+    eventually(lambda: "transfers stand still" in node.last_words(), "it to stand still", HANG)
+    assert node.metric("ferry_node_paused") == 1
+
+
+def test_a_node_that_stood_still_writes_nothing_and_joins_again(pair, origin):
     first, second = pair
     _, token = one_each(pair)
     before, after = second.caller(token), first.caller(token)
-    held = Held(origin, "/held")
+    pid, held = second.identifier, Held(origin, "/held")
     work = background(before)
     task = download(work, held.url)
-    second.send(signal.SIGSTOP)
-    try:
-        stopped = time.monotonic()
-        eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
-        assert time.monotonic() - stopped > HANG - 5, "it was given up too soon"
-        assert_whole(after, task)
-        after.client.patch(work.path, json={"description": "of the other node"})
-        left = 2 * HANG - (time.monotonic() - stopped)
-        time.sleep(max(left, 0))
-        known = [(e.id, e.event, e.data) for e in after.replayed(work.path)]
-        # What it would write at once: the end of its own transfer.
-        held.gate.set()
-    finally:
-        second.send(signal.SIGCONT)
-    assert second.ended(within=30) == 74
-    assert "has taken" in second.last_words()
-    assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
-    assert after.get(work.path)["description"] == "of the other node"
-    assert_whole(after, task)
-    # Its supervisor starts it again, and it is one of them.
-    second.restart()
-    assert second.caller(token).get(f"/v1/tasks/{task}")["content"]["digest"] == DIGEST
+    with Reader(before, work.path) as reader:
+        second.send(signal.SIGSTOP)
+        try:
+            stopped = time.monotonic()
+            eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
+            assert time.monotonic() - stopped > HANG - 5, "it was given up too soon"
+            assert_whole(after, task)
+            after.client.patch(work.path, json={"description": "of the other node"})
+            left = 2 * HANG - (time.monotonic() - stopped)
+            time.sleep(max(left, 0))
+            known = [(e.id, e.event, e.data) for e in after.replayed(work.path)]
+            # What it would write at once: the end of its own transfer.
+            held.gate.set()
+        finally:
+            second.send(signal.SIGCONT)
+        assert_back(second, before, pid)
+        assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
+        assert after.get(work.path)["description"] == "of the other node"
+        assert_whole(before, task)
+        eventually(lambda: reader.has_all_of(after), "all events", 60)
+    assert reader.names.count("task.didComplete") == 1
+
+
+def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origin):
+    """Whatever the clocks of the nodes show: they are two hours apart."""
+    relay, address = cluster.relay()
+    first = cluster.node(**with_clock("-1h"))
+    second = cluster.node(FERRY_STORE=address, **with_clock("+1h"))
+    first.get("/v1/sessions")
+    pair = (first, second)
+    for node in pair:
+        eventually(lambda: len(node.get("/v1/nodes")["nodes"]) == 2, "both nodes", 20)
+    _, token = one_each(pair)
+    before, after = second.caller(token), first.caller(token)
+    pid, held = second.identifier, Held(origin, "/held")
+    work = background(before)
+    task = download(work, held.url)
+    with Reader(before, work.path) as reader:
+        eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
+        relay.cut()
+        try:
+            cut = time.monotonic()
+            assert_paused(second)
+            assert time.monotonic() - cut > HANG / 2, "it stood still too soon"
+            assert first.record["tenants"] == 2, "it was given up before it stood still"
+            count = received(second)
+            held.gate.set()
+            placed(first, 3)
+            assert_whole(after, task)
+            assert received(second) == count
+            time.sleep(max(3 * HANG - (time.monotonic() - cut), 0))
+            known = [(e.id, e.event, e.data) for e in after.replayed(work.path)]
+        finally:
+            relay.heal()
+        assert_back(second, before, pid)
+        assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
+        assert_whole(before, task)
+        eventually(lambda: reader.has_all_of(after), "all events", 60)
+    assert reader.names.count("task.didComplete") == 1
+    # Behind a node that is lost a download begins anew: what that one had is all that is fetched twice.
+    assert origin.count("/held") == 2 and held.sent <= len(CONTENT) + (1 << 20)
 
 
 def test_tenants_of_a_node_that_ends_are_served_at_once(pair, origin):
@@ -364,8 +426,14 @@ def test_both_nodes_go_on_when_the_database_is_back(postgres, pair, origin, seco
         for node in pair:
             assert node.client.get("/healthz").status_code == 200
             assert node.client.get("/readyz").status_code == 503
+            if seconds > HANG:
+                assert_paused(node)
+        counts = [received(node) for node in pair]
         for held in helds:
             held.gate.set()
+        if seconds > HANG:
+            time.sleep(1)
+            assert [received(node) for node in pair] == counts
     finally:
         postgres.restart()
     for node in pair:

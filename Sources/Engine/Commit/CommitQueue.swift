@@ -17,6 +17,8 @@ protocol CommitOwner: AnyObject {
     func clockJumped()
     /// The store has failed for good: the process must end and recover from the store.
     func failed(_ error: StoreError)
+    /// Another gateway has what the store had: the queue is to give up what it has.
+    func lost()
 }
 
 /// Has something to record with whatever goes to the store next.
@@ -71,6 +73,7 @@ final class CommitQueue {
     /// Sees to it that the store gets a change, merged with what is gathered already.
     @inline(__always)
     func record(_ change: Change) {
+        guard stall != .lost else { return }
         outstanding.merge(change)
         schedule()
     }
@@ -129,7 +132,11 @@ final class CommitQueue {
 
     /// Returns once everything that has been recorded by now is durable, however long the disk is
     /// full.
-    func durable() async { _ = await receipt(whileStalled: true) }
+    ///
+    /// - Returns: false where it never is, since the store has been lost: then nothing may be done
+    ///   that takes it for granted.
+    @discardableResult
+    func durable() async -> Bool { await receipt(whileStalled: true) != nil }
 
     /// As `durable`, or as `caughtUp`, but for so long at most.
     func durable(within limit: Duration, whileStalled: Bool = true) async {
@@ -162,6 +169,7 @@ final class CommitQueue {
     }
 
     private func receipt(whileStalled: Bool) async -> CommitReceipt? {
+        guard stall != .lost else { return nil }
         guard !isSettled else { return CommitReceipt() }
         guard whileStalled || !isStalled else { return nil }
         return await withCheckedContinuation { continuation in
@@ -190,7 +198,7 @@ final class CommitQueue {
     }
 
     private func send() {
-        guard outstanding.batch == nil else { return }
+        guard outstanding.batch == nil, stall != .lost else { return }
         let companions = companions
         self.companions = []
         for companion in companions { companion.batchDeparts() }
@@ -210,14 +218,16 @@ final class CommitQueue {
     private func commit() {
         guard let batch = outstanding.batch else { return }
         let began = LoopClock.reading
+        let number = generation
         Task.immediate { @LoopActor in
             do throws(StoreError) {
                 let receipt = try await store.commit(batch)
+                guard number == generation else { return }  // it was given up
                 figures.times.observe(LoopClock.reading - began)
                 figures.sizes.observe(Int64(batch.changeCount))
                 committed(receipt)
             } catch {
-                refused(error)
+                if number == generation { refused(error) }
             }
         }
     }
@@ -259,10 +269,15 @@ final class CommitQueue {
                 if await room?.give() == true { commit() } else { begin(.noRoom) }
             }
         case .away(let words): begin(.away, words)
-        case .failed, .damaged:
-            log.write(.error, "the store has failed", ["error": .words("\(error)")])
-            owner?.failed(error)
+        case .lost: owner?.lost()
+        case .failed, .damaged: fail(with: error)
         }
+    }
+
+    /// The store is of no use any more.
+    func fail(with error: StoreError) {
+        log.write(.error, "the store has failed", ["error": .words("\(error)")])
+        owner?.failed(error)
     }
 
     private func begin(_ reason: Stall, _ words: String = "") {
@@ -274,13 +289,39 @@ final class CommitQueue {
             case .away:
                 log.write(
                     .error, "the database is away: changes are refused", ["error": .words(words)])
+            case .lost: break
             }
             room?.storeWaits = reason == .noRoom
             owner?.stallHasChanged()
             waiters.wakeStalled()
             creations.release()
         }
-        retry.arm(after: .seconds(1))
+        if reason != .lost { retry.arm(after: .seconds(1)) }
+    }
+
+    // MARK: Loss
+
+    /// Another gateway has what the store had. Nothing that was recorded is written any more, nor
+    /// is what is recorded until `beginAnew`; who waits for any of it is told that it is not known
+    /// what becomes of it.
+    func giveUp() {
+        guard stall != .lost else { return }
+        retry.cancel()
+        outstanding = Outstanding()
+        // An answer that comes late is to a batch that is over.
+        generation += 1
+        begin(.lost)
+        for companion in companions { companion.batchDeparts() }
+        companions = []
+        waiters.wakeAll()
+    }
+
+    /// The store can be written again. It knows nothing of what was given up, and memory must have
+    /// forgotten it: the marks of that are durable from now on.
+    func beginAnew() {
+        guard stall == .lost else { return }
+        stall = nil
+        owner?.stallHasChanged()
     }
 
     // MARK: Upkeep
@@ -314,6 +355,8 @@ extension CommitQueue {
         case noRoom
         /// The database cannot be reached.
         case away
+        /// Another gateway has what was here.
+        case lost
     }
 
     /// Set while a batch cannot be written: nothing can be promised.
@@ -327,11 +370,16 @@ extension CommitQueue {
 
     /// What is said where something waits for the store that cannot be written.
     var stallError: GatewayError {
-        isAway ? .store(.away("Nothing can be noted.")) : .diskFull
+        switch stall {
+        case .away: .store(.away("Nothing can be noted."))
+        case .lost: .tenantIsMoving
+        case .noRoom, nil: .diskFull
+        }
     }
 
-    /// Whether that is so because the database cannot be reached.
-    var isAway: Bool { stall == .away }
+    /// Whether that is so because the database cannot be reached, or has nothing for this gateway
+    /// at the moment.
+    var isAway: Bool { stall == .away || stall == .lost }
 
     /// As the store does it, which takes room before it gives some back.
     func forget(

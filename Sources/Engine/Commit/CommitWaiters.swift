@@ -28,6 +28,9 @@ struct CommitWaiters {
     /// There is no room for what is waited for.
     mutating func wakeStalled() { wake(with: nil) { !$0.waitsWhileStalled } }
 
+    /// Nobody ever learns what becomes of what is waited for.
+    mutating func wakeAll() { wake(with: nil) { _ in true } }
+
     private mutating func wake(with receipt: CommitReceipt?, _ isOver: (Waiter) -> Bool) {
         let waiting = waiters
         waiters = []

@@ -153,6 +153,12 @@ public final class EventHub {
         for number in refused.numbers { forget(SessionID(rawValue: number)) }
     }
 
+    /// Forgets what waits to be shown of a tenant: another node has it.
+    func discard(of tenant: TenantID) {
+        for line in waiting where line.tenant == tenant { line.discard() }
+        dropEmptyLines()
+    }
+
     /// Takes note of a session that was there at the start.
     func recall(_ session: SessionRecord) {
         shownOfSession[session.id] = session.lastSequence

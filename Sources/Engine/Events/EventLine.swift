@@ -57,6 +57,9 @@ final class EventLine {
         return next.event
     }
 
+    /// Forgets all that waits to be shown.
+    func discard() { pending.removeAll() }
+
     /// Forgets what waits to be shown of these: the store does not have it.
     func discard(_ refused: RefusedNumbers) { pending.removeAll { refused.contains($0.event) } }
 }

@@ -184,8 +184,7 @@ final class StagedFiles {
         commits.record(.removedFile(id))
         guard await commits.caughtUp() else {
             LoopActor.start { [self] in
-                await commits.durable()
-                await leave(id)
+                if await commits.durable() { await leave(id) } else { deleting.remove(id) }
             }
             return false
         }

@@ -24,8 +24,6 @@ public final class NodeService {
     /// How long a tenant that leaves waits for what cannot go on elsewhere.
     private static let lastTasks = Duration.seconds(30)
 
-    /// This node.
-    public let own: NodeID
     /// What the nodes knew of each other lately.
     public private(set) var view = NodeView()
     /// Called when nodes are gone, or tenants elsewhere than before.
@@ -34,6 +32,7 @@ public final class NodeService {
     private let store: any NodeStore
     private let loader: TenantLoader
     private let access: AccessMirror
+    private let lease: NodeLease
     private let clock: any Clock
     /// The tenants that are on their way here, or away from here.
     private var moving: Set<TenantID> = []
@@ -56,7 +55,7 @@ public final class NodeService {
         self.loader = loader
         self.clock = clock
         access = AccessMirror(store, tenants: loader.tenants, settings: settings)
-        own = store.node
+        lease = NodeLease(of: store, clock: clock) { loader.setStandstill($0) }
     }
 
     /// The tenants that are served here.
@@ -64,11 +63,24 @@ public final class NodeService {
 
     // MARK: Asking
 
+    /// This node; another one once it has joined again.
+    public var own: NodeID { store.node }
+
     /// The nodes, by their numbers.
     public var nodes: [NodeRecord] { view.nodes.values.sorted { $0.id < $1.id } }
 
     /// How many tenants are served here.
     public var servedCount: Int { served.tenants?.count ?? 0 }
+
+    /// Whether transfers stand still, since the store has not answered for so long that other nodes
+    /// may be about to take over what this one has.
+    public var isPaused: Bool { lease.isOver }
+
+    /// Whether the other nodes have taken this one for lost, and it has not joined them again.
+    public var isLost: Bool { lease.isLost }
+
+    /// How often they have.
+    public var lossCount: Int { lease.lossCount }
 
     /// Who answers for a tenant, where that is known at once.
     public func placeAtHand(of tenant: TenantID) -> TenantPlace? {
@@ -96,7 +108,9 @@ public final class NodeService {
         while true {
             if served.contains(tenant) { return .here }
             let owner = view.owners[tenant]
-            if moving.contains(tenant) {
+            if isLost, owner == nil {
+                // It is found out where the tenant is when this node has joined again.
+            } else if moving.contains(tenant) {
                 if isPassedOn, owner == own, leaving == tenant { throw .tenantIsMoving }
             } else if let owner, owner != own {
                 if isPassedOn {
@@ -122,8 +136,13 @@ public final class NodeService {
     private func take(_ tenant: TenantID) async throws(GatewayError) {
         moving.insert(tenant)
         defer { arrived(tenant) }
-        try await reading { () throws(StoreError) in
-            try await takeIfFree(tenant)
+        do throws(GatewayError) {
+            try await reading { () throws(StoreError) in
+                try await takeIfFree(tenant)
+            }
+        } catch {
+            guard error == .store(.lost) else { throw error }
+            lose()
         }
     }
 
@@ -203,11 +222,15 @@ public final class NodeService {
     // MARK: At work
 
     /// Begins to take part.
-    func start() { LoopActor.start { [self] in await run() } }
+    func start() {
+        lease.start()
+        LoopActor.start { [self] in await run() }
+    }
 
     /// Takes over nothing any more.
     func stop() {
         isStopped = true
+        lease.stop()
         store.endWait()
     }
 
@@ -215,6 +238,10 @@ public final class NodeService {
         var limit = Duration.zero
         var isAway = false
         while !isStopped {
+            if isLost {
+                guard await comeBack() else { return }
+                limit = .zero
+            }
             do throws(StoreError) {
                 let count = changeCount
                 let view = try await store.look(waiting: limit)
@@ -222,6 +249,8 @@ public final class NodeService {
                 isAway = false
                 limit = count == changeCount ? NodeService.interval : .zero
                 if count == changeCount { try await follow(view) }
+            } catch .lost {
+                lose()
             } catch {
                 if !isAway, !isStopped {
                     log.write(
@@ -260,12 +289,17 @@ public final class NodeService {
             log.write(
                 .error, "another node has a tenant of this one: its work ends here",
                 ["tenant": .number(Int(tenant.rawValue)), "node": .number(Int(owner.rawValue))])
-            served.remove(tenant)
-            moving.insert(tenant)
-            LoopActor.start { [self] in
-                await loader.unload(tenant, isLost: true)
-                arrived(tenant)
-            }
+            drop(tenant)
+        }
+    }
+
+    /// Lets go of a tenant that other nodes have.
+    private func drop(_ tenant: TenantID) {
+        served.remove(tenant)
+        moving.insert(tenant)
+        LoopActor.start { [self] in
+            await loader.unload(tenant, isLost: true)
+            arrived(tenant)
         }
     }
 
@@ -323,9 +357,13 @@ public final class NodeService {
             throw error as? StoreError ?? .away("Old parts of downloads: \(error)")
         }
         try await store.settle(stored.owned)
-        guard !isStopped else { return }
+        guard !isStopped, !isLost else { return }
         await loader.takeOver(
             stored, handedOver: areSettled ? stored.owned : stored.handedOver)
+        guard !isLost else {
+            for tenant in stored.owned { await loader.unload(tenant, isLost: true) }
+            return
+        }
         served.insert(stored.owned)
         for tenant in stored.owned { view.owners[tenant] = own }
         log.write(.notice, "tenants have arrived", ["tenants": .number(stored.owned.count)])
@@ -341,6 +379,37 @@ public final class NodeService {
             }
         }
         access.removeEnding()
+    }
+
+    // MARK: Loss
+
+    /// The others have taken this node for lost: all that it has stops at once, and leads nowhere.
+    func lose() {
+        guard lease.lose() else { return }
+        changeCount += 1
+        view.nodes[own] = nil
+        view.owners = view.owners.filter { $0.value != own }
+        loader.giveUp()
+        for tenant in served.tenants ?? [] { drop(tenant) }
+        tellChange()
+        store.endWait()
+    }
+
+    /// Joins the others again, once nothing is left of what this node had.
+    ///
+    /// - Returns: false where it cannot, and the process is about to end.
+    private func comeBack() async -> Bool {
+        while !moving.isEmpty { _ = await look(within: .milliseconds(100)) }
+        do throws(StoreError) {
+            try await lease.renew { [self] () throws(StoreError) in
+                try await access.reload()
+                loader.beginAnew(as: own)
+            }
+            return true
+        } catch {
+            loader.fail(with: error)
+            return false
+        }
     }
 
     // MARK: Handing over
@@ -390,6 +459,8 @@ public final class NodeService {
                         "tenant": .number(Int(tenant.rawValue)),
                         "node": .number(Int(node.id.rawValue)),
                     ])
+                return arrived(tenant)
+            } catch .lost {
                 return arrived(tenant)
             } catch {
                 await LoopActor.nextTurn(after: .seconds(1))

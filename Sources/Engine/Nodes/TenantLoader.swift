@@ -126,6 +126,15 @@ final class TenantLoader {
         tenants.remove(strays: strays)
     }
 
+    // MARK: Standing still
+
+    /// Has all attempts stand still as they are, and begins none; or lets them go on.
+    func setStandstill(_ isOn: Bool) {
+        sessions.setStandstill(isOn)
+        tasks.setStandstill(isOn)
+        webhooks.setStandstill(isOn)
+    }
+
     // MARK: Letting go
 
     /// Waits until nothing of a tenant is under way that would have to begin anew, or end, at
@@ -157,9 +166,30 @@ final class TenantLoader {
         await queues.inMemory.durable()
         if !isLost { await handOverParts(of: tenant) }
         files.staged.unload(tenant)
+        tasks.services.hub.discard(of: tenant)
         accounts.remove(tenant)
         await queues.onDisk.durable()
     }
+
+    // MARK: Loss
+
+    /// Other nodes have what was here, or will: from this very moment on nothing of it moves, and
+    /// nothing is written. The tenants have yet to be unloaded.
+    func giveUp() {
+        for runner in tasks.runners.values { runner.send(.settle) }
+        queues.onDisk.giveUp()
+    }
+
+    /// Nothing is left in memory of what was here; tenants can come again.
+    ///
+    /// - Parameter node: this node, which has joined again.
+    func beginAnew(as node: NodeID) {
+        identifiers.goOn(as: node)
+        queues.onDisk.beginAnew()
+    }
+
+    /// There is no coming back: the process must end.
+    func fail(with error: StoreError) { queues.onDisk.fail(with: error) }
 
     /// Brings what has come of downloads and of staged files to where the next node finds it. What
     /// cannot be brought in a minute begins anew there.
@@ -173,6 +203,8 @@ final class TenantLoader {
                     try await contents.handOver(entry)
                 }
                 return
+            } catch StoreError.lost {
+                return  // there is nothing to hand over any more
             } catch {
                 guard tasks.services.clock.uptime < end else {
                     log.write(

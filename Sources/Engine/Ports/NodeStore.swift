@@ -83,21 +83,32 @@ public struct TenantContents: Sendable {
 
 /// A store that several nodes share. Each tenant is one node's at a time: that one alone writes
 /// what is the tenant's, until it has given it away, or has given no sign of life for too long.
-/// From then on nothing that it commits is written (`StoreError.failed`), and its tenants are given
-/// to others. What a node that lives commits of a tenant that another one has is left out.
+/// From then on nothing that it commits is written (`StoreError.lost`), and its tenants are given
+/// to others; it may join again, as a node that has none. What a node that lives commits of a
+/// tenant that another one has is left out.
 ///
 /// `Store.load()` returns what all nodes know and nothing of a tenant's: tenants, tokens, settings,
 /// the clock and the greatest identifier.
 public protocol NodeStore: Store {
-    /// This node.
+    /// This node: another one once it has joined again.
     var node: NodeID { get }
+    /// Joins the nodes again, as one that has no tenants. Nothing comes behind it of what was begun
+    /// before: until it returns every call is answered with `lost`, or comes to its end.
+    ///
+    /// - Throws: `away`; `failed`, or `damaged` for another key, where it cannot be one of them: as
+    ///   when it was started.
+    func rejoin() async throws(StoreError)
+    /// For how long the others certainly do not take this node for lost, by what the store has
+    /// answered it: measured with a clock that goes on while the machine sleeps, and compared with
+    /// no other one. Zero or less once that is over; at most some seconds.
+    var leaseLeft: Duration { get }
     /// Finds out how the nodes stand. Whoever is lost loses its number first, and tenants that no
     /// node has are given to nodes that take any, evenly.
     ///
     /// - Parameter limit: waits for so long at most until there is a hint that something has
     ///   changed; `.zero` does not wait.
     /// - Returns: how they stand.
-    /// - Throws: `away`; `failed` where this node itself was taken for lost.
+    /// - Throws: `away`; `lost` where this node itself was taken for lost.
     func look(waiting limit: Duration) async throws(StoreError) -> NodeView
     /// Lets a `look` that waits go on at once.
     func endWait()
@@ -121,6 +132,8 @@ public protocol NodeStore: Store {
     ///
     /// - Returns: false where there is no such node.
     func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool
-    /// Whether there is a staged file of that id, whosever it is: for housekeeping.
-    func knows(_ id: FileID) async throws(StoreError) -> Bool
+    /// Whether a content that this machine has found is anybody's: there is such a task, staged
+    /// file or stored response, and of a part no other node has got those of its tenant since. For
+    /// housekeeping.
+    func needs(_ kind: ContentKind, of owner: ContentOwner) async throws(StoreError) -> Bool
 }

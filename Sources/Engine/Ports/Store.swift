@@ -96,6 +96,9 @@ public enum StoreError: Error, Equatable, Sendable {
     case away(String)
     /// The disk or the database failed; nothing may be retried.
     case failed(String)
+    /// Another gateway has what this one had: the whole database, or the tenants of a node that was
+    /// taken for lost. Nothing of it is written here any more; a node may join again.
+    case lost
     /// A row cannot be read: damage, or another key.
     case damaged(String)
 }

@@ -75,7 +75,7 @@ final class TaskSaving {
                 guard isAwaited else { return discard() }
                 task.record.saved = staged
                 control.save()
-                await task.session.commits.durable()
+                guard await task.session.commits.durable() else { return }
                 try await publish(staged, in: folders)
             } catch {
                 fail(error)

@@ -49,12 +49,12 @@ final class FolderSweep {
                 guard now.since(entry.modified) > partRetention else { continue }
                 if let tenant = entry.tenant { accounts.dropPart(of: task, in: tenant) }
             case .task(let task):
-                guard sweptAt == nil, !tasks.holds(task), durable.pendingTask(task) == nil
+                guard isDue(entry), !tasks.holds(task), durable.pendingTask(task) == nil
                 else { continue }
-                if try await durable.store.knows(task) { continue }
+                if try await needs(entry) { continue }
             case .file(let file):
-                guard sweptAt == nil, !staged.holds(file) else { continue }
-                if try await parts.sharedStore?.knows(file) ?? false { continue }
+                guard isDue(entry), !staged.holds(file) else { continue }
+                if try await needs(entry) { continue }
             case .entry(let response):
                 guard sweptAt == nil, try await !durable.store.knows(response),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })
@@ -63,5 +63,21 @@ final class FolderSweep {
             parts.contents.discard(entry)  // or the next round does
         }
         sweptAt = uptime
+    }
+
+    /// Whether a content is looked for in the store: in the first run all that memory does not
+    /// know, later only a part that a node may have lost with its tenant.
+    private func isDue(_ entry: ContentEntry) -> Bool {
+        sweptAt == nil || (parts.sharedStore != nil && entry.kind == .part)
+    }
+
+    /// Whether the store tells of a content that memory does not know. It has no staged files that
+    /// memory has not, but for those of other nodes' tenants.
+    private func needs(_ entry: ContentEntry) async throws(StoreError) -> Bool {
+        if let shared = parts.sharedStore {
+            return try await shared.needs(entry.kind, of: entry.owner)
+        }
+        guard case .task(let task) = entry.owner else { return false }
+        return try await durable.store.knows(task)
     }
 }

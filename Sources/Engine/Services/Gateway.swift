@@ -271,7 +271,10 @@ private final class StoreLook {
             _ = try await store.knows(TaskID(rawValue: 0))
             isAway = false
         } catch {
-            if case .away = error { isAway = true } else { isAway = false }
+            switch error {
+            case .away, .lost: isAway = true
+            case .full, .failed, .damaged: isAway = false
+            }
         }
     }
 }
@@ -296,4 +299,6 @@ extension Gateway: CommitOwner {
     }
 
     func failed(_ error: StoreError) { onStoreFailure?(error) }
+
+    func lost() { if let nodes { nodes.lose() } else { onStoreFailure?(.lost) } }
 }

@@ -6,8 +6,8 @@ public import Semantics
 public struct GatewayFigures: Sendable {
     /// Sessions that are known now, by their type and state.
     public internal(set) var sessions: [SessionKind: Int] = [:]
-    /// Tasks that are kept now.
-    public internal(set) var tasks = TaskCensus()
+    /// Tasks that are kept now; nil while the store is known not to answer.
+    public internal(set) var tasks: TaskCensus?
     /// Tasks in memory that wait for something, by what that is.
     public internal(set) var waiting: [WaitReason: Int] = [:]
     /// Tasks that are not at rest: running, or suspended with a connection (S-32).
@@ -77,12 +77,7 @@ extension Gateway {
     public func figures() async throws(GatewayError) -> GatewayFigures {
         let services = tasks.directory.services
         var figures = GatewayFigures(files: services.spools.files.figures)
-        for commits in queues.each {
-            let census = try await reading { () throws(StoreError) in
-                try await commits.store.census()
-            }
-            figures.tasks.add(census)
-        }
+        figures.tasks = try await census()
         for session in sessions.directory.values {
             let kind = SessionKind(type: session.record.type, state: session.record.state)
             figures.sessions[kind, default: 0] += 1
@@ -103,6 +98,18 @@ extension Gateway {
         figures.isStoreStalled = queues.onDisk.isStalled
         figures.isStoreAway = queues.onDisk.isAway
         return figures
+    }
+
+    /// Counts what the stores have of tasks. Whoever wants to know how the gateway stands while one
+    /// does not answer need not wait for it.
+    private func census() async throws(GatewayError) -> TaskCensus? {
+        guard !isStoreAway, nodes?.isPaused != true else { return nil }
+        var all = TaskCensus()
+        for commits in queues.each {
+            all.add(
+                try await reading { () throws(StoreError) in try await commits.store.census() })
+        }
+        return all
     }
 }
 

@@ -50,6 +50,9 @@ public final class SessionService {
     /// Attempts that go on, and tasks that wait for one, of all sessions.
     var attempts: (running: Int, waiting: Int) { (budget.runningCount, budget.waitingCount) }
 
+    /// No attempt is begun any more, or they are again.
+    func setStandstill(_ isOn: Bool) { budget.standsStill = isOn }
+
     // MARK: Creating
 
     /// Creates a session; the ticket keeps the key of the request that asks for it.

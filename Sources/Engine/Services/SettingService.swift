@@ -37,8 +37,7 @@ public final class SettingService {
         if let isOn = change.backgroundUpdates { durable.record(.backgroundUpdates(isOn)) }
         guard await durable.caughtUp() else {
             LoopActor.start { [self] in
-                await durable.durable()
-                await apply(change)
+                if await durable.durable() { await apply(change) }
             }
             throw .unconfirmed(isAway: durable.isAway)
         }

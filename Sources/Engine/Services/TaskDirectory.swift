@@ -286,6 +286,12 @@ final class TaskDirectory {
         for runner in runners.values { runner.endWaits() }
     }
 
+    /// Has all attempts stand still, or go on.
+    func setStandstill(_ isOn: Bool) {
+        services.standsStill = isOn
+        for runner in runners.values { runner.standstillHasChanged() }
+    }
+
     // MARK: Forgetting
 
     /// Forgets what memory had of these, and stops what drives them: nothing of that is in the
@@ -341,6 +347,9 @@ final class TaskDirectory {
 
     /// The removal of a task is on its way to the store.
     func beginDeleting(_ id: TaskID) { deleting.insert(id) }
+
+    /// The store does not hear of the removal of a task.
+    func giveUpDeleting(_ id: TaskID) { deleting.remove(id) }
 
     /// Whether the store is about to forget it.
     func isDeleting(_ id: TaskID) -> Bool { deleting.contains(id) }

@@ -375,9 +375,8 @@ public final class TaskService {
             if task?.content?.place != .store { services.discardPart(of: id) }
         }
         guard await commits.caughtUp() else {
-            LoopActor.start {
-                await commits.durable()
-                forget()
+            LoopActor.start { [self] in
+                if await commits.durable() { forget() } else { directory.giveUpDeleting(id) }
             }
             throw .unconfirmed(isAway: commits.isAway)
         }

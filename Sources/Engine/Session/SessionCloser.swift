@@ -56,7 +56,7 @@ final class SessionCloser {
 
     /// Whether all tasks of a session through this one have ended, or are damaged: those never end.
     private func haveEnded(_ session: LiveSession, through last: Int) async -> Bool {
-        await session.commits.durable()
+        guard await session.commits.durable() else { return false }
         let outstanding = TaskQuery(
             tenant: session.record.tenant, session: session.record.id, limit: 1)
         while !tasks.isStopping {

@@ -300,6 +300,10 @@ final class AttemptBudget {
     var isClosed = false {
         didSet { wakeWaiters() }
     }
+    /// The same, while this node's attempts stand still.
+    var standsStill = false {
+        didSet { wakeWaiters() }
+    }
 
     /// - Parameters:
     ///   - limit: of attempts, if no session's first took more than the others.
@@ -313,6 +317,8 @@ final class AttemptBudget {
         self.firstCost = firstCost
     }
 
+    private var isOpen: Bool { !isClosed && !standsStill }
+
     func take(for queue: SlotQueue) -> Bool {
         guard mayTake(queue) else { return false }
         left -= cost(for: queue)
@@ -325,7 +331,7 @@ final class AttemptBudget {
     private func cost(for queue: SlotQueue) -> Int { queue.takenCount == 0 ? firstCost : 1 }
 
     private func mayTake(_ queue: SlotQueue) -> Bool {
-        guard left >= cost(for: queue), !isClosed, mayTake(queue.account) else { return false }
+        guard left >= cost(for: queue), isOpen, mayTake(queue.account) else { return false }
         return queue.takenCount == 0 || isModest(queue.takenCount)
     }
 
@@ -353,7 +359,7 @@ final class AttemptBudget {
         guard !isWaking else { return }
         isWaking = true
         defer { isWaking = false }
-        while left > 0, !isClosed, let queue = nextInLine() { queue.takeTurn() }
+        while left > 0, isOpen, let queue = nextInLine() { queue.takeTurn() }
     }
 
     private func nextInLine() -> SlotQueue? {

@@ -17,6 +17,8 @@ struct Exchange {
         static let rate = PauseReasons(rawValue: 8)
         /// The client has yet to say what becomes of the response.
         static let decision = PauseReasons(rawValue: 16)
+        /// Another node may be about to take the task over.
+        static let standstill = PauseReasons(rawValue: 32)
     }
 
     /// Counts the attempts of the task.

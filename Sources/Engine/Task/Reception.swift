@@ -222,7 +222,7 @@ final class Reception {
     private func mustWaitForCommit() -> Bool {
         guard uncommittedBytes > Reception.uncommittedLimit else { return false }
         LoopActor.start { [self] in
-            await session.commits.durable()
+            guard await session.commits.durable() else { return }
             uncommittedBytes = 0
             owner?.goOn(.commit)
         }

@@ -233,6 +233,9 @@ final class TaskRunner {
         task.bandwidth.limit = limit
     }
 
+    /// All attempts stand still from now on, or go on.
+    func standstillHasChanged() { transfer.standstillHasChanged() }
+
     // MARK: Waiting (S-45)
 
     /// Returns when the task has a body to be read, or none ever.

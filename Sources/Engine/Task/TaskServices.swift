@@ -5,7 +5,6 @@ internal import Semantics
 /// What every task runner needs of the gateway.
 @LoopActor
 final class TaskServices {
-    let clock: any Clock
     let keptClock: KeptClock
     /// What contents come in by.
     let spools: Spools
@@ -22,6 +21,9 @@ final class TaskServices {
     let ticketHosts: Set<String>
     /// How long a suspended task keeps its connection (S-32).
     let suspensionGrace: Duration
+    /// Whether attempts stand still, and none is begun: another node may be about to go on with
+    /// them.
+    var standsStill = false
     let log = Log("engine.task")
     private weak var bodyOpener: (any BodyOpener)?
 
@@ -37,7 +39,6 @@ final class TaskServices {
         self.decisions = DecisionDesk(identifiers, tally)
         self.routes = RouteBoard(connectivity, waits: routeWaits)
         self.ticketHosts = ticketHosts
-        self.clock = spools.clock
         self.keptClock = keptClock
         self.spools = spools
         self.saveFolders = saveFolders
@@ -46,6 +47,8 @@ final class TaskServices {
         self.hub = hub
         self.suspensionGrace = suspensionGrace
     }
+
+    var clock: any Clock { spools.clock }
 
     /// Who gets what room there is on the disk.
     var room: DiskRoom { spools.room }

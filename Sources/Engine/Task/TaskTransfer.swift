@@ -56,7 +56,7 @@ final class TaskTransfer {
     /// twice; a file must be opened; a part must be found. All that only if the task has not
     /// been suspended meanwhile.
     private var needsPreparation: Bool {
-        !task.record.currentRequest.isSafe || upload.mustBeOpened
+        !task.record.currentRequest.isSafe || upload.mustBeOpened || task.services.standsStill
             || reception.download.mustFindPart || reception.saving?.mustCheck == true
     }
 
@@ -65,12 +65,13 @@ final class TaskTransfer {
         preparation = LoopActor.start { [self] in
             do throws(TransferError) {
                 try await reception.saving?.check()
-                if !task.record.currentRequest.isSafe { await session.commits.durable() }
+                var isNoted = true
+                if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
                 try await reception.findPart()
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
-                } else if isReadyToOpen {
+                } else if isNoted, isReadyToOpen {
                     let body = try await upload.open { [weak self] in self?.updateIdleTimer() }
                     if isReadyToOpen { open(sending: body) }
                 }
@@ -85,7 +86,9 @@ final class TaskTransfer {
     /// Returns when nothing is being brought together any more.
     func prepared() async { await preparation?.value }
 
-    private var isReadyToOpen: Bool { exchange.isWaitingToStart && phase == .attempting }
+    private var isReadyToOpen: Bool {
+        exchange.isWaitingToStart && phase == .attempting && !task.services.standsStill
+    }
 
     private func open(sending body: AttemptBody?) {
         prepareToReceive()
@@ -138,9 +141,7 @@ final class TaskTransfer {
 
     /// The task is suspended: its connection is kept for a while (S-32).
     func hold() {
-        exchange.pause(.client)
-        upload.isHeld = true
-        reception.download.segments?.hold()
+        standStill(.client)
         timers.run(false)
         timers.wait(.grace, for: task.services.suspensionGrace)
     }
@@ -149,9 +150,35 @@ final class TaskTransfer {
     func release() {
         timers.stopWaiting()
         timers.run(true)
+        moveOn(.client)
+    }
+
+    /// All attempts of this node stand still as they are, or go on. Only the idle timer stands with
+    /// them (S-17, S-18).
+    func standstillHasChanged() {
+        if task.services.standsStill {
+            standStill(.standstill)
+            updateIdleTimer()
+        } else {
+            moveOn(.standstill)
+            updateIdleTimer()
+        }
+    }
+
+    private func standStill(_ reason: Exchange.PauseReasons) {
+        exchange.pause(reason)
+        upload.isHeld = true
+        reception.download.segments?.hold()
+    }
+
+    /// Takes a reason away to stand still: it moves on where there is no other one.
+    private func moveOn(_ reason: Exchange.PauseReasons) {
+        let attempt = exchange.unpause(reason)
+        guard !exchange.isPaused(for: .client), !exchange.isPaused(for: .standstill) else {
+            return
+        }
         upload.isHeld = false
         reception.download.segments?.release()
-        let attempt = exchange.unpause(.client)
         if exchange.isWaitingToStart { openWhenPrepared() } else { attempt?.resume() }
     }
 
@@ -211,7 +238,7 @@ final class TaskTransfer {
             || upload.isWaiting
         let isHeldUp =
             reception.download.segments.map { $0.isWaiting(primaryWaits: waits) } ?? waits
-        timers.attemptIsHeldUp(isHeldUp)
+        timers.attemptIsHeldUp(isHeldUp || exchange.isPaused(for: .standstill))
     }
 
     /// Whether the attempt waits for what the delegate says about its response.

@@ -42,10 +42,11 @@ final class TenantRemoval {
         LoopActor.start { [self] in
             await endWork(of: tenant)
             await files.forgetAll(of: tenant)
-            await forgetStored(tenant)
-            queues.onDisk.record(.removedTenant(tenant))
-            await queues.onDisk.durable()
+            let isForgotten = await forgetStored(tenant)
+            if isForgotten { queues.onDisk.record(.removedTenant(tenant)) }
+            let isDone = await queues.onDisk.durable()
             underWay.remove(tenant)
+            guard isForgotten, isDone else { return }
             completion()
             log.write(
                 .notice, "a tenant was deleted", ["tenant": .number(Int(tenant.rawValue))])
@@ -77,10 +78,12 @@ final class TenantRemoval {
     }
 
     /// As often as it takes: a disk that is full has room again some time.
-    private func forgetStored(_ tenant: TenantID) async {
+    ///
+    /// - Returns: false where another node goes on with it.
+    private func forgetStored(_ tenant: TenantID) async -> Bool {
         var forgotten = Forgotten()
         while true {
-            await queues.onDisk.durable()
+            guard await queues.onDisk.durable() else { return false }
             await queues.inMemory.durable()
             do {
                 for commits in queues.each {
@@ -90,7 +93,9 @@ final class TenantRemoval {
                 for part in try await contents.list([.kept]) where part.tenant == tenant {
                     contents.discard(part)
                 }
-                return
+                return true
+            } catch StoreError.lost {
+                return false
             } catch {
                 log.write(
                     .error, "what a deleted tenant had cannot be forgotten yet",

@@ -140,8 +140,7 @@ public final class TenantService {
             tokens.voidAll(of: record.id)
         }
         LoopActor.start { [self] in
-            await queues.onDisk.durable()
-            goOnRemoving(record.id)
+            if await queues.onDisk.durable() { goOnRemoving(record.id) }
         }
         try await queues.onDisk.acknowledged()
         return directory[record.id] ?? record

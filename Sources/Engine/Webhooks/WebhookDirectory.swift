@@ -112,8 +112,7 @@ final class WebhookDirectory {
         runner.end()
         services.commits.record(.removedWebhook(id))
         LoopActor.start { [self] in
-            await services.commits.durable()
-            drop(id)
+            if await services.commits.durable() { drop(id) }
         }
     }
 
@@ -138,6 +137,9 @@ final class WebhookDirectory {
             runner.end()
         }
     }
+
+    /// Nothing new is posted for now, or it is again.
+    func setStandstill(_ isOn: Bool) { services.slots.standsStill = isOn }
 
     private func goOn(_ webhooks: some Collection<WebhookID>) {
         guard isStarted else { return }

@@ -11,6 +11,10 @@ internal import Semantics
 final class WebhookSlots {
     /// How many nobody has.
     private(set) var free: Int
+    /// While they stand still none begins.
+    var standsStill = false {
+        didSet { handOut() }
+    }
     private var waiting: [TenantID: Deque<@LoopActor () -> Void>] = [:]
     /// Tenants of which something waits.
     private var tenants = Deque<TenantID>()
@@ -24,7 +28,7 @@ final class WebhookSlots {
 
     init(count: Int) { free = count }
 
-    private var isOpen: Bool { free > 0 && !isTurnTaken }
+    private var isOpen: Bool { free > 0 && !isTurnTaken && !standsStill }
 
     /// Takes one, if one can begin now.
     func take() -> Bool {

@@ -36,8 +36,8 @@ final class DatabaseConnections: Sendable {
     private let failure = Mutex<StoreError?>(nil)
     /// Told of that failure.
     private let onFailure = Mutex<(@Sendable (StoreError) -> Void)?>(nil)
-    /// When the newest transaction was committed, which is a sign of life.
-    private let lastCommit = Mutex(ContinuousClock.now)
+    /// The newest sign of life that the server has had for certain.
+    private let lastSign = Mutex(SignOfLife())
     private let log = Log("store.postgres")
 
     /// Opens the writer's connection, takes the database for this gateway, and lets `prepare` see
@@ -160,7 +160,10 @@ final class DatabaseConnections: Sendable {
                         connection.rollBack()
                         guard let met = connection.trouble else { return refuse(error) }
                         trouble = met
-                        if trouble == .lost { writer.connection = nil }
+                        if trouble == .lost {
+                            writer.connection = nil
+                            lastSign.withLock { $0.hasSession = false }
+                        }
                     }
                 } catch let thrown {
                     error = StoreError(any: thrown)
@@ -179,6 +182,7 @@ final class DatabaseConnections: Sendable {
         _ uncertain: inout UncertainCommit<Value>?,
         _ body: @Sendable (Connection) throws -> Value
     ) throws -> Value {
+        let began = ContinuousClock.now
         connection.startAgain()
         try settle(&writer, by: connection)
         if let asked = uncertain {
@@ -200,7 +204,7 @@ final class DatabaseConnections: Sendable {
             throw error
         }
         writer.unsettled = nil
-        lastCommit.withLock { $0 = .now }
+        lastSign.withLock { $0 = SignOfLife(instant: began) }
         return value
     }
 
@@ -220,12 +224,18 @@ final class DatabaseConnections: Sendable {
     }
 
     private func refuse<Value>(_ error: StoreError) -> Outcome<Value> {
-        if case .failed(let words) = error {
-            failure.withLock { $0 = error }
-            log.write(.error, "nothing is written any more", ["error": .words(words)])
-            onFailure.withLock { $0.take() }?(error)
+        switch error {
+        case .failed(let words): end(with: error, words)
+        case .lost: end(with: error, "Another gateway has taken the database over.")
+        case .full, .away, .damaged: break
         }
         return .refused(error)
+    }
+
+    private func end(with error: StoreError, _ words: String) {
+        failure.withLock { $0 = error }
+        log.write(.error, "nothing is written any more", ["error": .words(words)])
+        onFailure.withLock { $0.take() }?(error)
     }
 
     /// Has the first failure told that is no loss, also where nobody has asked for anything: that
@@ -240,13 +250,24 @@ final class DatabaseConnections: Sendable {
 
     // MARK: Signs of life
 
+    /// A transaction that was committed: the others have seen it after it had begun.
+    struct SignOfLife {
+        /// When it began: by a clock that goes on while the machine sleeps, as theirs do.
+        var instant = ContinuousClock.now
+        /// Whether the connection is not known to have been lost since.
+        var hasSession = true
+    }
+
+    /// The newest sign of life.
+    var newestSign: SignOfLife { lastSign.withLock { $0 } }
+
     /// Gives a sign of life whenever nothing was written for a while. Runs until its task is
     /// cancelled.
     func giveSignsOfLife() async {
         while !Task.isCancelled {
             let beat = DatabaseLock.Silence.beat
             try? await Task.sleep(for: beat)
-            guard ContinuousClock.now - lastCommit.withLock({ $0 }) >= beat else { continue }
+            guard ContinuousClock.now - newestSign.instant >= beat else { continue }
             _ = await transaction { _ in }
         }
     }

@@ -138,7 +138,7 @@ struct DatabaseLock: Sendable {
     /// Takes the lock again, with another connection. Where nobody else has had it meanwhile, the
     /// server's end of the lost one may still have it: that is ended.
     ///
-    /// - Throws: `away` where the lock is not to be had, yet; `failed` where another gateway has
+    /// - Throws: `away` where the lock is not to be had, yet; `lost` where another gateway has
     ///   had the database meanwhile.
     func reacquire(_ connection: Connection) throws(StoreError) {
         try SessionSettings.apply(to: connection)
@@ -155,7 +155,7 @@ struct DatabaseLock: Sendable {
         let rows = try connection.rows("SELECT holder FROM \(place.row)")
         try connection.settle()
         guard rows.first?.bytes(0) == holder else {
-            throw .failed("Another gateway has taken the database over.")
+            throw .lost
         }
     }
 

@@ -34,7 +34,7 @@ extension StoreError {
         switch state {
         case "53100": self = .full
         // Nothing divides but `DatabaseLock.record`.
-        case "22012": self = .failed("Another gateway has taken the database over.")
+        case "22012": self = .lost
         // Corrupted data, corrupted index.
         case "XX001", "XX002": self = .damaged(told)
         default: self = Trouble(state: state) == nil ? .failed(told) : .away(told)

@@ -8,6 +8,7 @@ final class NodeMembership: Sendable {
     /// What keeps it from writing what others have.
     let fence: TenantFence
     private let folder: [UInt8]
+    private let silence: DatabaseLock.Silence
     private let lock: DatabaseLock
     private let connections: DatabaseConnections
     private let watch: NodeWatch
@@ -27,9 +28,18 @@ final class NodeMembership: Sendable {
         self.node = node
         fence = TenantFence(of: node)
         self.folder = folder
+        self.silence = silence
         self.connections = connections
         lock = connections.lock
         watch = try NodeWatch(connections.address, connections.waiting, silence, of: node)
+    }
+
+    /// How much is left of four fifths of the time after which the others take this node for lost:
+    /// they look at what the server has had of it.
+    var leaseLeft: Duration {
+        let sign = connections.newestSign
+        let limit = sign.hasSession ? silence.withSession : silence.withoutSession
+        return limit * 0.8 - (ContinuousClock.now - sign.instant)
     }
 
     /// Looks how the nodes stand, and sees to it that each tenant has one.
@@ -94,6 +104,15 @@ final class NodeMembership: Sendable {
         let (node, folder) = (node, folder)
         try await connections.writing { connection in
             try NodeRows(connection: connection).settle(tenants, of: node, in: folder)
+        }
+    }
+
+    /// Whether a content is anybody's; of a part whether it may be gone on from in this node's
+    /// folder.
+    func needs(_ kind: ContentKind, of owner: ContentOwner) async throws(StoreError) -> Bool {
+        let folder = kind == .part ? folder : nil
+        return try await connections.reading { connection in
+            try NodeRows(connection: connection).knows(owner, withPartsIn: folder)
         }
     }
 

@@ -121,6 +121,29 @@ struct NodeRows {
             [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
     }
 
+    /// Whether there is a task or a staged file.
+    ///
+    /// - Parameters:
+    ///   - owner: which one.
+    ///   - folder: the mark of a folder; where it is given no other one may have got the parts of
+    ///     the owner's tenant since.
+    /// - Returns: whether there is.
+    /// - Throws: what is wrong with the database.
+    func knows(_ owner: ContentOwner, withPartsIn folder: [UInt8]?) throws(StoreError) -> Bool {
+        let (row, number) =
+            switch owner {
+            case .task(let id): ("task AS owner WHERE id = $1 AND state <> 6", id.rawValue)
+            case .file(let id): ("file AS owner WHERE id = $1", id.rawValue)
+            case .entry(let id): ("cache_entry AS owner WHERE id = $1", id.rawValue)
+            }
+        return try connection.rows(
+            """
+            SELECT 1 FROM \(row) AND NOT EXISTS
+                (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
+            """, [.number(number), .bytes(folder)]
+        ).count > 0
+    }
+
     // MARK: Nodes
 
     /// Has a node hand over all that it has, or take part again.

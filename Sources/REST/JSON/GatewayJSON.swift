@@ -73,7 +73,7 @@ extension MachineFigures {
 
 extension GatewayFigures {
     /// What there is to do, and what of it waits.
-    func writeWork(to json: inout JSONWriter) {
+    func writeWork(_ tasks: TaskCensus, to json: inout JSONWriter) {
         json.object("sessions") { json in
             for state in SessionState.allCases {
                 json.member(

@@ -105,7 +105,7 @@ final class Forwarder {
         _ request: Request, for caller: KnownCaller, about tenant: TenantID, at node: NodeRecord
     ) async throws -> Response? {
         let passage = try await Passage(
-            request, caller, own: places.own, pass: pass, wholeLimit: Forwarder.wholeLimit)
+            request, caller, pass: pass, wholeLimit: Forwarder.wholeLimit)
         // A body takes its time: a token that was revoked meanwhile does nothing.
         if passage.hasBody { _ = try authenticator.caller(of: request) }
         var end = clock.uptime + Forwarder.patience
@@ -263,7 +263,7 @@ private struct Passage {
     private let bytes: [UInt8]
 
     init(
-        _ request: Request, _ caller: KnownCaller, own: NodeID, pass: NodePass, wholeLimit: Int64
+        _ request: Request, _ caller: KnownCaller, pass: NodePass, wholeLimit: Int64
     ) async throws {
         self.request = request
         method = request.method
@@ -276,7 +276,6 @@ private struct Passage {
         self.caller = NodePass.text(
             of: caller.principal, at: caller.peer ?? request.peer.address)
         fields.append(ForwardedFields.caller, self.caller)
-        fields.append(ForwardedFields.node, String(own.rawValue))
         self.fields = fields
         if let length = request.body.declaredLength, length <= wholeLimit {
             source = nil
@@ -322,6 +321,7 @@ private struct Passage {
         let signature = pass.sign(
             method, url.path + (url.query.map { "?" + $0 } ?? ""), caller, to: node)
         var fields = fields
+        fields.append(ForwardedFields.node, signature.sender)
         fields.append("Authorization", signature.authorization)
         var attempt = AttemptRequest(
             url: url, method: method, headers: fields, body: body, decodesContent: false,

@@ -11,6 +11,9 @@ internal import Syntax
 struct NodePass {
     /// What goes with a request to a node, and what proves that its answer is the node's.
     struct Signature {
+        /// The value of `Ferry-Node`: this node's number, which is another one once it has joined
+        /// again.
+        let sender: String
         /// The value of Authorization.
         let authorization: String
         /// The value of `Ferry-Proof` in the answer.
@@ -57,10 +60,11 @@ struct NodePass {
             of: (0..<NodePass.nonceLength).map { _ in
                 UInt8.random(in: .min ... .max, using: &generator)
             })
-        let code = requestCode(
-            nonce, method, target, from: String(places.own.rawValue), caller, to: node)
+        let sender = String(places.own.rawValue)
+        let code = requestCode(nonce, method, target, from: sender, caller, to: node)
         return Signature(
-            authorization: "\(NodePass.scheme)\(nonce).\(code)", proof: proof(nonce, of: node.id))
+            sender: sender, authorization: "\(NodePass.scheme)\(nonce).\(code)",
+            proof: proof(nonce, of: node.id))
     }
 
     /// Whether a request comes from a node, and is for this one.

@@ -66,6 +66,8 @@ extension Service {
         nodes.map { nodes in
             MetricsPage.NodeFigures(
                 nodes: nodes.nodes.count, tenants: nodes.view.tenants(of: nodes.own).count,
+                isPaused: gateway.nodes?.isPaused ?? false,
+                losses: gateway.nodes?.lossCount ?? 0,
                 passedOn: forwarder?.figures)
         }
     }

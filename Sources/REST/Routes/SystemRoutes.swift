@@ -15,7 +15,10 @@ extension Service {
     func readiness(_ call: Call) async throws -> Response {
         let isStoreAway = await gateway.findsStoreAway()
         let readiness = Readiness(
-            startFault: isReady ? nil : "The gateway is starting or stopping.",
+            startFault: !isReady
+                ? "The gateway is starting or stopping."
+                : gateway.nodes?.isLost == true
+                    ? "The node was taken for lost, and joins the others again." : nil,
             storeFault: isStoreAway
                 ? Readiness.away
                 : gateway.isStoreStalled ? "There is no room to note changes." : nil,
@@ -60,6 +63,9 @@ extension Service {
     private var description: Response {
         get async throws {
             let figures = try await gateway.figures()
+            guard let tasks = figures.tasks else {
+                throw GatewayError.store(.away("It is known not to answer."))
+            }
             let machine = await machineFigures()
             return .json(capacity: 2048) { json in
                 json.object { json in
@@ -79,7 +85,7 @@ extension Service {
                     }
                     json.name("disk")
                     if let disk = machine.disk { disk.write(to: &json) } else { json.null() }
-                    figures.writeWork(to: &json)
+                    figures.writeWork(tasks, to: &json)
                     json.object("limits") { Service.writeLimits(to: &$0) }
                 }
             }

@@ -208,7 +208,7 @@ extension DataFolder {
     /// - Throws: `Refusal`, `UnusablePlace`, `StoreError`.
     @LoopActor
     func join(
-        _ contents: any WholeContents, at name: String, ofNodesOf store: PostgresStore, isNew: Bool
+        _ contents: any WholeContents, at name: String, ofNodesOf store: PostgresNode, isNew: Bool
     ) async throws {
         try refuseOwnContents(for: name)
         let found = try await contents.mark()

@@ -138,7 +138,7 @@ struct DataFolder {
             switch store {
             case .file:
                 " To go on without them, `ferry check --repair` sets aside what tells of them."
-            case .server: ""
+            case .server, .node: ""
             }
         throw Refusal(
             description: """

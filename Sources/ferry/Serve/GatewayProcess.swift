@@ -194,7 +194,7 @@ struct GatewayProcess {
         }
         let contents = try place.open(
             settings, curlSettings(settings), digests: digests, files: files)
-        if settings.nodeAddress != nil, case .server(let database) = store {
+        if case .node(let database) = store {
             try await folder.join(
                 contents, at: place.description, ofNodesOf: database, isNew: isNew)
             return contents

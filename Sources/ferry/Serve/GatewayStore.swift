@@ -7,6 +7,8 @@ import Sealing
 enum GatewayStore {
     case file(DurableStore)
     case server(PostgresStore)
+    /// The same, shared with others.
+    case node(PostgresNode)
 
     /// Opens the database that the settings name. Blocks.
     ///
@@ -20,8 +22,8 @@ enum GatewayStore {
         let mark = settings.nodeAddress == nil ? nil : try folder.mark()
         do throws(StoreError) {
             if let address = settings.nodeAddress, let mark {
-                return .server(
-                    try PostgresStore(url: url, sealer: sealer, asNodeAt: address, folder: mark))
+                return .node(
+                    try PostgresNode(url: url, sealer: sealer, at: address, folder: mark))
             }
             return .server(try PostgresStore(url: url, sealer: sealer))
         } catch {
@@ -52,22 +54,27 @@ enum GatewayStore {
         }
     }
 
-    /// Has it told when another gateway has taken the database over, before anything else is asked
-    /// of it.
+    /// Has it told when the database is of no use any more, as when another gateway has taken it
+    /// over, before anything else is asked of it.
     func tellFailure(to listener: @escaping @Sendable () -> Void) {
-        if case .server(let store) = self { store.tellFailure { _ in listener() } }
+        switch self {
+        case .file: break
+        case .server(let store): store.tellFailure { _ in listener() }
+        case .node(let store): store.tellFailure { _ in listener() }
+        }
     }
 
     var store: any Store {
         switch self {
         case .file(let store): store
-        case .server(let store): shared ?? store
+        case .server(let store): store
+        case .node(let store): store
         }
     }
 
     /// The store as nodes share it; nil for a gateway that has it alone.
     var shared: (any NodeStore)? {
-        if case .server(let store) = self { PostgresNode(store) } else { nil }
+        if case .node(let store) = self { store } else { nil }
     }
 
     /// Where it is, without a password.
@@ -75,6 +82,7 @@ enum GatewayStore {
         switch self {
         case .file: folder.path(DurableStore.fileName)
         case .server(let store): store.place
+        case .node(let store): store.place
         }
     }
 
@@ -83,6 +91,7 @@ enum GatewayStore {
         switch self {
         case .file(let store): try await store.namesFiles()
         case .server(let store): try await store.namesFiles()
+        case .node(let store): try await store.namesFiles()
         }
     }
 
@@ -91,6 +100,7 @@ enum GatewayStore {
         switch self {
         case .file(let store): try store.close()
         case .server(let store): await store.close()
+        case .node(let store): await store.close()
         }
     }
 }
@@ -121,6 +131,9 @@ extension Refusal {
         case .failed(let words):
             self.init(
                 description: "The database \(place) cannot be used: \(words)", code: 74)
+        case .lost:
+            self.init(
+                description: "Another gateway has taken the database \(place) over.", code: 74)
         }
     }
 }

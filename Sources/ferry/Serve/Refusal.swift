@@ -49,6 +49,8 @@ extension Refusal {
         case .failed(let words):
             self.init(
                 description: "The database in \(dataDirectory) cannot be used: \(words)", code: 74)
+        case .lost:
+            self.init(description: "Another gateway has taken the database over.", code: 74)
         case .damaged(let words):
             self.init(
                 description: "The database in \(dataDirectory) cannot be read: \(words)", code: 65)

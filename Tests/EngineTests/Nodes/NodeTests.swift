@@ -124,7 +124,7 @@ struct NodeTests {
             try first.spec(.data, "http://a.test/waits"), in: session)
         _ = try await first.network.attempt(0)
         await first.quiet()
-        shared.lose(try #require(first.node))
+        shared.kill(try #require(first.node))
 
         let next = try await second.network.attempt(0)
         #expect(next.request.url.path == "/waits")
@@ -151,7 +151,7 @@ struct NodeTests {
         attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
         attempt.body(Pattern.bytes(count: 300_000))
         try await first.gateway.sessions.flush(session, of: first.tenant)
-        shared.lose(try #require(first.node))
+        shared.kill(try #require(first.node))
         _ = try await second.network.attempt(0)
 
         // The same machine, started again: it still has what it had.

@@ -12,6 +12,8 @@ final class SharedDisk: Sendable {
         /// Which node has the parts of a tenant's downloads.
         var parts: [TenantID: NodeID] = [:]
         var version = 0
+        /// Those that were ever given.
+        var numbers: Set<Int64> = []
     }
 
     let disk = MemoryStore()
@@ -25,6 +27,7 @@ final class SharedDisk: Sendable {
     func join(_ number: Int64) throws -> NodeOnDisk {
         let node = try #require(NodeID(number))
         change { state in
+            state.numbers.insert(number)
             state.view.nodes[node] = NodeRecord(
                 id: node, address: "http://node\(number).test",
                 joinedAt: Timestamp(milliseconds: number))
@@ -32,10 +35,22 @@ final class SharedDisk: Sendable {
         return NodeOnDisk(self, node)
     }
 
-    /// A node is gone: nothing that it commits is written any more, and others get its tenants.
-    func lose(_ node: NodeOnDisk) {
-        node.scripted.refuse(with: .failed("It was taken for dead."))
+    /// A node is killed: nothing that it commits is written any more, and others get its tenants.
+    func kill(_ node: NodeOnDisk) {
+        node.scripted.refuse(with: .failed("It was killed."))
         change { $0.view.nodes[node.node] = nil }
+    }
+
+    /// A node that lives is taken for lost.
+    func lose(_ node: NodeOnDisk) {
+        node.becomeLost()
+        change { $0.view.nodes[node.node] = nil }
+    }
+
+    /// The number of one more node, behind all others.
+    fileprivate func joinAgain() -> NodeID? {
+        let last = state.withLock { $0.numbers.max() } ?? 0
+        return (try? join(last + 1))?.node
     }
 
     /// Who has a tenant.
@@ -109,6 +124,10 @@ final class SharedDisk: Sendable {
         }
     }
 
+    fileprivate func tenants(withPartsElsewhereThan node: NodeID) -> [TenantID] {
+        state.withLock { $0.parts.filter { $0.value != node }.map(\.key) }
+    }
+
     fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) {
         change { state in
             state.handedOver.subtract(tenants)
@@ -119,15 +138,61 @@ final class SharedDisk: Sendable {
 
 /// The store of one node.
 final class NodeOnDisk: NodeStore {
-    let node: NodeID
+    private struct State {
+        var node: NodeID
+        var isLost = false
+        var leaseLeft = Duration.seconds(12)
+        var refusal: StoreError?
+        var refusedCount = 0
+    }
+
     /// What the test scripts: commits, failures, reads.
     let scripted: ScriptedStore
     let shared: SharedDisk
+    private let state: Mutex<State>
 
     fileprivate init(_ shared: SharedDisk, _ node: NodeID) {
         self.shared = shared
-        self.node = node
+        state = Mutex(State(node: node))
         scripted = ScriptedStore(disk: shared.disk)
+    }
+
+    var node: NodeID { state.withLock(\.node) }
+
+    // MARK: What the test says
+
+    /// What is left of the lease.
+    var leaseLeft: Duration {
+        get { state.withLock(\.leaseLeft) }
+        set { state.withLock { $0.leaseLeft = newValue } }
+    }
+
+    /// It cannot join again.
+    func refuseToJoin(with error: StoreError) { state.withLock { $0.refusal = error } }
+
+    /// How often that was refused.
+    var refusedCount: Int { state.withLock(\.refusedCount) }
+
+    fileprivate func becomeLost() {
+        scripted.refuse(with: .lost)
+        state.withLock { $0.isLost = true }
+    }
+
+    private func check() throws(StoreError) {
+        if state.withLock(\.isLost) { throw .lost }
+    }
+
+    // MARK: Nodes
+
+    func rejoin() async throws(StoreError) {
+        let refusal = state.withLock { state in
+            if state.refusal != nil { state.refusedCount += 1 }
+            return state.refusal
+        }
+        if let refusal { throw refusal }
+        guard let node = shared.joinAgain() else { throw .failed("There is no number left.") }
+        state.withLock { ($0.node, $0.isLost) = (node, false) }
+        scripted.refuse(with: nil)
     }
 
     func look(waiting limit: Duration) async throws(StoreError) -> NodeView {
@@ -135,21 +200,25 @@ final class NodeOnDisk: NodeStore {
         while shared.version == version, ContinuousClock.now < end {
             try? await Task.sleep(for: .milliseconds(2))
         }
+        try check()
         return shared.assigned()
     }
 
     func endWait() { shared.hint() }
 
     func take(_ tenant: TenantID) async throws(StoreError) -> NodeID {
-        shared.take(tenant, for: node)
+        try check()
+        return shared.take(tenant, for: node)
     }
 
     func give(_ tenant: TenantID, to node: NodeID) async throws(StoreError) -> Bool {
-        shared.give(tenant, to: node)
+        try check()
+        return shared.give(tenant, to: node)
     }
 
     func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool {
-        shared.setDraining(isDraining, of: node)
+        try check()
+        return shared.setDraining(isDraining, of: node)
     }
 
     func load() async throws(StoreError) -> StoreContents {
@@ -164,6 +233,7 @@ final class NodeOnDisk: NodeStore {
     }
 
     func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
+        try check()
         var contents = try await shared.disk.load()
         contents.sessions.removeAll { !tenants.contains($0.tenant) }
         contents.activeTasks.removeAll { !tenants.contains($0.tenant) }
@@ -176,11 +246,25 @@ final class NodeOnDisk: NodeStore {
     }
 
     func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+        try check()
         shared.settle(tenants, at: node)
     }
 
-    func knows(_ id: FileID) async throws(StoreError) -> Bool {
-        try await shared.disk.load().files.contains { $0.id == id }
+    func needs(
+        _ kind: ContentKind, of owner: ContentOwner
+    ) async throws(StoreError) -> Bool {
+        switch owner {
+        case .task(let task):
+            guard try await shared.disk.knows(task) else { return false }
+            for tenant in shared.tenants(withPartsElsewhereThan: node) where kind == .part {
+                if try await shared.disk.task(task, of: tenant) != nil { return false }
+            }
+            return true
+        case .file(let file):
+            let files = try await shared.disk.load().files
+            return files.contains { $0.id == file }
+        case .entry(let response): return try await shared.disk.knows(response)
+        }
     }
 
     func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {
