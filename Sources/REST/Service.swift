@@ -107,7 +107,7 @@ public final class Service {
         var pass: NodePass?
         if let nodes, let key = options.nodes?.key {
             pass = NodePass(
-                key: key, places: nodes, code: options.tokens.authenticationCode(of:key:))
+                places: nodes, code: options.tokens.authenticationCodes(with: key))
         }
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
@@ -118,9 +118,9 @@ public final class Service {
             })
         self.door = door
         self.pass = pass
-        if let nodes, let pass, let transport = options.nodes?.transport {
+        if let nodes, let pass, let client = options.nodes?.client {
             forwarder = Forwarder(
-                nodes, transport: transport, pass: pass, authenticator: authenticator,
+                nodes, client: client, pass: pass, authenticator: authenticator,
                 clock: clock)
         } else {
             forwarder = nil
@@ -144,6 +144,7 @@ public final class Service {
         // Nodes know each other by whatever address leads there.
         if let pass, let proof = pass.proof(for: request) {
             request.addToAnswer(ForwardedFields.proof, proof)
+            request.connection.isTrusted = true
             return nil
         }
         guard !request.isOverUnixSocket, let host = request.host, host != lastHost,

@@ -35,6 +35,45 @@ public struct SHADigests: Digests {
     public func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         OpenSSL.authenticationCode(of: bytes, key: key)
     }
+
+    /// The same with a key that is prepared once: a fifth of the price for short bytes.
+    public func authenticationCodes(with key: [UInt8]) -> @Sendable ([UInt8]) -> [UInt8] {
+        let prepared = PreparedKey(key)
+        return { prepared.code(of: $0) }
+    }
+}
+
+/// A key of HMAC-SHA256 as OpenSSL prepares it. The state is only copied, hence `@unchecked`.
+private final class PreparedKey: @unchecked Sendable {
+    private let context: OpaquePointer?
+
+    init(_ key: [UInt8]) {
+        let algorithm = EVP_MAC_fetch(OpenSSL.context, "HMAC", nil)
+        context = EVP_MAC_CTX_new(algorithm)
+        EVP_MAC_free(algorithm)
+        var name = Array("SHA256".utf8CString)
+        let isDone = name.withUnsafeMutableBufferPointer { name in
+            var parameters = [
+                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0),
+                OSSL_PARAM_construct_end(),
+            ]
+            return EVP_MAC_init(context, key, key.count, &parameters)
+        }
+        precondition(isDone == 1, "OpenSSL has no memory")
+    }
+
+    deinit { EVP_MAC_CTX_free(context) }
+
+    func code(of bytes: [UInt8]) -> [UInt8] {
+        let copy = EVP_MAC_CTX_dup(context)
+        defer { EVP_MAC_CTX_free(copy) }
+        return [UInt8](unsafeUninitializedCapacity: 32) { code, count in
+            let isDone =
+                EVP_MAC_update(copy, bytes, bytes.count) == 1
+                && EVP_MAC_final(copy, code.baseAddress, &count, 32) == 1
+            precondition(isDone, "OpenSSL has no memory")
+        }
+    }
 }
 
 /// A value, as Swift's are: a copy goes on by itself.

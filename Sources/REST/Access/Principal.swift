@@ -40,6 +40,8 @@ final class KnownCaller: Caller {
     let isServedHere: Bool
     /// Whether a caller of another node is let in no more.
     var isVoid = false
+    /// What other nodes are told of the caller, and at which address.
+    private var passText: (peer: String, text: String)?
 
     init(_ principal: Principal, in browserSession: [UInt8]? = nil) {
         self.principal = principal
@@ -76,6 +78,16 @@ final class KnownCaller: Caller {
         isServedHere == self.isServedHere ? self : KnownCaller(self, isServedHere: isServedHere)
     }
 
+    /// What other nodes are told of the caller, made once.
+    ///
+    /// - Parameter peer: the client's address.
+    func passText(at peer: String) -> String {
+        if let passText, passText.peer == peer { return passText.text }
+        let text = NodePass.text(of: principal, at: peer)
+        passText = (peer, text)
+        return text
+    }
+
     /// Whether this node has answered with what it had of the tenant, and another one is to now.
     func hasLeft(_ places: any TenantPlaces) -> Bool {
         isServedHere && places.placeAtHand(of: principal.tenant) != .here
@@ -107,8 +119,8 @@ public struct TokenTable: Sendable {
         digests.hash(bytes, by: .sha256)
     }
 
-    /// HMAC-SHA256 of bytes.
-    func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        digests.authenticationCode(of: bytes, key: key)
+    /// Makes HMAC-SHA256 of bytes with a key.
+    func authenticationCodes(with key: [UInt8]) -> @Sendable (_ bytes: [UInt8]) -> [UInt8] {
+        digests.authenticationCodes(with: key)
     }
 }
