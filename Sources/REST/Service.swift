@@ -311,7 +311,9 @@ struct Endpoint {
         _ request: Request, _ service: Service, _ nodes: any TenantPlaces
     ) async throws -> Answerer {
         guard access != .open else { return try .here(call(request, service)) }
-        var caller = try service.authenticator.caller(of: request)
+        // Whoever was asked whether an answer is at hand has looked just now.
+        var caller =
+            try request.caller as? KnownCaller ?? service.authenticator.caller(of: request)
         let tenant = caller.principal.tenant
         let isOfTenant = seat == .ofTenant || seat == .ofNamedTenant
         let meant = seat == .ofNamedTenant ? namedTenant(request, caller, service) : nil

@@ -1,6 +1,7 @@
 public import Engine
 public import Semantics
 internal import COpenSSL
+internal import Synchronization
 
 /// Digests by OpenSSL (FIPS 180-4; RFC 1321 for what servers still want).
 public struct SHADigests: Digests {
@@ -43,35 +44,43 @@ public struct SHADigests: Digests {
     }
 }
 
-/// A key of HMAC-SHA256 as OpenSSL prepares it. The state is only copied, hence `@unchecked`.
-private final class PreparedKey: @unchecked Sendable {
-    private let context: OpaquePointer?
+/// A key of HMAC-SHA256 as OpenSSL prepares it.
+private final class PreparedKey: Sendable {
+    /// Begins anew with the same key each time.
+    private let context: Mutex<Context>
+
+    /// Only whoever has the lock touches it.
+    private struct Context: @unchecked Sendable {
+        let raw: OpaquePointer?
+    }
 
     init(_ key: [UInt8]) {
         let algorithm = EVP_MAC_fetch(OpenSSL.context, "HMAC", nil)
-        context = EVP_MAC_CTX_new(algorithm)
+        let raw = EVP_MAC_CTX_new(algorithm)
         EVP_MAC_free(algorithm)
         var name = Array("SHA256".utf8CString)
         let isDone = name.withUnsafeMutableBufferPointer { name in
-            var parameters = [
+            let parameters = [
                 OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0),
                 OSSL_PARAM_construct_end(),
             ]
-            return EVP_MAC_init(context, key, key.count, &parameters)
+            return EVP_MAC_init(raw, key, key.count, parameters)
         }
         precondition(isDone == 1, "OpenSSL has no memory")
+        context = Mutex(Context(raw: raw))
     }
 
-    deinit { EVP_MAC_CTX_free(context) }
+    deinit { context.withLock { EVP_MAC_CTX_free($0.raw) } }
 
     func code(of bytes: [UInt8]) -> [UInt8] {
-        let copy = EVP_MAC_CTX_dup(context)
-        defer { EVP_MAC_CTX_free(copy) }
-        return [UInt8](unsafeUninitializedCapacity: 32) { code, count in
-            let isDone =
-                EVP_MAC_update(copy, bytes, bytes.count) == 1
-                && EVP_MAC_final(copy, code.baseAddress, &count, 32) == 1
-            precondition(isDone, "OpenSSL has no memory")
+        context.withLock { context in
+            [UInt8](unsafeUninitializedCapacity: 32) { code, count in
+                let isDone =
+                    EVP_MAC_init(context.raw, nil, 0, nil) == 1
+                    && EVP_MAC_update(context.raw, bytes, bytes.count) == 1
+                    && EVP_MAC_final(context.raw, code.baseAddress, &count, 32) == 1
+                precondition(isDone, "OpenSSL has no memory")
+            }
         }
     }
 }

@@ -58,13 +58,12 @@ public final class TLSConnection {
         SSL_set_accept_state(ssl)
     }
 
-    /// The client's end of a connection.
+    /// The client's end of a connection; nil without memory.
     ///
     /// - Parameters:
     ///   - context: who is trusted.
     ///   - host: whose certificate the server has to show.
     ///   - socket: its socket.
-    /// - Returns: nil without memory.
     public convenience init?(_ context: TLSClientContext, host: HostName, socket: CInt) {
         self.init(context, context.raw, socket: socket)
         SSL_set_connect_state(ssl)

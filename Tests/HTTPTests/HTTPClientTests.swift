@@ -126,6 +126,20 @@ import Testing
         }
     }
 
+    @Test func `a server that is left is asked over another connection`() async throws {
+        try await LiveServer.run(Self.routes) { live in
+            let caller = try await OutgoingCaller(live.endpoint)
+            let waiting = await caller.begin("GET", "/waits")
+            try await eventually { await live.server.runningStreams == 1 }
+            await caller.client.leave(caller.origin)
+            #expect(try await caller.get("/a").status == 200)
+            #expect(await caller.client.connectionCount == 2)
+            #expect(await live.server.runningStreams == 1)
+            await waiting.cancel()
+            try await eventually { await caller.client.connectionCount == 1 }
+        }
+    }
+
     @Test func `nobody there, or no such name, is told as what it is`() async throws {
         let port = try Endpoint.freePort()
         let caller = try await OutgoingCaller("http://127.0.0.1:\(port)")

@@ -53,6 +53,12 @@ public final class HTTPClient {
     /// Connections that are open, or are being made.
     public var connectionCount: Int { count }
 
+    /// No later request goes to a server by the connections that there are; those that are under
+    /// way go on.
+    public func leave(_ origin: ServerOrigin) {
+        for connection in connections[origin] ?? [] { connection.leave() }
+    }
+
     private func connect(to origin: ServerOrigin, for stream: OutgoingStream) {
         do {
             let tls = try origin.isSecure ? tls(to: origin.host) : nil

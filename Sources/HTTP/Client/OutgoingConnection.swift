@@ -184,6 +184,14 @@ final class OutgoingConnection {
         client.retire(self)
     }
 
+    /// Takes no more requests, and closes when those that it has are over.
+    func leave() {
+        guard phase == .open else { return }
+        session.goAway()
+        retire()
+        flushSoon()
+    }
+
     private func close(because words: String) {
         guard phase != .closed else { return }
         phase = .closed

@@ -41,7 +41,7 @@ public struct OutgoingRequest {
     ///   - value: Its value.
     ///   - isUnique: Whether it is another one in every request.
     public mutating func add(_ name: StaticString, _ value: String, isUnique: Bool = false) {
-        fields.add(name, isUnique: isUnique) { $0.append(contentsOf: value.utf8) }
+        fields.add(name, isUnique: isUnique) { $0.append(text: value) }
     }
 
     /// Adds the fields of a request that has come, but for those that are about its connection

@@ -17,7 +17,8 @@ struct HTTP2Fields {
     var size: Int { bytes.count }
 
     private init() {
-        bytes.reserveCapacity(1024)
+        // Less than the allocator keeps at hand for the next one.
+        bytes.reserveCapacity(896)
         fields.reserveCapacity(20)
     }
 
@@ -46,7 +47,7 @@ struct HTTP2Fields {
         }
         for field in head.fields {
             let name = append { $0.append(contentsOf: field.name.utf8.lazy.map(Octets.lowercased)) }
-            let value = append { $0.append(contentsOf: field.value.utf8) }
+            let value = append { $0.append(text: field.value) }
             let isUnique = bytes[name].elementsEqual("ferry-proof".utf8)
             // What could end a line of HTTP/1 ends no field here; clients still refuse it.
             for index in value where !Octets.isFieldValue(bytes[index]) {
@@ -102,5 +103,13 @@ struct HTTP2Fields {
                 body(entries.baseAddress, fields.count)
             }
         }
+    }
+}
+
+extension [UInt8] {
+    /// Appends text at once: by its UTF8View it would go byte by byte.
+    mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { append(contentsOf: $0) }
     }
 }

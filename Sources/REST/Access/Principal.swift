@@ -42,6 +42,8 @@ final class KnownCaller: Caller {
     var isVoid = false
     /// What other nodes are told of the caller, and at which address.
     private var passText: (peer: String, text: String)?
+    /// The same caller where another node answers, made once.
+    private var elsewhere: KnownCaller?
 
     init(_ principal: Principal, in browserSession: [UInt8]? = nil) {
         self.principal = principal
@@ -75,12 +77,20 @@ final class KnownCaller: Caller {
 
     /// The same caller, with whether this node answers with what it has of the tenant.
     func served(here isServedHere: Bool) -> KnownCaller {
-        isServedHere == self.isServedHere ? self : KnownCaller(self, isServedHere: isServedHere)
+        if isServedHere == self.isServedHere { return self }
+        // Of callers of other nodes each is of one request.
+        guard !isServedHere, !isPassedOn else {
+            return KnownCaller(self, isServedHere: isServedHere)
+        }
+        let elsewhere = elsewhere ?? KnownCaller(self, isServedHere: false)
+        self.elsewhere = elsewhere
+        return elsewhere
     }
 
     /// What other nodes are told of the caller, made once.
     ///
     /// - Parameter peer: the client's address.
+    /// - Returns: the text.
     func passText(at peer: String) -> String {
         if let passText, passText.peer == peer { return passText.text }
         let text = NodePass.text(of: principal, at: peer)

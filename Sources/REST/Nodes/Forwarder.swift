@@ -29,8 +29,8 @@ final class Forwarder {
     private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
     /// When it was last warned that a node does not answer.
     private var warnings: [NodeID: Duration] = [:]
-    /// The nodes' addresses, read.
-    private var origins: [String: ServerOrigin] = [:]
+    /// Where the nodes are that were asked, and since when each has been there.
+    private var origins: [NodeID: (joinedAt: Timestamp, origin: ServerOrigin)] = [:]
     /// The process is about to end: nothing is tried again.
     private var isEnding = false
     private let log = Log("rest.nodes")
@@ -71,7 +71,11 @@ final class Forwarder {
     /// what it has of it under way by itself.
     func placesHaveChanged() {
         warnings = warnings.filter { places.view.nodes[$0.key] != nil }
-        origins = [:]
+        // Who comes to be at such an address has connections of its own.
+        for (id, known) in origins where places.view.nodes[id]?.joinedAt != known.joinedAt {
+            client.leave(known.origin)
+            origins[id] = nil
+        }
         for exchange in Array(exchanges.values) where isGone(exchange.node) {
             exchange.giveUp(because: "the node is gone")
         }
@@ -212,11 +216,11 @@ final class Forwarder {
 
     /// - Throws: 503 where the node's address cannot be used.
     private func origin(of node: NodeRecord) throws -> ServerOrigin {
-        if let origin = origins[node.address] { return origin }
+        if let known = origins[node.id], known.joinedAt == node.joinedAt { return known.origin }
         guard let origin = ServerOrigin(node.address) else {
             throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
         }
-        origins[node.address] = origin
+        origins[node.id] = (node.joinedAt, origin)
         return origin
     }
 

@@ -82,7 +82,7 @@ final class NodePass {
             let sender = request.header("ferry-node"), let caller = request.header("ferry-caller")
         else { return nil }
         let expected = requestCode(nonce, request, from: sender, caller, to: own)
-        let isRight = NodePass.isSame(code, Array(expected.utf8))
+        let isRight = NodePass.isSame(code, expected)
         seen = (request.number, isRight ? nonce : nil)
         return isRight ? nonce : nil
     }
@@ -98,7 +98,7 @@ final class NodePass {
             return Array(bytes.dropFirst(scheme.utf8.count))
         }
         guard let value, value[nonceLength] == UInt8(ascii: "."),
-            value[..<nonceLength].allSatisfy({ Hex.value(of: $0) != nil })
+            value.withUnsafeBytes({ $0[..<nonceLength].allSatisfy { Hex.value(of: $0) != nil } })
         else { return nil }
         return (Array(value[..<nonceLength]), value[(nonceLength + 1)...])
     }
@@ -115,11 +115,10 @@ final class NodePass {
             request.withMethod { bytes.append(contentsOf: $0) }
             bytes.append(Octets.lineFeed)
             request.withTarget { bytes.append(contentsOf: $0) }
-            for part in [
-                sender, String(node.id.rawValue), String(node.joinedAt.milliseconds), caller,
-            ] {
+            let (id, joinedAt) = (String(node.id.rawValue), String(node.joinedAt.milliseconds))
+            for var part in [sender, id, joinedAt, caller] {
                 bytes.append(Octets.lineFeed)
-                bytes += part.utf8
+                part.withUTF8 { bytes.append(contentsOf: $0) }
             }
         }
     }
@@ -143,11 +142,16 @@ final class NodePass {
     }
 
     /// Compares in a time that depends on the lengths only.
-    private static func isSame(_ first: ArraySlice<UInt8>, _ second: [UInt8]) -> Bool {
-        guard first.count == second.count else { return false }
-        var difference: UInt8 = 0
-        for (one, other) in zip(first, second) { difference |= one ^ other }
-        return difference == 0
+    private static func isSame(_ first: ArraySlice<UInt8>, _ second: String) -> Bool {
+        var second = second
+        return first.withUnsafeBytes { first in
+            second.withUTF8 { second in
+                guard first.count == second.count else { return false }
+                var difference: UInt8 = 0
+                for index in 0..<first.count { difference |= first[index] ^ second[index] }
+                return difference == 0
+            }
+        }
     }
 
     /// What `Ferry-Caller` says of a caller:

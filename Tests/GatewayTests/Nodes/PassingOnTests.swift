@@ -178,6 +178,23 @@ struct PassingOnTests {
         }
     }
 
+    @Test func `what is as large as a request may be passes through the wrong node`() async throws {
+        try await TwoNodes.run { nodes in
+            var fields = HeaderLines()
+            for number in 0..<96 {
+                fields.append("X-\(number)", String(repeating: "a", count: 320))
+            }
+            let target = "/v1/tasks/" + String(repeating: "a", count: 8100)
+            for client in [nodes.home, nodes.away] {
+                let answer = try await client.get(target, fields)
+                #expect(answer.status == 404)
+            }
+            fields.append("X-More", String(repeating: "a", count: 3000))
+            let refused = try await nodes.away.get("/v1/tasks", fields)
+            #expect(refused.status == 431)
+        }
+    }
+
     @Test func `the usage of another tenant is told by the node that has it`() async throws {
         try await TwoNodes.run { nodes in
             _ = try await nodes.away.createSession()
@@ -320,6 +337,18 @@ struct PassingOnTests {
             #expect(shown.status == 503 && shown.problem == "unavailable")
             #expect(shown.headers["Ferry-Proof"] == nil)
             #expect(await node.requests.count > 2)
+        }
+    }
+
+    @Test func `a token that lets nobody in any more ends event streams that were passed on`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            let events = try await nodes.away.events("/v1/events")
+            #expect(events.head.status == 200)
+            await nodes.first.letNobodyIn()
+            try await events.waitForEnd()
+            #expect(events.endedProperly)
         }
     }
 

@@ -36,9 +36,7 @@ final class ScriptedNode {
     private let proves: Bool
     private let server: Server
 
-    /// Listens.
-    ///
-    /// - Parameter proves: whether it has the nodes' key, so that its answers are the second node's.
+    /// Listens; with `proves` it has the nodes' key, so that its answers are the second node's.
     init(_ answer: Answer, proves: Bool = true) throws {
         self.answer = answer
         self.proves = proves

@@ -133,6 +133,10 @@ struct TwoNodes: Sendable {
 }
 
 extension InProcessGateway {
+    /// The tokens of files let nobody in any more.
+    @LoopActor
+    func letNobodyIn() { service.tokens = TokenTable(digests: SHADigests()) }
+
     /// Whether it has a session of a tenant's itself.
     @LoopActor
     func has(_ session: TestSession, of tenant: TenantID) -> Bool {
