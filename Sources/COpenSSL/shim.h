@@ -91,6 +91,10 @@ static inline long copenssl_ticket_key_size(SSL_CTX *context) {
 static inline long copenssl_set_ticket_keys(SSL_CTX *context, unsigned char *bytes, long count) {
     return SSL_CTX_set_tlsext_ticket_keys(context, bytes, count);
 }
+/* The name that a client asks a server for (RFC 6066 section 3). */
+static inline int copenssl_set_server_name(SSL *ssl, const char *name) {
+    return (int)SSL_set_tlsext_host_name(ssl, name);
+}
 static const uint64_t copenssl_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
 static const uint64_t copenssl_no_compression = SSL_OP_NO_COMPRESSION;
 

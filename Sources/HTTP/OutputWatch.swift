@@ -7,7 +7,11 @@ struct OutputWatch {
     /// When they had last grown; nil while nothing waits for the client.
     private var lastProgress: Uptime?
     /// How long the client may take nothing.
-    private var limit = Duration.zero
+    private var limit = Duration.zero {
+        didSet { if limit != oldValue { pause = Uptime(0).advanced(by: limit) / 4 } }
+    }
+    /// Nanoseconds between two looks.
+    private var pause: Int64 = 0
 
     /// Whether there is such output.
     var isOn: Bool { lastProgress != nil }
@@ -25,7 +29,7 @@ struct OutputWatch {
     mutating func end() { lastProgress = nil }
 
     /// When it is to be looked at again: four times within the limit.
-    var nextLook: Uptime { Uptime.now.advanced(by: limit / 4) }
+    var nextLook: Uptime { .now + pause }
 
     /// Whether the client has taken nothing for too long.
     ///

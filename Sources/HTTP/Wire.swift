@@ -66,8 +66,8 @@ final class Wire {
     /// - Parameters:
     ///   - socket: Closed with the wire.
     ///   - owner: Told of what happens until `close`.
-    ///   - tls: How the server speaks TLS; nil for a socket in clear.
-    func open(socket: CInt, owner: any WireOwner, tls: ServerTLS? = nil) {
+    ///   - tls: How this end speaks TLS; nil for a socket in clear.
+    func open(socket: CInt, owner: any WireOwner, tls: (any TLSEnd)? = nil) {
         self.socket = socket
         self.owner = owner
         guard let tls else {
@@ -78,6 +78,9 @@ final class Wire {
         reading = Watch(socket: socket, for: .read) { [unowned self] _ in advance() }
         if self.tls == nil { breakDown() }
     }
+
+    /// Begins a handshake: the client's end speaks first.
+    func greet() { advance() }
 
     /// Tells another owner from now on.
     ///

@@ -107,7 +107,7 @@ public final class Service {
         var pass: NodePass?
         if let nodes, let key = options.nodes?.key {
             pass = NodePass(
-                key: key, places: nodes, code: options.tokens.authenticationCode(of:key:))
+                places: nodes, code: options.tokens.authenticationCodes(with: key))
         }
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
@@ -118,9 +118,9 @@ public final class Service {
             })
         self.door = door
         self.pass = pass
-        if let nodes, let pass, let transport = options.nodes?.transport {
+        if let nodes, let pass, let client = options.nodes?.client {
             forwarder = Forwarder(
-                nodes, transport: transport, pass: pass, authenticator: authenticator,
+                nodes, client: client, pass: pass, authenticator: authenticator,
                 clock: clock)
         } else {
             forwarder = nil
@@ -144,6 +144,7 @@ public final class Service {
         // Nodes know each other by whatever address leads there.
         if let pass, let proof = pass.proof(for: request) {
             request.addToAnswer(ForwardedFields.proof, proof)
+            request.connection.isTrusted = true
             return nil
         }
         guard !request.isOverUnixSocket, !request.isFor(host: lastHost),
@@ -307,7 +308,9 @@ struct Endpoint {
         _ request: Request, _ service: Service, _ nodes: any TenantPlaces
     ) async throws -> Answerer {
         guard access != .open else { return try .here(call(request, service)) }
-        var caller = try service.authenticator.caller(of: request)
+        // Whoever was asked whether an answer is at hand has looked just now.
+        var caller =
+            try request.caller as? KnownCaller ?? service.authenticator.caller(of: request)
         let tenant = caller.principal.tenant
         let isOfTenant = seat == .ofTenant || seat == .ofNamedTenant
         let meant = seat == .ofNamedTenant ? namedTenant(request, caller, service) : nil

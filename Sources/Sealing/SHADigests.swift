@@ -1,6 +1,7 @@
 public import Engine
 public import Semantics
 internal import COpenSSL
+internal import Synchronization
 
 /// Digests by OpenSSL (FIPS 180-4; RFC 1321 for what servers still want).
 public struct SHADigests: Digests {
@@ -34,6 +35,53 @@ public struct SHADigests: Digests {
     /// HMAC-SHA256 (RFC 2104).
     public func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
         OpenSSL.authenticationCode(of: bytes, key: key)
+    }
+
+    /// The same with a key that is prepared once: a fifth of the price for short bytes.
+    public func authenticationCodes(with key: [UInt8]) -> @Sendable ([UInt8]) -> [UInt8] {
+        let prepared = PreparedKey(key)
+        return { prepared.code(of: $0) }
+    }
+}
+
+/// A key of HMAC-SHA256 as OpenSSL prepares it.
+private final class PreparedKey: Sendable {
+    /// Begins anew with the same key each time.
+    private let context: Mutex<Context>
+
+    /// Only whoever has the lock touches it.
+    private struct Context: @unchecked Sendable {
+        let raw: OpaquePointer?
+    }
+
+    init(_ key: [UInt8]) {
+        let algorithm = EVP_MAC_fetch(OpenSSL.context, "HMAC", nil)
+        let raw = EVP_MAC_CTX_new(algorithm)
+        EVP_MAC_free(algorithm)
+        var name = Array("SHA256".utf8CString)
+        let isDone = name.withUnsafeMutableBufferPointer { name in
+            let parameters = [
+                OSSL_PARAM_construct_utf8_string("digest", name.baseAddress, 0),
+                OSSL_PARAM_construct_end(),
+            ]
+            return EVP_MAC_init(raw, key, key.count, parameters)
+        }
+        precondition(isDone == 1, "OpenSSL has no memory")
+        context = Mutex(Context(raw: raw))
+    }
+
+    deinit { context.withLock { EVP_MAC_CTX_free($0.raw) } }
+
+    func code(of bytes: [UInt8]) -> [UInt8] {
+        context.withLock { context in
+            [UInt8](unsafeUninitializedCapacity: 32) { code, count in
+                let isDone =
+                    EVP_MAC_init(context.raw, nil, 0, nil) == 1
+                    && EVP_MAC_update(context.raw, bytes, bytes.count) == 1
+                    && EVP_MAC_final(context.raw, code.baseAddress, &count, 32) == 1
+                precondition(isDone, "OpenSSL has no memory")
+            }
+        }
     }
 }
 

@@ -1,8 +1,7 @@
 internal import COpenSSL
 public import Glibc
 
-/// The server's end of TLS on one connected, non-blocking socket, which somebody else watches and
-/// closes.
+/// An end of TLS on one connected, non-blocking socket, which somebody else watches and closes.
 ///
 /// It does what can be done without waiting, and says what it waits for. One thread at a time, the
 /// same that has made it.
@@ -11,17 +10,17 @@ public final class TLSConnection {
     public enum Step: Equatable {
         /// Both sides have agreed.
         case done
-        /// The client has to send more.
+        /// The peer has to send more.
         case needsInput
         /// The socket has to have room.
         case needsRoom
-        /// They will not agree; the client was told why, unless it has gone.
+        /// They will not agree; the peer was told why, unless it has gone.
         case failed(HandshakeFailure)
     }
 
     /// Why nothing more comes.
     public enum Ending {
-        /// The client has said that it sends no more.
+        /// The peer has said that it sends no more.
         case closed
         /// The stream was cut, or is broken: there is no telling whether it is whole.
         case cut
@@ -35,11 +34,14 @@ public final class TLSConnection {
     public private(set) var readNeedsRoom = false
 
     private let ssl: OpaquePointer
-    private let context: TLSContext
+    /// Of a server or a client; kept alive.
+    private let context: AnyObject
     private let socket: UnsafeMutablePointer<SocketBIO.State>
     /// Whether the last read has taken all that can be taken without the socket.
     private var isDrained = true
     private var isBroken = false
+    /// Why a handshake has failed, in OpenSSL's words.
+    public private(set) var failureWords: String?
 
     /// What is read of the socket in one call beyond what the caller has room for.
     private static let readAhead = 32 << 10
@@ -50,9 +52,38 @@ public final class TLSConnection {
     nonisolated(unsafe) private static let gathering = UnsafeMutableRawBufferPointer.allocate(
         byteCount: recordSize, alignment: 64)
 
-    /// The end of a connection; nil without memory.
-    public init?(_ context: TLSContext, socket descriptor: CInt) {
-        guard let ssl = SSL_new(context.raw) else { return nil }
+    /// The server's end of a connection; nil without memory.
+    public convenience init?(_ context: TLSContext, socket: CInt) {
+        self.init(context, context.raw, socket: socket)
+        SSL_set_accept_state(ssl)
+    }
+
+    /// The client's end of a connection; nil without memory.
+    ///
+    /// - Parameters:
+    ///   - context: who is trusted.
+    ///   - host: whose certificate the server has to show.
+    ///   - socket: its socket.
+    public convenience init?(_ context: TLSClientContext, host: HostName, socket: CInt) {
+        self.init(context, context.raw, socket: socket)
+        SSL_set_connect_state(ssl)
+        SSL_set_hostflags(ssl, CUnsignedInt(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
+        let isSet =
+            if host.isAddress {
+                X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host.text) == 1
+            } else {
+                SSL_set1_host(ssl, host.text) == 1
+                    && copenssl_set_server_name(ssl, host.text) == 1
+            }
+        // Else any server's certificate would do.
+        guard isSet else {
+            ERR_clear_error()
+            return nil
+        }
+    }
+
+    private init?(_ context: AnyObject, _ raw: OpaquePointer, socket descriptor: CInt) {
+        guard let ssl = SSL_new(raw) else { return nil }
         socket = .allocate(capacity: 1)
         socket.initialize(to: SocketBIO.State(socket: descriptor))
         self.ssl = ssl
@@ -63,7 +94,6 @@ public final class TLSConnection {
         }
         // One reference for both directions.
         SSL_set_bio(ssl, bio, bio)
-        SSL_set_accept_state(ssl)
     }
 
     deinit {
@@ -91,6 +121,11 @@ public final class TLSConnection {
             return .failed(.disconnected)
         default:
             isBroken = true
+            let verdict = SSL_get_verify_result(ssl)
+            failureWords =
+                verdict == Int(X509_V_OK)
+                ? OpenSSLWords.lastError
+                : X509_verify_cert_error_string(verdict).map(String.init(cString:))
             return .failed(.taken())
         }
     }

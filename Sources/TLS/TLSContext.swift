@@ -23,10 +23,6 @@ public struct TLSFiles: Sendable, Equatable {
 
 /// Everything that connections of a listener have in common: what is shown to clients, what is
 /// agreed to, and the keys of its tickets.
-///
-/// TLS 1.2 and 1.3 with the suites and groups of Mozilla's intermediate configuration, but for
-/// those of finite-field Diffie-Hellman, which cost much and which no client needs
-/// (<https://wiki.mozilla.org/Security/Server_Side_TLS>).
 public final class TLSContext: @unchecked Sendable {
     // Safe to share: OpenSSL counts its references atomically, and what changes later, the keys of
     // tickets, is changed by the one thread that makes connections of it.
@@ -40,12 +36,6 @@ public final class TLSContext: @unchecked Sendable {
     /// The protocols above TLS, each behind its length (RFC 7301 §3.1), the best one first.
     fileprivate let protocols: [UInt8]
 
-    private static let suites = [
-        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
-        "ECDHE-ECDSA-AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384",
-        "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
-    ].joined(separator: ":")
-    private static let groups = "X25519:P-256:P-384"
     /// Seconds in which a session can be taken up again.
     private static let sessionLifetime = 7200
     /// Bytes of the certificates that a client shows.
@@ -73,7 +63,7 @@ public final class TLSContext: @unchecked Sendable {
             throw .unusable("OpenSSL is not able to serve: \(OpenSSLWords.takeError()).")
         }
         self.raw = raw
-        self.protocols = protocols.flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) }
+        self.protocols = TLSParameters.list(of: protocols)
         certificate = CertificateFacts(chain[0], chain: Array(chain.dropFirst()))
         asksForClientCertificates = !authorities.isEmpty
         try use(chain, key, files)
@@ -146,22 +136,14 @@ public final class TLSContext: @unchecked Sendable {
 
     private func agree() throws(TLSFileError) {
         let name = Array("ferry".utf8)
-        guard copenssl_set_oldest_version(raw, TLS1_2_VERSION) == 1,
-            SSL_CTX_set_cipher_list(raw, TLSContext.suites) == 1,
-            copenssl_set_groups(raw, TLSContext.groups) == 1,
+        guard TLSParameters.agree(to: raw),
             SSL_CTX_set_session_id_context(raw, name, CUnsignedInt(name.count)) == 1
         else {
             throw .unusable("OpenSSL is not able to serve: \(OpenSSLWords.takeError()).")
         }
-        SSL_CTX_set_options(raw, copenssl_no_renegotiation | copenssl_no_compression)
-        copenssl_set_mode(
-            raw,
-            Int(SSL_MODE_ENABLE_PARTIAL_WRITE) | Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER)
-                | Int(SSL_MODE_RELEASE_BUFFERS))
         // Sessions are in the tickets that clients keep, and cost nothing here.
         copenssl_keep_no_sessions(raw)
         SSL_CTX_set_timeout(raw, TLSContext.sessionLifetime)
-        copenssl_read_ahead(raw)
         SSL_CTX_set_alpn_select_cb(
             raw, selectProtocol, Unmanaged.passUnretained(self).toOpaque())
     }

@@ -50,6 +50,11 @@ public final class Wire {
         }
     }
 
+    /// Receives exactly so many bytes.
+    ///
+    /// - Throws: `MalformedMessage` when the stream ends before.
+    public func receive(_ count: Int) throws -> [UInt8] { try reader.exactly(count) }
+
     /// Sends nothing until `gate` opens; without a gate, until the peer or the origin goes.
     ///
     /// - Throws: `SocketError` when the peer has gone meanwhile.

@@ -42,9 +42,10 @@ class Cluster:
         self._nodes.close()
         self._temporary.cleanup()
 
-    def node(self, **environment):
-        """One more, perhaps with something else in its environment than the others."""
-        return self._nodes.enter_context(Node(self, **environment))
+    def node(self, certificates=None, **environment):
+        """One more, perhaps with something else in its environment than the others; with certificates it
+        is asked by https."""
+        return self._nodes.enter_context(Node(self, certificates, environment))
 
     def relay(self):
         """A way to the database that a test can cut, and the address by which a node takes it."""
@@ -69,14 +70,19 @@ class Cluster:
 class Node(Gateway):
     """A node that a test may kill, stop for a while, and start again at its address."""
 
-    def __init__(self, cluster, **environment):
+    def __init__(self, cluster, certificates, environment):
         self.cluster = cluster
         (self.port,) = free_ports(1)
         self.address = f"http://127.0.0.1:{self.port}"
+        arguments, authority = [], None
+        if certificates:
+            self.address = f"https://localhost:{self.port}"
+            authority = certificates["authority.pem"]
+            arguments = [*certificates.arguments, "--trusted-certificates", authority]
         # Of two ports the last one counts.
         super().__init__(
-            "--port", str(self.port), "--contents", cluster.contents,
-            "--node-address", self.address, **cluster.environment | environment,
+            "--port", str(self.port), "--contents", cluster.contents, *arguments,
+            "--node-address", self.address, authority=authority, **cluster.environment | environment,
         )
 
     def _start(self, probe="/readyz"):
@@ -117,7 +123,7 @@ class Node(Gateway):
 
     def caller(self, token=None):
         """Somebody who asks it, with the operator's token or another one."""
-        return Caller(self.address, token or self.cluster.token)
+        return Caller(self.address, token or self.cluster.token, self._verify)
 
 
 def with_clock(offset):
@@ -183,8 +189,9 @@ class Relay:
 class Caller:
     """A client with one token at one node, with the words of `Gateway`."""
 
-    def __init__(self, url, token):
-        self._access = {"base_url": url, "headers": {"Authorization": f"Bearer {token}"}}
+    def __init__(self, url, token, verify):
+        access = {"Authorization": f"Bearer {token}"}
+        self._access = {"base_url": url, "headers": access, "verify": verify}
         self.token = token
         self.client = self.connect(event_hooks={"response": [_look]})
 

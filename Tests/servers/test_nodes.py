@@ -15,6 +15,7 @@ from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
+from test_tls import Folder as Certificates
 
 CONTENT = random.Random(23).randbytes(3 << 20)
 DIGEST = "sha-256=:" + base64.b64encode(hashlib.sha256(CONTENT).digest()).decode() + ":"
@@ -147,6 +148,29 @@ def test_what_is_made_through_either_node_is_seen_through_both(pair, origin):
 
 
 def test_an_upload_and_a_stream_pass_through_the_other_node(pair, origin):
+    pass_through(pair, origin)
+
+
+def test_nodes_ask_each_other_by_https(cluster, origin, tmp_path):
+    made = Certificates(tmp_path / "made", "localhost", "127.0.0.1")
+    nodes = cluster.node(made), cluster.node(made)
+    for node in nodes:
+        eventually(lambda: len(node.get("/v1/nodes")["nodes"]) == 2, "both nodes", 20)
+    pass_through(nodes, origin)
+    # One that shows a certificate of somebody else's is not asked.
+    stranger = cluster.node(Certificates(tmp_path / "other", "localhost", "127.0.0.1"))
+    first = nodes[0]
+    eventually(lambda: len(first.get("/v1/nodes")["nodes"]) == 3, "three nodes", 20)
+    token = tenant(first, "strange")
+    eventually(lambda: stranger.caller(token).has("/v1/sessions"), "its token", 5)
+    placed(stranger, 1)
+    answer = first.caller(token).client.get("/v1/sessions")
+    assert answer.status_code == 503 and "does not answer" in answer.json()["detail"]
+    assert "unable to get local issuer certificate" in (first.folder / "log").read_text()
+
+
+def pass_through(pair, origin):
+    """A staged file, its task and their events, through the node that does not have the tenant."""
     first, second = pair
     sent = []
     origin.on("/up", lambda request: sent.append(request.body) or Answer(b"thanks"))
@@ -162,7 +186,7 @@ def test_an_upload_and_a_stream_pass_through_the_other_node(pair, origin):
         )
         assert outcome.error is None and sent == [CONTENT]
         eventually(lambda: "task.didComplete" in reader.names, "the event", 20)
-        assert reader.has_all_of(first.caller(token))
+        eventually(lambda: reader.has_all_of(first.caller(token)), "all events", 20)
 
 
 def test_an_identical_creation_through_both_nodes_makes_one_task(pair, origin):

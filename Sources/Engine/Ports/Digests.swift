@@ -9,6 +9,15 @@ public protocol Digests: Sendable {
     func hash(_ bytes: [UInt8], by function: DigestProof.HashFunction) -> [UInt8]
     /// HMAC-SHA256 of the bytes (RFC 2104): 32 bytes.
     func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8]
+    /// The same for many runs of bytes with one key, which is prepared once.
+    func authenticationCodes(with key: [UInt8]) -> @Sendable (_ bytes: [UInt8]) -> [UInt8]
+}
+
+extension Digests {
+    /// Prepares nothing, unless the digests see to it.
+    public func authenticationCodes(with key: [UInt8]) -> @Sendable (_ bytes: [UInt8]) -> [UInt8] {
+        { authenticationCode(of: $0, key: key) }
+    }
 }
 
 /// A digest that grows with its input; used by one thread at a time.

@@ -31,12 +31,13 @@ final class HTTP2Connection: ClientConnection {
 
     let server: Server
     let context: ConnectionContext
-    private(set) lazy var session = HTTP2Session(owner: self, headerLimit: server.limits.header)
+    private(set) lazy var session = HTTP2Session(
+        .server, owner: self, headerLimit: server.limits.header)
     private let wire: Wire
     private var phase = Phase.open
     private var streams: [Int32: HTTP2Stream] = [:]
     private var notes: [Note] = []
-    private var conduct = ClientConduct()
+    private var conduct = PeerConduct()
     /// Whether nghttp2 has the connection, or what follows of it is being done.
     private var isBusy = false
     private var isFlushDue = false
@@ -331,7 +332,7 @@ extension HTTP2Connection: HTTP2SessionOwner {
     }
 
     func received(_ frame: HTTP2Session.Frame) {
-        if conduct.note(frame) { session.terminate(.enhanceYourCalm) }
+        if !context.isTrusted, conduct.note(frame) { session.terminate(.enhanceYourCalm) }
     }
 
     func outputEnds(_ id: Int32) {
@@ -341,7 +342,19 @@ extension HTTP2Connection: HTTP2SessionOwner {
         if let oldest = budget.noteLingering(id) { streams[oldest]?.endLingering() }
     }
 
-    func streamCloses(_ id: Int32) {
+    func headersGoOut(_ id: Int32) {}
+
+    func offer(_ limit: Int, of id: Int32) -> (count: Int, isLast: Bool) {
+        streams[id]?.offer(limit) ?? (0, true)
+    }
+
+    func take(_ count: Int, of id: Int32, _ send: (UnsafeRawBufferPointer) -> Void) {
+        streams[id]?.take(count, send)
+    }
+
+    func peerGoesAway() { received(.idle) }
+
+    func streamCloses(_ id: Int32, _ code: UInt32) {
         if unfinished?.id == id { unfinished = nil }
         if let stream = streams.removeValue(forKey: id) { notes.append(.end(stream)) }
     }

@@ -1,12 +1,12 @@
 internal import CNghttp2
 internal import Syntax
 
-/// The header of an answer, as nghttp2 takes it: names in lower case, `:status` first.
+/// A header as nghttp2 takes it: names in lower case, those that begin with a colon first.
 struct HTTP2Fields {
     private struct Field {
         let name: Range<Int>
         let value: Range<Int>
-        /// Whether it is another one in every answer, and of no use in the table of headers.
+        /// Whether it is another one each time, and of no use in the table of headers.
         let isUnique: Bool
     }
 
@@ -16,9 +16,25 @@ struct HTTP2Fields {
     /// Bytes of names and values.
     var size: Int { bytes.count }
 
+    private init() {
+        // Less than the allocator keeps at hand for the next one.
+        bytes.reserveCapacity(896)
+        fields.reserveCapacity(20)
+    }
+
+    /// The header of a request, without fields yet.
+    init(
+        method: UnsafeRawBufferPointer, target: UnsafeRawBufferPointer, to origin: ServerOrigin
+    ) {
+        self.init()
+        add(":method") { $0.append(contentsOf: method) }
+        add(":scheme") { $0.append(contentsOf: (origin.isSecure ? "https" : "http").utf8) }
+        add(":authority") { $0.append(contentsOf: origin.authority.utf8) }
+        add(":path") { $0.append(contentsOf: target) }
+    }
+
     init(status: Int) {
-        bytes.reserveCapacity(512)
-        fields.reserveCapacity(16)
+        self.init()
         add(":status") { $0.append(contentsOf: String(status).utf8) }
     }
 
@@ -31,19 +47,28 @@ struct HTTP2Fields {
         }
         for field in head.fields {
             let name = append { $0.append(contentsOf: field.name.utf8.lazy.map(Octets.lowercased)) }
-            let value = append { $0.append(contentsOf: field.value.utf8) }
+            let value = append { $0.append(text: field.value) }
+            let isUnique = bytes[name].elementsEqual("ferry-proof".utf8)
             // What could end a line of HTTP/1 ends no field here; clients still refuse it.
             for index in value where !Octets.isFieldValue(bytes[index]) {
                 bytes[index] = Octets.space
             }
-            fields.append(Field(name: name, value: value, isUnique: false))
+            fields.append(Field(name: name, value: value, isUnique: isUnique))
         }
         if case .known(let length) = head.length {
             add("content-length") { $0.append(contentsOf: String(length).utf8) }
         }
     }
 
-    private mutating func add(
+    /// Adds a field.
+    mutating func add(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
+        let name = append { $0.append(contentsOf: name.lazy.map(Octets.lowercased)) }
+        let value = append { $0.append(contentsOf: value) }
+        fields.append(Field(name: name, value: value, isUnique: false))
+    }
+
+    /// Adds a field whose name is in lower case.
+    mutating func add(
         _ name: StaticString, isUnique: Bool = false, _ write: (inout [UInt8]) -> Void
     ) {
         let range = append {
@@ -78,5 +103,13 @@ struct HTTP2Fields {
                 body(entries.baseAddress, fields.count)
             }
         }
+    }
+}
+
+extension [UInt8] {
+    /// Appends text at once: by its UTF8View it would go byte by byte.
+    mutating func append(text: String) {
+        var text = text
+        text.withUTF8 { append(contentsOf: $0) }
     }
 }

@@ -5,29 +5,41 @@ internal import Loop
 /// received or produced then.
 @LoopActor
 protocol HTTP2SessionOwner: AnyObject {
-    /// A request begins.
+    /// A request begins, or a header of an answer: an interim one, its own, or its trailer.
     func headersBegin(_ id: Int32)
 
-    /// A field of a request's header.
+    /// A field of what has begun.
     func field(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer, of id: Int32)
 
-    /// The header of a request is whole.
+    /// What has begun is whole.
     func headersEnd(_ id: Int32, hasBody: Bool)
 
-    /// Bytes of a request's body.
+    /// Bytes of a body.
     func data(_ bytes: UnsafeRawBufferPointer, of id: Int32)
 
-    /// Nothing more comes of a request.
+    /// Nothing more comes on a stream.
     func inputEnds(_ id: Int32)
 
-    /// The client has sent a frame.
+    /// The peer has sent a frame.
     func received(_ frame: HTTP2Session.Frame)
 
-    /// The last frame of an answer goes out.
+    /// The header of a request goes out.
+    func headersGoOut(_ id: Int32)
+
+    /// How much of a body there is to send, at most `limit`, and whether that is the last of it.
+    func offer(_ limit: Int, of id: Int32) -> (count: Int, isLast: Bool)
+
+    /// Takes bytes of a body to send them.
+    func take(_ count: Int, of id: Int32, _ send: (UnsafeRawBufferPointer) -> Void)
+
+    /// The last frame of a body goes out.
     func outputEnds(_ id: Int32)
 
-    /// The stream is over.
-    func streamCloses(_ id: Int32)
+    /// The peer takes no new requests.
+    func peerGoesAway()
+
+    /// The stream is over; with an error code (RFC 9113 §7).
+    func streamCloses(_ id: Int32, _ code: UInt32)
 }
 
 /// The frames of one connection of HTTP/2: nghttp2, and the C door of this target to it.
@@ -38,7 +50,10 @@ protocol HTTP2SessionOwner: AnyObject {
 /// share.
 @LoopActor
 final class HTTP2Session {
-    /// The kinds of frames that cost the client nothing and move nothing.
+    /// Which end of the connection it is.
+    enum Side { case server, client }
+
+    /// The kinds of frames that cost the peer nothing and move nothing.
     enum Frame {
         /// A request is taken back, or something is wrong with it.
         case reset
@@ -51,12 +66,14 @@ final class HTTP2Session {
         case noError = 0x0
         case protocolError = 0x1
         case internalError = 0x2
+        case refusedStream = 0x7
+        case cancel = 0x8
         case enhanceYourCalm = 0xb
     }
 
     /// Streams that a client may have open at a time.
     static let streamLimit: UInt32 = 128
-    /// Bytes of a request's body that may come before anybody has asked for them.
+    /// Bytes of a body that may come before anybody has asked for them.
     nonisolated static let initialWindow = 64 << 10
     /// Bytes by which the windows of all bodies together may grow.
     nonisolated static let windowGrowth = 4 << 20
@@ -78,23 +95,33 @@ final class HTTP2Session {
     private var raw: OpaquePointer?
     /// The streams that this side has ended last: frames of theirs may be on their way.
     private var ended: [Int32] = []
+    private let side: Side
     private unowned let owner: any HTTP2SessionOwner
 
-    /// A session of the server's side, with its SETTINGS to be sent.
+    /// A session with its SETTINGS to be sent.
     ///
     /// - Parameters:
+    ///   - side: which end it is.
     ///   - owner: told what happens, and owner of the session.
     ///   - headerLimit: bytes of a header list.
-    init(owner: any HTTP2SessionOwner, headerLimit: Int) {
+    init(_ side: Side, owner: any HTTP2SessionOwner, headerLimit: Int) {
+        self.side = side
         self.owner = owner
-        let code = nghttp2_session_server_new2(
+        let make =
+            side == .server ? nghttp2_session_server_new2 : nghttp2_session_client_new2
+        let code = make(
             &raw, HTTP2Session.callbacks, Unmanaged.passUnretained(self).toOpaque(),
             HTTP2Session.options)
         precondition(code == 0, "nghttp2 has no memory for a session")
-        let settings = [
-            nghttp2_settings_entry(
+        let ofSide =
+            side == .server
+            ? nghttp2_settings_entry(
                 settings_id: CInt(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS.rawValue),
-                value: HTTP2Session.streamLimit),
+                value: HTTP2Session.streamLimit)
+            : nghttp2_settings_entry(
+                settings_id: CInt(NGHTTP2_SETTINGS_ENABLE_PUSH.rawValue), value: 0)
+        let settings = [
+            ofSide,
             nghttp2_settings_entry(
                 settings_id: CInt(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE.rawValue),
                 value: UInt32(HTTP2Session.initialWindow)),
@@ -113,7 +140,7 @@ final class HTTP2Session {
 
     // MARK: Bytes
 
-    /// Takes bytes of the client.
+    /// Takes bytes of the peer.
     /// - Returns: why the connection cannot go on; nil where it can.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Code? {
         let taken = nghttp2_session_mem_recv(
@@ -145,19 +172,19 @@ final class HTTP2Session {
         nghttp2_session_want_read(raw) == 0 && nghttp2_session_want_write(raw) == 0
     }
 
-    // MARK: Requests
+    // MARK: Bodies that come
 
-    /// Lets the client send as much again as was taken of a body.
+    /// Lets the peer send as much again as was taken of a body.
     func consume(_ count: Int, of id: Int32) {
         nghttp2_session_consume(raw, id, count)
     }
 
-    /// Lets the client send as much again of other bodies.
+    /// Lets the peer send as much again of other bodies.
     func consumeOfConnection(_ count: Int) {
         nghttp2_session_consume_connection(raw, count)
     }
 
-    /// Lets the client send so many bytes of a body ahead.
+    /// Lets the peer send so many bytes of a body ahead.
     func setWindow(_ size: Int, of id: Int32) {
         nghttp2_session_set_local_window_size(raw, HTTP2Session.noFlags, id, Int32(size))
     }
@@ -176,19 +203,24 @@ final class HTTP2Session {
     ///
     /// - Parameters:
     ///   - fields: its header.
-    ///   - stream: has the body; nil for an answer without one.
+    ///   - hasBody: whether the owner has a body for it.
     ///   - id: of the stream.
-    func submit(_ fields: HTTP2Fields, body stream: HTTP2Stream?, of id: Int32) {
+    func submit(_ fields: HTTP2Fields, hasBody: Bool, of id: Int32) {
         fields.withEntries { entries, count in
-            guard let stream else {
-                _ = nghttp2_submit_response(raw, id, entries, count, nil)
-                return
+            HTTP2Session.withProvider(hasBody) {
+                _ = nghttp2_submit_response(raw, id, entries, count, $0)
             }
-            var provider = nghttp2_data_provider()
-            provider.source.ptr = Unmanaged.passUnretained(stream).toOpaque()
-            provider.read_callback = HTTP2Session.readCallback
-            _ = nghttp2_submit_response(raw, id, entries, count, &provider)
         }
+    }
+
+    /// What tells nghttp2 to ask the owner for a body; nil where there is none.
+    private static func withProvider<Result>(
+        _ hasBody: Bool, _ body: (UnsafePointer<nghttp2_data_provider>?) -> Result
+    ) -> Result {
+        guard hasBody else { return body(nil) }
+        var provider = nghttp2_data_provider()
+        provider.read_callback = HTTP2Session.readCallback
+        return body(&provider)
     }
 
     /// There is more of a body that had nothing to send.
@@ -203,6 +235,39 @@ final class HTTP2Session {
         nghttp2_submit_rst_stream(raw, HTTP2Session.noFlags, id, code.rawValue)
     }
 
+    // MARK: Requests of a client
+
+    /// Begins a request.
+    ///
+    /// - Parameters:
+    ///   - fields: its header.
+    ///   - hasBody: whether the owner has a body for it.
+    /// - Returns: the stream that it has; nil where this connection has no more of them.
+    func submitRequest(_ fields: HTTP2Fields, hasBody: Bool) -> Int32? {
+        var id: Int32 = -1
+        fields.withEntries { entries, count in
+            id = HTTP2Session.withProvider(hasBody) {
+                nghttp2_submit_request(raw, nil, entries, count, $0, nil)
+            }
+        }
+        return id > 0 ? id : nil
+    }
+
+    /// Whether the server takes new requests on this connection.
+    var takesRequests: Bool { nghttp2_session_check_request_allowed(raw) != 0 }
+
+    /// How many requests the server takes at a time, as far as it has said.
+    var remoteStreamLimit: Int {
+        Int(
+            nghttp2_session_get_remote_settings(
+                raw, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS))
+    }
+
+    /// Asks for a sign of life.
+    func ping() {
+        nghttp2_submit_ping(raw, HTTP2Session.noFlags, nil)
+    }
+
     // MARK: The end
 
     /// Takes no new requests; those that are here are answered.
@@ -212,7 +277,7 @@ final class HTTP2Session {
             Code.noError.rawValue, nil, 0)
     }
 
-    /// Ends everything, once the client is told why.
+    /// Ends everything, once the peer is told why.
     func terminate(_ code: Code) {
         nghttp2_session_terminate_session(raw, code.rawValue)
     }
@@ -239,7 +304,7 @@ extension HTTP2Session {
         nghttp2_session_callbacks_new(&callbacks)
         nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { raw, header, context in
             HTTP2Session.enterSession(context, with: (raw, header)) { session, frame in
-                guard let raw = frame.0, let header = frame.1?.pointee,
+                guard session.side == .server, let raw = frame.0, let header = frame.1?.pointee,
                     header.opensPassedStream(of: raw), !session.ended.contains(header.stream_id)
                 else { return }
                 nghttp2_session_terminate_session(raw, Code.protocolError.rawValue)
@@ -250,19 +315,21 @@ extension HTTP2Session {
             HTTP2Session.enter(context, with: ()) { owner, _ in owner.received(.reset) }
         }
         nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
-            HTTP2Session.enter(context, with: frame) { owner, frame in
-                guard let frame, frame.pointee.isOfRequest else { return }
-                owner.headersBegin(frame.pointee.hd.stream_id)
+            HTTP2Session.enterSession(context, with: frame) { session, frame in
+                guard let frame, frame.pointee.hasHeader(for: session.side) else { return }
+                session.owner.headersBegin(frame.pointee.hd.stream_id)
             }
         }
         nghttp2_session_callbacks_set_on_header_callback(callbacks) {
             _, frame, name, nameLength, value, valueLength, _, context in
             let name = UnsafeRawBufferPointer(start: name, count: nameLength)
             let value = UnsafeRawBufferPointer(start: value, count: valueLength)
-            return HTTP2Session.enter(context, with: (frame, name, value)) { owner, field in
-                // Trailers are of no use to anybody here.
-                guard let frame = field.0, frame.pointee.isOfRequest else { return }
-                owner.field(field.1, field.2, of: frame.pointee.hd.stream_id)
+            return HTTP2Session.enterSession(context, with: (frame, name, value)) {
+                session, field in
+                guard let frame = field.0, frame.pointee.hasHeader(for: session.side) else {
+                    return
+                }
+                session.owner.field(field.1, field.2, of: frame.pointee.hd.stream_id)
             }
         }
         // on any doubt the stream is reset.
@@ -275,28 +342,31 @@ extension HTTP2Session {
             return HTTP2Session.enter(context, with: (id, bytes)) { $0.data($1.1, of: $1.0) }
         }
         nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks) { _, frame, context in
-            HTTP2Session.enter(context, with: frame) { owner, frame in
-                if let frame { HTTP2Session.note(frame.pointee, owner) }
+            HTTP2Session.enterSession(context, with: frame) { session, frame in
+                if let frame { session.note(frame.pointee) }
             }
         }
         nghttp2_session_callbacks_set_on_frame_send_callback(callbacks) { _, frame, context in
-            HTTP2Session.enter(context, with: frame) { owner, frame in
-                guard let header = frame?.pointee.hd, header.endsStream else { return }
-                owner.outputEnds(header.stream_id)
+            HTTP2Session.enterSession(context, with: frame) { session, frame in
+                guard let header = frame?.pointee.hd else { return }
+                if session.side == .client, UInt32(header.type) == NGHTTP2_HEADERS.rawValue {
+                    session.owner.headersGoOut(header.stream_id)
+                }
+                if header.endsStream { session.owner.outputEnds(header.stream_id) }
             }
         }
-        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, _, context in
-            HTTP2Session.enter(context, with: id) { $0.streamCloses($1) }
+        nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, id, code, context in
+            HTTP2Session.enter(context, with: (id, code)) { $0.streamCloses($1.0, $1.1) }
         }
         nghttp2_session_callbacks_set_send_data_callback(callbacks, sendCallback)
         return callbacks
     }
 
     /// A frame is here, whole.
-    private static func note(_ frame: nghttp2_frame, _ owner: any HTTP2SessionOwner) {
+    private func note(_ frame: nghttp2_frame) {
         let header = frame.hd
         switch UInt32(header.type) {
-        case NGHTTP2_HEADERS.rawValue where frame.isOfRequest:
+        case NGHTTP2_HEADERS.rawValue where frame.hasHeader(for: side):
             owner.headersEnd(header.stream_id, hasBody: !header.endsStream)
         case NGHTTP2_HEADERS.rawValue, NGHTTP2_DATA.rawValue:
             if header.endsStream {
@@ -306,6 +376,7 @@ extension HTTP2Session {
             }
         case NGHTTP2_RST_STREAM.rawValue: owner.received(.reset)
         case NGHTTP2_WINDOW_UPDATE.rawValue: owner.received(.windowUpdate)
+        case NGHTTP2_GOAWAY.rawValue: owner.peerGoesAway()
         default: owner.received(.idle)
         }
     }
@@ -330,10 +401,9 @@ extension HTTP2Session {
 
     /// How much of a body there is to send.
     private nonisolated static let readCallback: nghttp2_data_source_read_callback = {
-        _, _, _, limit, flags, source, _ in
-        let (count, isLast) = LoopActor.enter(with: source?.pointee.ptr) {
-            HTTP2Stream.at($0)?.offer(limit) ?? (0, true)
-        }
+        _, id, _, limit, flags, _, context in
+        var (count, isLast) = (0, true)
+        _ = enter(context, with: id) { (count, isLast) = $0.offer(limit, of: $1) }
         if count > 0 { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_COPY.rawValue) }
         if isLast { flags?.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue) }
         return count > 0 || isLast ? count : Int(NGHTTP2_ERR_DEFERRED.rawValue)
@@ -341,29 +411,26 @@ extension HTTP2Session {
 
     /// Puts a DATA frame behind what is to be sent.
     private nonisolated static let sendCallback: nghttp2_send_data_callback = {
-        _, _, header, length, source, _ in
-        let hasRoom = LoopActor.enter(with: (source?.pointee.ptr, header)) { pointer, header in
-            guard HTTP2Session.outbox.count < HTTP2Session.outboxSize else { return false }
-            HTTP2Session.outbox.append(contentsOf: UnsafeBufferPointer(start: header, count: 9))
-            HTTP2Stream.at(pointer)?.take(length) { HTTP2Session.outbox.append(contentsOf: $0) }
-            return true
+        _, frame, header, length, _, context in
+        var hasRoom = false
+        _ = enter(context, with: (frame, header)) { owner, argument in
+            guard HTTP2Session.outbox.count < HTTP2Session.outboxSize,
+                let id = argument.0?.pointee.hd.stream_id
+            else { return }
+            hasRoom = true
+            HTTP2Session.outbox.append(
+                contentsOf: UnsafeBufferPointer(start: argument.1, count: 9))
+            owner.take(length, of: id) { HTTP2Session.outbox.append(contentsOf: $0) }
         }
         return hasRoom ? 0 : CInt(NGHTTP2_ERR_WOULDBLOCK.rawValue)
     }
 }
 
-extension HTTP2Stream {
-    /// The stream that was given to nghttp2 as the source of an answer's body. It lives as long as
-    /// its connection knows it, and nghttp2 forgets it before.
-    fileprivate static func at(_ pointer: UnsafeMutableRawPointer?) -> HTTP2Stream? {
-        pointer.map { Unmanaged<HTTP2Stream>.fromOpaque($0).takeUnretainedValue() }
-    }
-}
-
 extension nghttp2_frame {
-    /// Whether it brings the header of a request.
-    fileprivate var isOfRequest: Bool {
-        UInt32(hd.type) == NGHTTP2_HEADERS.rawValue && headers.cat == NGHTTP2_HCAT_REQUEST
+    /// Whether it brings a header that is read: trailers of requests are of no use to anybody.
+    fileprivate func hasHeader(for side: HTTP2Session.Side) -> Bool {
+        UInt32(hd.type) == NGHTTP2_HEADERS.rawValue
+            && (side == .client || headers.cat == NGHTTP2_HCAT_REQUEST)
     }
 
     /// Whether it is DATA with nothing in it, or with padding only.

@@ -26,16 +26,11 @@ final class HTTP2Stream: HTTPStream {
 
     // MARK: The answer's side
 
-    private var output = ByteQueue()
-    private var outputHasEnded = false
+    private var output = StreamOutput()
     /// How much of an answer waits that was whole from the beginning.
     private var held = 0
     /// Whether somebody waits for room.
     private var isAwaited = false
-    /// What nghttp2 was told last: how many bytes its next DATA frame takes, which it may still do
-    /// once the stream is cut; 0 where it waits to hear of more; nil where it has what it was told.
-    private var offered: Int?
-    private(set) var handed: Int64 = 0
     private var watch = OutputWatch()
 
     init(_ id: Int32, of connection: HTTP2Connection) {
@@ -108,8 +103,7 @@ final class HTTP2Stream: HTTPStream {
         connection.session.consumeOfConnection(input.discard())
         connection.budget.returnWindow(input.window.grown)
         hold(-held, of: connection)
-        output.truncate(to: offered ?? 0)
-        outputHasEnded = false
+        output.cut()
         runner.end()
     }
 
@@ -146,11 +140,8 @@ final class HTTP2Stream: HTTPStream {
         }
         let fields = HTTP2Fields(head, date: server.date.value)
         // Many streams may wait with the same document.
-        output = ByteQueue(body)
-        handed += Int64(fields.size + body.count)
-        outputHasEnded = isWhole
-        let hasBody = !isWhole || !body.isEmpty
-        connection.session.submit(fields, body: hasBody ? self : nil, of: id)
+        output.begin(with: body, isWhole: isWhole, headerSize: fields.size)
+        connection.session.submit(fields, hasBody: !isWhole || !body.isEmpty, of: id)
         outputHasGrown(connection)
     }
 
@@ -170,13 +161,12 @@ final class HTTP2Stream: HTTPStream {
     func send(_ bytes: UnsafeRawBufferPointer) {
         guard let connection else { return }
         output.append(bytes)
-        handed += Int64(bytes.count)
         outputHasGrown(connection)
     }
 
     func endBody() {
         guard let connection else { return }
-        outputHasEnded = true
+        output.end()
         outputHasGrown(connection)
     }
 
@@ -185,10 +175,7 @@ final class HTTP2Stream: HTTPStream {
             watch.begin(written: written, limit: runner.stallLimit)
             wake(at: watch.nextLook)
         }
-        if offered == 0 {
-            offered = nil
-            connection.session.resume(id)
-        }
+        if output.takeDemand() { connection.session.resume(id) }
         connection.flushSoon()
     }
 
@@ -214,6 +201,8 @@ final class HTTP2Stream: HTTPStream {
 
     var queued: Int { output.count }
 
+    var handed: Int64 { output.handed }
+
     func tellWhenDrained() { isAwaited = true }
 
     var answerAhead: Int { 128 << 10 }
@@ -228,17 +217,12 @@ final class HTTP2Stream: HTTPStream {
 
     /// How much of the body there is to send, at most `limit`, and whether that is the last of it.
     func offer(_ limit: Int) -> (count: Int, isLast: Bool) {
-        let count = connection == nil ? 0 : min(limit, output.count)
-        let isLast = outputHasEnded && count == output.count
-        offered = count == 0 && isLast ? nil : count
-        return (count, isLast)
+        output.offer(connection == nil ? 0 : limit)
     }
 
     /// Takes bytes of the body to send them.
     func take(_ count: Int, _ send: (UnsafeRawBufferPointer) -> Void) {
-        output.withBytes { send(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-        output.drop(count)
-        offered = nil
+        output.take(count, send)
         if held > 0, let connection { hold(-count, of: connection) }
         connection?.noteData(of: self, hasDrained: isAwaited && output.count <= answerAhead)
     }
@@ -267,8 +251,8 @@ final class HTTP2Stream: HTTPStream {
         watch.hasStalled(queued: due, written: written, for: limit, at: now)
     }
 
-    private var written: Int64 { handed - Int64(queued) }
+    private var written: Int64 { output.handed - Int64(queued) }
 
     /// What waits for the client: the end of the body too, for which its window may have no room.
-    private var due: Int { queued + (outputHasEnded ? 1 : 0) }
+    private var due: Int { queued + (output.hasEnded ? 1 : 0) }
 }

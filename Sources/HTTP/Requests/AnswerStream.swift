@@ -27,6 +27,15 @@ struct AnswerStream {
         if case .events(let reader) = origin { reader } else { nil }
     }
 
+    /// Whether it is a stream of events, of this server or of another one.
+    var isEventStream: Bool {
+        switch origin {
+        case .none: false
+        case .source(let source): source.isEventStream
+        case .events: true
+        }
+    }
+
     /// The pump waits for room in the wire.
     mutating func wait(_ pump: CheckedContinuation<Void, Never>) { roomWaiter = pump }
 

@@ -34,6 +34,26 @@ public struct Request {
     /// The method, as it was sent: methods have case.
     public var method: String { head.text(head.method) }
 
+    /// Lends the bytes of the method.
+    public func withMethod<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result { try head.withBytes(of: head.method, body) }
+
+    /// Lends the bytes of the path and the query, as they were sent.
+    public func withTarget<Result>(
+        _ body: (UnsafeRawBufferPointer) throws -> Result
+    ) rethrows -> Result {
+        guard !head.path.isEmpty else {
+            let path = Array(path.utf8) + (rawQuery.map { Array("?".utf8) + $0.utf8 } ?? [])
+            return try path.withUnsafeBytes(body)
+        }
+        let end = head.query?.range.upperBound ?? head.path.range.upperBound
+        return try head.withBytes(of: ByteSpan(head.path.range.lowerBound, end), body)
+    }
+
+    /// What tells the request from all others that this server has got.
+    public var number: UInt64 { ownID.number }
+
     /// The path as it was sent, without the query; `*` for that target.
     public var path: String {
         head.path.isEmpty ? "/" : head.text(head.path)

@@ -150,7 +150,7 @@ final class RequestRunner {
             task?.cancel()
             _ = begin(server.failure(problem, nil), to: head)
         case .answering:
-            if let events = answer.events, stream.queued == 0 { events.end() } else { cut() }
+            if answer.isEventStream, stream.queued == 0 { answer.drain() } else { cut() }
         }
     }
 

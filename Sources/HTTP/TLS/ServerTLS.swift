@@ -4,7 +4,7 @@ public import TLS
 
 /// How listeners of a server speak TLS, and what came of it.
 @LoopActor
-public final class ServerTLS {
+public final class ServerTLS: TLSEnd {
     /// What connections are made with from now on; those that are open keep what they have.
     public var context: TLSContext {
         didSet { ticketTimer.arm(after: ServerTLS.ticketKeyLifetime) }
@@ -36,12 +36,16 @@ public final class ServerTLS {
         isResumed ? figures.resumed.add() : figures.full.add()
     }
 
-    func note(_ failure: HandshakeFailure) {
+    func makeConnection(on socket: CInt) -> TLSConnection? {
+        TLSConnection(context, socket: socket)
+    }
+
+    var listensToRefused: Bool { true }
+
+    func note(_ failure: HandshakeFailure, of connection: TLSConnection) {
         figures.failures[failure, default: Counter()].add()
     }
 
-    /// Does a step of a handshake; nil where this turn of the loop has done its share of them, and
-    /// the next one has to.
     func step(of connection: TLSConnection) -> TLSConnection.Step? {
         turn.take { connection.handshake() }
     }

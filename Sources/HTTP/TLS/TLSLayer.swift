@@ -21,7 +21,7 @@ final class TLSLayer {
     }
 
     let connection: TLSConnection
-    private let server: ServerTLS
+    private let end: any TLSEnd
     private let socket: CInt
     /// Ends the handshake when it takes too long; afterwards it goes on with what the connection
     /// holds, in the next turn of the loop.
@@ -52,14 +52,14 @@ final class TLSLayer {
 
     /// The layer on a socket; nil without memory. `wakeUp` is called when the time has come to go
     /// on without the socket.
-    init?(_ server: ServerTLS, socket: CInt, wakeUp: @escaping @LoopActor () -> Void) {
-        guard let connection = TLSConnection(server.context, socket: socket) else { return nil }
+    init?(_ end: any TLSEnd, socket: CInt, wakeUp: @escaping @LoopActor () -> Void) {
+        guard let connection = end.makeConnection(on: socket) else { return nil }
         self.connection = connection
-        self.server = server
+        self.end = end
         self.socket = socket
         timer = LoopTimer(action: wakeUp)
-        timer.arm(after: server.handshakeTime)
-        deadline = Uptime.now.advanced(by: server.handshakeTime)
+        timer.arm(after: end.handshakeTime)
+        deadline = Uptime.now.advanced(by: end.handshakeTime)
     }
 
     /// Whether bytes can be written.
@@ -78,7 +78,7 @@ final class TLSLayer {
             fail(.timedOut)
             return .end
         }
-        switch server.step(of: connection) {
+        switch end.step(of: connection) {
         case nil: return isHeldUp ? .awaitRoom : .awaitInput
         case .needsInput:
             isHeldUp = false
@@ -88,11 +88,11 @@ final class TLSLayer {
             return .awaitRoom
         case .done:
             timer.cancel()
-            server.noteSuccess(isResumed: connection.isResumed)
+            end.noteSuccess(isResumed: connection.isResumed)
             return .goOn
         case .failed(let failure):
             fail(failure)
-            guard failure != .disconnected else { return .end }
+            guard failure != .disconnected, end.listensToRefused else { return .end }
             if failure == .plainHTTP { sendNotice() }
             shutdown(socket, CInt(SHUT_WR))
             timer.arm(after: TLSLayer.lingerTime)
@@ -102,7 +102,7 @@ final class TLSLayer {
 
     private func fail(_ failure: HandshakeFailure) {
         self.failure = failure
-        server.note(failure)
+        end.note(failure, of: connection)
     }
 
     /// As far as it goes: whoever does not take so little at once has its own problems.

@@ -103,7 +103,7 @@ final class Authenticator {
             if known.isVoid { throw Authenticator.invalidToken }
             return known
         }
-        if let pass, pass.opens(request), let caller = try passedOnCaller(of: request) {
+        if let pass, pass.opens(request), let caller = try passedOnCaller(of: request, by: pass) {
             return caller
         }
         return try caller(ofHeader: header, request)
@@ -113,9 +113,11 @@ final class Authenticator {
     ///
     /// - Throws: 503 for a token that is not known here, or not any more: one of the two nodes has
     ///   to look again, and the other one asks again.
-    private func passedOnCaller(of request: Request) throws(Problem) -> KnownCaller? {
-        guard request.headers.values(of: ForwardedFields.caller).count == 1 else { return nil }
-        guard let caller = request.header("ferry-caller").flatMap(NodePass.caller(parsing:))
+    private func passedOnCaller(
+        of request: Request, by pass: NodePass
+    ) throws(Problem) -> KnownCaller? {
+        guard request.headers.values(of: "ferry-caller").count == 1 else { return nil }
+        guard let caller = request.header("ferry-caller").flatMap(pass.caller(parsing:))
         else { return nil }
         guard caller.principal.token.map(tokens.use) ?? true else {
             places?.lookSoon()

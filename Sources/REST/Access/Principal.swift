@@ -40,6 +40,10 @@ final class KnownCaller: Caller {
     let isServedHere: Bool
     /// Whether a caller of another node is let in no more.
     var isVoid = false
+    /// What other nodes are told of the caller, and at which address.
+    private var passText: (peer: String, text: String)?
+    /// The same caller where another node answers, made once.
+    private var elsewhere: KnownCaller?
 
     init(_ principal: Principal, in browserSession: [UInt8]? = nil) {
         self.principal = principal
@@ -73,7 +77,25 @@ final class KnownCaller: Caller {
 
     /// The same caller, with whether this node answers with what it has of the tenant.
     func served(here isServedHere: Bool) -> KnownCaller {
-        isServedHere == self.isServedHere ? self : KnownCaller(self, isServedHere: isServedHere)
+        if isServedHere == self.isServedHere { return self }
+        // Of callers of other nodes each is of one request.
+        guard !isServedHere, !isPassedOn else {
+            return KnownCaller(self, isServedHere: isServedHere)
+        }
+        let elsewhere = elsewhere ?? KnownCaller(self, isServedHere: false)
+        self.elsewhere = elsewhere
+        return elsewhere
+    }
+
+    /// What other nodes are told of the caller, made once.
+    ///
+    /// - Parameter peer: the client's address.
+    /// - Returns: the text.
+    func passText(at peer: String) -> String {
+        if let passText, passText.peer == peer { return passText.text }
+        let text = NodePass.text(of: principal, at: peer)
+        passText = (peer, text)
+        return text
     }
 
     /// Whether this node has answered with what it had of the tenant, and another one is to now.
@@ -107,8 +129,8 @@ public struct TokenTable: Sendable {
         digests.hash(bytes, by: .sha256)
     }
 
-    /// HMAC-SHA256 of bytes.
-    func authenticationCode(of bytes: [UInt8], key: [UInt8]) -> [UInt8] {
-        digests.authenticationCode(of: bytes, key: key)
+    /// Makes HMAC-SHA256 of bytes with a key.
+    func authenticationCodes(with key: [UInt8]) -> @Sendable (_ bytes: [UInt8]) -> [UInt8] {
+        digests.authenticationCodes(with: key)
     }
 }

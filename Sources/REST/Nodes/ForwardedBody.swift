@@ -1,82 +1,60 @@
-internal import Engine
 internal import HTTP
 internal import Loop
-internal import Semantics
 
-/// The body of a request on its way to another node: pulled from the client as the node takes it,
-/// so that at most 256 KiB of it wait here.
+/// The body of a request on its way to another node: pulled from the client as the node takes it.
 @LoopActor
-final class ForwardedBody: BodySource {
-    private static let limit = 256 << 10
-
-    var onReady: (@LoopActor () -> Void)?
+final class ForwardedBody {
     /// Why the body has not come whole; nil while it may.
     private(set) var failure: BodyError?
     /// Whether something was asked of the client: nobody else can send the body any more.
     private(set) var isBegun = false
 
     private let body: RequestBody
-    private var pieces: [ArraySlice<UInt8>] = []
-    private var waiting = 0
     private var isWhole = false
     private var isUnwanted = false
     private var pump: CheckedContinuation<Void, Never>?
 
     init(_ body: RequestBody) { self.body = body }
 
-    /// The node has answered: no more of the body is sent.
+    /// Begins to send the body; once is enough.
+    ///
+    /// - Parameters:
+    ///   - stream: takes it.
+    ///   - onFailure: called where it does not come whole.
+    func begin(on stream: OutgoingStream, onFailure: @escaping @LoopActor () -> Void) {
+        guard !isBegun else { return }
+        isBegun = true
+        LoopActor.start { [self] in await send(on: stream, onFailure) }
+    }
+
+    /// There may be room for more.
+    func goOn() { pump.take()?.resume() }
+
+    /// The node has answered, or will not: no more of the body is sent.
     func stop() {
         guard isBegun, !isWhole, failure == nil, !isUnwanted else { return }
         isUnwanted = true
         body.interrupt()
-        pump.take()?.resume()
+        goOn()
     }
 
-    func read(into buffer: UnsafeMutableRawBufferPointer) -> BodyPiece {
-        begin()
-        var filled = 0
-        while filled < buffer.count, let piece = pieces.first {
-            let count = min(piece.count, buffer.count - filled)
-            piece.prefix(count).withUnsafeBytes {
-                UnsafeMutableRawBufferPointer(rebasing: buffer[filled...]).copyMemory(from: $0)
-            }
-            filled += count
-            if count < piece.count {
-                pieces[0] = piece.dropFirst(count)
-            } else {
-                pieces.removeFirst()
-            }
-        }
-        waiting -= filled
-        if waiting < ForwardedBody.limit { pump.take()?.resume() }
-        if filled > 0 { return .bytes(filled) }
-        if failure != nil { return .failed(TransferError(.url(.networkConnectionLost))) }
-        return isWhole ? .end : .wait
-    }
-
-    /// Its bytes are kept nowhere: it has a connection of its own, and is not asked.
-    func rewind() -> Bool { !isBegun }
-
-    private func begin() {
-        guard !isBegun else { return }
-        isBegun = true
-        LoopActor.start { [self] in await fetch() }
-    }
-
-    private func fetch() async {
+    private func send(
+        on stream: OutgoingStream, _ onFailure: @LoopActor () -> Void
+    ) async {
         do throws(BodyError) {
             while !isUnwanted, let piece = try await body.next() {
-                waiting += piece.count
-                pieces.append(piece[...])
-                onReady?()
-                while waiting >= ForwardedBody.limit, !isUnwanted {
+                stream.send(piece)
+                while !stream.hasRoom, !isUnwanted {
                     await withCheckedContinuation { pump = $0 }
                 }
             }
-            isWhole = !isUnwanted
+            guard !isUnwanted else { return }
+            isWhole = true
+            stream.endBody()
         } catch {
-            if !isUnwanted { failure = error }
+            guard !isUnwanted else { return }
+            failure = error
+            onFailure()
         }
-        onReady?()
     }
 }

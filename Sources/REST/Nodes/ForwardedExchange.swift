@@ -1,18 +1,17 @@
 internal import Engine
 internal import HTTP
 internal import Loop
-internal import Semantics
 
-/// One request at another node, and its answer on the way back: at most 256 KiB of it wait here
-/// and a short one is had as a whole before the client gets any of it.
+/// One request at another node, and its answer on the way back: what the client does not take stays
+/// at the node, and a short answer is had as a whole before the client gets any of it.
 @LoopActor
-final class ForwardedExchange: AttemptObserver, ByteSource {
+final class ForwardedExchange: OutgoingObserver, ByteSource {
     /// What came of it.
     enum Outcome {
         /// An answer whose body comes piece by piece.
-        case begins(ResponseHead)
+        case begins(IncomingHead)
         /// An answer with all of its body.
-        case whole(ResponseHead, [UInt8])
+        case whole(IncomingHead, [UInt8])
         /// There is no answer, or not all of a short one: whether the node may have had the
         /// request, and words about why.
         case failed(mayHaveBegun: Bool, String)
@@ -25,9 +24,9 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     /// The answer is not whole.
     struct Cut: Error {}
 
-    private static let limit = 256 << 10
-    /// An answer of at most so many bytes is had as a whole.
+    /// An answer of at most so many bytes is had as a whole: no more than comes unasked.
     private static let wholeLimit: Int64 = 64 << 10
+    private static let pieceSize = 128 << 10
     /// How long an answer is still waited for when the client sends nothing more: it may have said
     /// so before it reads.
     private static let farewell = Duration.seconds(1)
@@ -42,13 +41,12 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     private let proof: String
     private let body: ForwardedBody?
     private let isHEAD: Bool
-    private var attempt: (any Attempt)?
-    private var head: ResponseHead?
+    private var stream: OutgoingStream?
     private var waiter: CheckedContinuation<Outcome, Never>?
-    private var bytes: [UInt8] = []
-    private var isPaused = false
-    private var isOver = false
-    private var failure: Cut?
+    /// Whether the client gets what there is, and then the end.
+    private var isDrained = false
+    /// Whether the client gets nothing any more.
+    private var isCut = false
     private var reader: CheckedContinuation<Void, Never>?
     private lazy var farewellTimer = LoopTimer { [weak self] in self?.leave() }
 
@@ -60,11 +58,13 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     }
 
     /// Sends a request, and waits for its answer to begin.
-    func run(_ request: AttemptRequest, in pool: any ConnectionPool) async -> Outcome {
+    func run(
+        _ request: OutgoingRequest, to origin: ServerOrigin, by client: HTTPClient
+    ) async -> Outcome {
         await withTaskCancellationHandler {
             await withCheckedContinuation { waiter in
                 self.waiter = waiter
-                attempt = pool.start(request, observer: self)
+                stream = client.send(request, to: origin, observer: self)
             }
         } onCancel: {
             LoopActor.post { self.clientHasEnded() }
@@ -78,9 +78,7 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     ///
     /// - Parameter reason: words about why.
     func giveUp(because reason: String) {
-        guard let attempt else { return }
-        let metrics = attempt.cancel()
-        end(.failed(mayHaveBegun: metrics.requestStart != nil, reason))
+        end(.failed(mayHaveBegun: stream?.hasBegun ?? false, reason))
     }
 
     private func clientHasEnded() {
@@ -89,20 +87,16 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
     }
 
     private func leave() {
-        guard waiter != nil else { return }
-        _ = attempt?.cancel()
-        end(.left)
+        if waiter != nil { end(.left) }
     }
 
     /// Nothing more comes of the exchange.
     private func end(_ outcome: Outcome) {
-        guard attempt != nil else { return }
-        attempt = nil
+        stream?.cancel()
+        isCut = !isDrained
         body?.stop()
-        farewellTimer.cancel()
-        if case .whole = outcome { isOver = true } else { failure = failure ?? Cut() }
         tell(outcome)
-        wakeReader()
+        reader.take()?.resume()
         onEnd.take()?()
     }
 
@@ -112,91 +106,61 @@ final class ForwardedExchange: AttemptObserver, ByteSource {
         waiter.resume(returning: outcome)
     }
 
-    private func wakeReader() { reader.take()?.resume() }
-
     // MARK: What the client takes
 
     func next() async throws -> [UInt8]? {
-        while bytes.isEmpty {
-            if isOver { return nil }
-            if let failure { throw failure }
+        while let stream, !isDrained {
+            if isCut { throw Cut() }
+            let piece = stream.take(ForwardedExchange.pieceSize)
+            if !piece.isEmpty { return piece }
+            if stream.isOver { return nil }
             await withCheckedContinuation { reader = $0 }
         }
-        let piece = bytes
-        bytes = []
-        if isPaused {
-            isPaused = false
-            attempt?.resume()
-        }
-        return piece
+        return nil
     }
 
-    func cancel() {
-        bytes = []
-        guard let attempt else { return wakeReader() }
-        _ = attempt.cancel()
-        end(.left)
-    }
+    func cancel() { end(.left) }
 
     func drain() {
-        guard isEventStream, let attempt else { return }
-        _ = attempt.cancel()
-        isOver = true
+        guard isEventStream else { return }
+        isDrained = true
         end(.left)
     }
 
-    // MARK: What the attempt tells
+    // MARK: What comes of the node
 
-    func attemptDidMove() {}
-
-    func attemptDidReceiveInformational(_ head: ResponseHead) {}
-
-    func attemptDidReceive(_ head: ResponseHead) -> FlowVerdict {
-        self.head = head
-        body?.stop()
-        guard head.headers.values(of: ForwardedFields.proof) == [proof] else {
-            tell(.unproven)
-            return .proceed
+    func exchangeHasMoved() {
+        guard let stream else { return }
+        if let failure = stream.failure {
+            return end(.failed(mayHaveBegun: failure.mayHaveBegun, failure.words))
         }
-        let type = head.headers.first("Content-Type")
-        isEventStream = type?.hasPrefix("text/event-stream") ?? false
-        if !isShort(head) { tell(.begins(head)) }
-        return .proceed
+        if let head = stream.head {
+            body?.stop()
+            if waiter != nil { answerHasCome(head, on: stream) }
+        } else if stream.hasBegun, let body {
+            body.begin(on: stream) { [weak self] in
+                self?.end(.failed(mayHaveBegun: true, "the body has not come whole"))
+            }
+            if stream.hasRoom { body.goOn() }
+        }
+        reader.take()?.resume()
+        if stream.isWhole { onEnd.take()?() }
+    }
+
+    private func answerHasCome(_ head: IncomingHead, on stream: OutgoingStream) {
+        guard head.fields.values(of: ForwardedFields.proof) == [proof] else {
+            return tell(.unproven)
+        }
+        isEventStream = head.fields[first: "content-type"]?.hasPrefix("text/event-stream") ?? false
+        guard isShort(head) else { return tell(.begins(head)) }
+        if stream.isWhole {
+            tell(.whole(head, stream.take(Int(ForwardedExchange.wholeLimit))))
+        }
     }
 
     /// Whether the answer is had as a whole.
-    private func isShort(_ head: ResponseHead) -> Bool {
+    private func isShort(_ head: IncomingHead) -> Bool {
         if isHEAD || head.status == 204 || head.status == 304 { return true }
-        return length(of: head).map { $0 <= ForwardedExchange.wholeLimit } ?? false
-    }
-
-    func attemptDidReceive(_ received: UnsafeRawBufferPointer) -> FlowVerdict {
-        guard bytes.count < ForwardedExchange.limit else {
-            isPaused = true
-            return .pause
-        }
-        bytes.append(contentsOf: received)
-        wakeReader()
-        return .proceed
-    }
-
-    func attemptGoesOn(after request: TransactionMetrics) {}
-
-    func attemptDidSend(total: Int64) {}
-
-    func attemptDidEnd(_ end: AttemptEnd) {
-        guard end.error == nil, let head else {
-            let error = end.error
-            return self.end(
-                .failed(
-                    mayHaveBegun: end.metrics.requestStart != nil,
-                    error?.underlying?.message ?? error?.message ?? "there is no answer"))
-        }
-        self.end(.whole(head, bytes))
-    }
-
-    /// The length that an answer is told to have.
-    func length(of head: ResponseHead) -> Int64? {
-        head.headers.first("Content-Length").flatMap { Int64($0) }
+        return head.length.map { $0 <= ForwardedExchange.wholeLimit } ?? false
     }
 }

@@ -13,8 +13,6 @@ final class Forwarder {
     /// How long it is tried again at least once its node is gone, which may have taken longer than
     /// that to be found out.
     private static let patienceAfterLoss = Duration.seconds(3)
-    /// How long a node may take to let itself be connected with, in seconds.
-    private static let connectTimeout = 5.0
     /// A body of at most so many bytes is sent as a whole, and again where that is called for.
     private static let wholeLimit: Int64 = 64 << 10
     /// How long a warning about a node stands for those that would follow.
@@ -23,7 +21,7 @@ final class Forwarder {
     /// What was passed on, by what came of it.
     private(set) var figures = Figures()
     let places: any TenantPlaces
-    private let transport: any Transport
+    private let client: HTTPClient
     private let pass: NodePass
     private let authenticator: Authenticator
     private let clock: any Clock
@@ -31,10 +29,10 @@ final class Forwarder {
     private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
     /// When it was last warned that a node does not answer.
     private var warnings: [NodeID: Duration] = [:]
+    /// Where the nodes are that were asked, and since when each has been there.
+    private var origins: [NodeID: (joinedAt: Timestamp, origin: ServerOrigin)] = [:]
     /// The process is about to end: nothing is tried again.
     private var isEnding = false
-    private lazy var pool = transport.makePool(
-        PoolSettings(tlsMinimum: .tls12, tlsMaximum: .tls13))
     private let log = Log("rest.nodes")
 
     /// How passing on gets on.
@@ -59,11 +57,11 @@ final class Forwarder {
     }
 
     init(
-        _ places: any TenantPlaces, transport: any Transport, pass: NodePass,
+        _ places: any TenantPlaces, client: HTTPClient, pass: NodePass,
         authenticator: Authenticator, clock: any Clock
     ) {
         self.places = places
-        self.transport = transport
+        self.client = client
         self.pass = pass
         self.authenticator = authenticator
         self.clock = clock
@@ -73,6 +71,11 @@ final class Forwarder {
     /// what it has of it under way by itself.
     func placesHaveChanged() {
         warnings = warnings.filter { places.view.nodes[$0.key] != nil }
+        // Who comes to be at such an address has connections of its own.
+        for (id, known) in origins where places.view.nodes[id]?.joinedAt != known.joinedAt {
+            client.leave(known.origin)
+            origins[id] = nil
+        }
         for exchange in Array(exchanges.values) where isGone(exchange.node) {
             exchange.giveUp(because: "the node is gone")
         }
@@ -166,8 +169,8 @@ final class Forwarder {
     private func send(
         _ passage: Passage, about tenant: TenantID, to node: NodeRecord
     ) async throws -> Result {
-        let (attempt, proof) = try passage.attempt(
-            at: node, transport, connectTimeout: Forwarder.connectTimeout)
+        let origin = try origin(of: node)
+        let (outgoing, proof) = passage.outgoing(to: node, at: origin)
         let exchange = ForwardedExchange(
             with: node, proof: proof, body: passage.source, isHEAD: passage.isHEAD)
         let id = ObjectIdentifier(exchange)
@@ -178,7 +181,7 @@ final class Forwarder {
             self?.figures.running -= 1
         }
         let began = clock.uptime
-        let outcome = await exchange.run(attempt, in: pool)
+        let outcome = await exchange.run(outgoing, to: origin, by: client)
         if let error = passage.source?.failure {
             exchange.cancel()
             return .bodyFailed(error)
@@ -192,7 +195,7 @@ final class Forwarder {
             return .answer(
                 Response(
                     status: head.status, headers: ForwardedFields.ofAnswer(head),
-                    body: .source(exchange, length: exchange.length(of: head))))
+                    body: .source(exchange, length: head.length)))
         case .whole(let head, let bytes):
             return note(began, head) ?? .answer(passage.response(head, bytes))
         case .failed(let mayHaveBegun, let words):
@@ -209,6 +212,16 @@ final class Forwarder {
         case .left:
             throw Problem.unavailable(because: "The client has left.")
         }
+    }
+
+    /// - Throws: 503 where the node's address cannot be used.
+    private func origin(of node: NodeRecord) throws -> ServerOrigin {
+        if let known = origins[node.id], known.joinedAt == node.joinedAt { return known.origin }
+        guard let origin = ServerOrigin(node.address) else {
+            throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
+        }
+        origins[node.id] = (node.joinedAt, origin)
+        return origin
     }
 
     /// Logs that a node has not answered: as a warning once a minute, unless that is no wonder.
@@ -230,9 +243,8 @@ final class Forwarder {
     /// Notes an answer.
     ///
     /// - Returns: nil where it is for the client.
-    private func note(_ began: Duration, _ head: ResponseHead) -> Result? {
-        let moved = head.headers.first(ForwardedFields.moved)
-        guard head.status == 503, let moved else {
+    private func note(_ began: Duration, _ head: IncomingHead) -> Result? {
+        guard head.status == 503, let moved = head.fields[first: ForwardedFields.moved] else {
             figures.times.observe(clock.uptime - began)
             figures.outcomes[.answered, default: Counter()].add()
             return nil
@@ -253,90 +265,67 @@ private struct Passage {
     /// Whether its method says that it may change something.
     let mayChangeSomething: Bool
     private let request: Request
-    private let fields: HeaderList
     private let pass: NodePass
-    /// What `Ferry-Caller` says.
+    /// What `ferry-caller` says.
     private let caller: String
-    private let target: String
-    private let method: String
-    /// A short body.
-    private let bytes: [UInt8]
+    /// A short body; nil where it is pulled.
+    private let bytes: [UInt8]?
 
     init(
         _ request: Request, _ caller: KnownCaller, pass: NodePass, wholeLimit: Int64
     ) async throws {
         self.request = request
-        method = request.method
-        isHEAD = method == "HEAD"
-        mayChangeSomething = method != "GET" && !isHEAD
-        isSafe = request.body.isEmpty && !mayChangeSomething
-        target = try ForwardedFields.target(of: request)
-        var fields = ForwardedFields.ofRequest(request)
         self.pass = pass
-        self.caller = NodePass.text(
-            of: caller.principal, at: caller.peer ?? request.peer.address)
-        fields.append(ForwardedFields.caller, self.caller)
-        self.fields = fields
+        (isHEAD, mayChangeSomething) = request.withMethod { method in
+            let isHEAD = method.elementsEqual("HEAD".utf8)
+            return (isHEAD, !isHEAD && !method.elementsEqual("GET".utf8))
+        }
+        isSafe = request.body.isEmpty && !mayChangeSomething
+        self.caller = caller.passText(at: caller.peer ?? request.peer.address)
         if let length = request.body.declaredLength, length <= wholeLimit {
             source = nil
             bytes = length == 0 ? [] : try await request.body.collect(limit: Int(length))
         } else {
             source = isHEAD ? nil : ForwardedBody(request.body)
-            bytes = []
+            bytes = isHEAD ? [] : nil
         }
     }
 
     /// Whether the client has sent a body.
-    var hasBody: Bool { source != nil || !bytes.isEmpty }
+    var hasBody: Bool { bytes?.isEmpty != true }
 
     /// Whether all of it is still here.
     var canBeSentAgain: Bool { source?.isBegun != true }
 
     /// Whoever answers the request here finds its body as if nobody had read it.
     func giveBack() {
-        if !bytes.isEmpty { request.body.putBack(bytes) }
+        if let bytes, !bytes.isEmpty { request.body.putBack(bytes) }
     }
 
     /// The request to a node, signed for it alone.
     ///
-    /// - Parameters:
-    ///   - node: the node.
-    ///   - transport: reads its address.
-    ///   - connectTimeout: how long it may take to let itself be connected with, in seconds.
     /// - Returns: the request, and the proof that the node's answer has.
-    /// - Throws: 503 where the node's address cannot be used.
-    func attempt(
-        at node: NodeRecord, _ transport: any Transport, connectTimeout: Double
-    ) throws -> (AttemptRequest, proof: String) {
-        guard let url = try? transport.parse(node.address + target) else {
-            throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
-        }
-        var body: AttemptBody?
-        if let source {
-            body = .source(source, length: request.body.declaredLength)
-        } else if !bytes.isEmpty, !isHEAD {
-            body = .bytes(bytes)
-        }
-        // The URL in its normal form is what is sent.
-        let signature = pass.sign(
-            method, url.path + (url.query.map { "?" + $0 } ?? ""), caller, to: node)
-        var fields = fields
-        fields.append(ForwardedFields.node, signature.sender)
-        fields.append("Authorization", signature.authorization)
-        var attempt = AttemptRequest(
-            url: url, method: method, headers: fields, body: body, decodesContent: false,
-            priority: 0.5, mayPause: true)
-        attempt.connectTimeout = connectTimeout
-        attempt.mayRepeat = isSafe
-        attempt.usesFreshConnection = source != nil
-        return (attempt, signature.proof)
+    func outgoing(
+        to node: NodeRecord, at origin: ServerOrigin
+    ) -> (OutgoingRequest, proof: String) {
+        let sent = isHEAD ? [] : bytes
+        let length = isHEAD ? nil : request.body.declaredLength
+        var outgoing = OutgoingRequest(like: request, to: origin, body: sent, length: length)
+        let signature = pass.sign(request, caller, to: node)
+        // The first field: whoever reads it knows that others are more than a client's.
+        outgoing.add("ferry-node", signature.sender)
+        outgoing.add("ferry-caller", caller)
+        outgoing.add("authorization", signature.authorization, isUnique: true)
+        outgoing.add("x-request-id", request.id, isUnique: true)
+        outgoing.addFields(of: request, except: ForwardedFields.isOfThisNode)
+        return (outgoing, signature.proof)
     }
 
     /// An answer that is here as a whole.
-    func response(_ head: ResponseHead, _ bytes: [UInt8]) -> Response {
-        let length = head.headers.first("Content-Length").flatMap { Int64($0) }
+    func response(_ head: IncomingHead, _ bytes: [UInt8]) -> Response {
         let body: ResponseBody =
-            isHEAD && length != 0 ? .source(NoBytes(), length: length) : .bytes(bytes)
+            isHEAD && head.length != 0
+            ? .source(NoBytes(), length: head.length) : .bytes(bytes)
         return Response(
             status: head.status, headers: ForwardedFields.ofAnswer(head), body: body)
     }

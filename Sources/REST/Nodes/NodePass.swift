@@ -8,7 +8,7 @@ internal import Syntax
 /// stands a signature with a key that only nodes know. The key itself goes nowhere, and a signature
 /// is good for one request to one node, until that one starts anew.
 @LoopActor
-struct NodePass {
+final class NodePass {
     /// What goes with a request to a node, and what proves that its answer is the node's.
     struct Signature {
         /// The value of `Ferry-Node`: this node's number, which is another one once it has joined
@@ -21,25 +21,29 @@ struct NodePass {
     }
 
     private static let scheme = "Ferry-Node "
-    private static let nonceLength = 16
-    private static let codeLength = 32
+    /// Digits of a nonce.
+    private static let nonceLength = 32
+    /// Digits of a code.
+    private static let codeLength = 64
     /// What codes are made of begins with it, so that none is taken for another one.
     private static let requestWords = "ferry request between nodes 1"
     private static let answerWords = "ferry answer between nodes 1"
+    /// How many callers are remembered.
+    private static let callerLimit = 1000
 
-    private let key: [UInt8]
     private let places: any TenantPlaces
-    private let code: (_ bytes: [UInt8], _ key: [UInt8]) -> [UInt8]
+    private let code: @Sendable (_ bytes: [UInt8]) -> [UInt8]
+    /// The next nonce: another one each time, whoever may guess it.
+    private var nonce = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+    /// The request that was looked at last, and its nonce if it was a node's.
+    private var seen: (request: UInt64, nonce: [UInt8]?)?
+    /// What was read of callers.
+    private var callers: [String: (principal: Principal, peer: String)] = [:]
 
     /// - Parameters:
-    ///   - key: what only nodes know.
     ///   - places: knows this node's own record.
-    ///   - code: HMAC-SHA256 of bytes with a key.
-    init(
-        key: [UInt8], places: any TenantPlaces,
-        code: @escaping (_ bytes: [UInt8], _ key: [UInt8]) -> [UInt8]
-    ) {
-        self.key = key
+    ///   - code: HMAC-SHA256 of bytes, with a key that only nodes know.
+    init(places: any TenantPlaces, code: @escaping @Sendable (_ bytes: [UInt8]) -> [UInt8]) {
         self.places = places
         self.code = code
     }
@@ -47,23 +51,19 @@ struct NodePass {
     /// Signs a request of this node.
     ///
     /// - Parameters:
-    ///   - method: its method.
-    ///   - target: its path and query, byte for byte as they are sent.
-    ///   - caller: what its `Ferry-Caller` says.
+    ///   - request: what has come, and is passed on with the same method and target.
+    ///   - caller: what its `ferry-caller` says.
     ///   - node: who is asked.
     /// - Returns: the signature, another one each time.
-    func sign(
-        _ method: String, _ target: String, _ caller: String, to node: NodeRecord
-    ) -> Signature {
-        var generator = SystemRandomNumberGenerator()
-        let nonce = Hex.text(
-            of: (0..<NodePass.nonceLength).map { _ in
-                UInt8.random(in: .min ... .max, using: &generator)
-            })
+    func sign(_ request: Request, _ caller: String, to node: NodeRecord) -> Signature {
+        nonce.1 &+= 1
+        let text = Hex.text(
+            of: withUnsafeBytes(of: (nonce.0.bigEndian, nonce.1.bigEndian)) { Array($0) })
+        let nonce = Array(text.utf8)
         let sender = String(places.own.rawValue)
-        let code = requestCode(nonce, method, target, from: sender, caller, to: node)
+        let code = requestCode(nonce, request, from: sender, caller, to: node)
         return Signature(
-            sender: sender, authorization: "\(NodePass.scheme)\(nonce).\(code)",
+            sender: sender, authorization: "\(NodePass.scheme)\(text).\(code)",
             proof: proof(nonce, of: node.id))
     }
 
@@ -78,53 +78,84 @@ struct NodePass {
     }
 
     /// The nonce of a request with a right signature; nil for all others.
-    private func nonce(of request: Request) -> String? {
-        let (nonceDigits, codeDigits) = (NodePass.nonceLength * 2, NodePass.codeLength * 2)
-        let scheme = NodePass.scheme.utf8
-        let value = request.withHeaderBytes("authorization") { bytes -> [UInt8]? in
-            guard let bytes, bytes.count == scheme.count + nonceDigits + 1 + codeDigits,
-                bytes.starts(with: scheme)
-            else { return nil }
-            return Array(bytes.dropFirst(scheme.count))
-        }
-        guard let value, value[nonceDigits] == UInt8(ascii: "."),
-            value[..<nonceDigits].allSatisfy({ Hex.value(of: $0) != nil }),
-            // Others do not know this one before it knows itself.
-            let own = places.view.nodes[places.own],
+    private func nonce(of request: Request) -> [UInt8]? {
+        if let seen, seen.request == request.number { return seen.nonce }
+        guard let (nonce, code) = NodePass.parts(of: request) else { return nil }
+        // Others do not know this one before it knows itself.
+        guard let own = places.view.nodes[places.own],
             let sender = request.header("ferry-node"), let caller = request.header("ferry-caller")
         else { return nil }
-        let nonce = String(decoding: value[..<nonceDigits], as: UTF8.self)
-        let target = request.path + (request.rawQuery.map { "?" + $0 } ?? "")
-        let expected = requestCode(nonce, request.method, target, from: sender, caller, to: own)
-        let isRight = NodePass.isSame(value[(nonceDigits + 1)...], Array(expected.utf8))
+        let expected = requestCode(nonce, request, from: sender, caller, to: own)
+        let isRight = NodePass.isSame(code, expected)
+        seen = (request.number, isRight ? nonce : nil)
         return isRight ? nonce : nil
     }
 
-    private func requestCode(
-        _ nonce: String, _ method: String, _ target: String, from sender: String, _ caller: String,
-        to node: NodeRecord
-    ) -> String {
-        text([
-            NodePass.requestWords, nonce, method, target, sender, String(node.id.rawValue),
-            String(node.joinedAt.milliseconds), caller,
-        ])
+    /// The nonce and the code that a request has; nil for one that has none.
+    private static func parts(
+        of request: Request
+    ) -> (nonce: [UInt8], code: ArraySlice<UInt8>)? {
+        let value = request.withHeaderBytes("authorization") { bytes -> [UInt8]? in
+            guard let bytes, bytes.count == scheme.utf8.count + nonceLength + 1 + codeLength,
+                bytes.starts(with: scheme.utf8)
+            else { return nil }
+            return Array(bytes.dropFirst(scheme.utf8.count))
+        }
+        guard let value, value[nonceLength] == UInt8(ascii: "."),
+            value.withUnsafeBytes({ $0[..<nonceLength].allSatisfy { Hex.value(of: $0) != nil } })
+        else { return nil }
+        return (Array(value[..<nonceLength]), value[(nonceLength + 1)...])
     }
 
-    private func proof(_ nonce: String, of node: NodeID) -> String {
-        text([NodePass.answerWords, nonce, String(node.rawValue)])
+    private func requestCode(
+        _ nonce: [UInt8], _ request: Request, from sender: String, _ caller: String,
+        to node: NodeRecord
+    ) -> String {
+        text(room: 512) { bytes in
+            bytes += NodePass.requestWords.utf8
+            bytes.append(Octets.lineFeed)
+            bytes += nonce
+            bytes.append(Octets.lineFeed)
+            request.withMethod { bytes.append(contentsOf: $0) }
+            bytes.append(Octets.lineFeed)
+            request.withTarget { bytes.append(contentsOf: $0) }
+            let (id, joinedAt) = (String(node.id.rawValue), String(node.joinedAt.milliseconds))
+            for var part in [sender, id, joinedAt, caller] {
+                bytes.append(Octets.lineFeed)
+                part.withUTF8 { bytes.append(contentsOf: $0) }
+            }
+        }
+    }
+
+    private func proof(_ nonce: [UInt8], of node: NodeID) -> String {
+        text(room: 96) { bytes in
+            bytes += NodePass.answerWords.utf8
+            bytes.append(Octets.lineFeed)
+            bytes += nonce
+            bytes.append(Octets.lineFeed)
+            bytes += String(node.rawValue).utf8
+        }
     }
 
     /// The code of parts of which none has a line's end.
-    private func text(_ parts: [String]) -> String {
-        Hex.text(of: code(Array(parts.joined(separator: "\n").utf8), key))
+    private func text(room: Int, _ write: (inout [UInt8]) -> Void) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(room)
+        write(&bytes)
+        return Hex.text(of: code(bytes))
     }
 
     /// Compares in a time that depends on the lengths only.
-    private static func isSame(_ first: ArraySlice<UInt8>, _ second: [UInt8]) -> Bool {
-        guard first.count == second.count else { return false }
-        var difference: UInt8 = 0
-        for (one, other) in zip(first, second) { difference |= one ^ other }
-        return difference == 0
+    private static func isSame(_ first: ArraySlice<UInt8>, _ second: String) -> Bool {
+        var second = second
+        return first.withUnsafeBytes { first in
+            second.withUTF8 { second in
+                guard first.count == second.count else { return false }
+                var difference: UInt8 = 0
+                for index in 0..<first.count { difference |= first[index] ^ second[index] }
+                return difference == 0
+            }
+        }
     }
 
     /// What `Ferry-Caller` says of a caller:
@@ -144,7 +175,16 @@ struct NodePass {
     /// Reads what `text` writes, and nothing else.
     ///
     /// - Returns: the caller; nil for anything else.
-    static func caller(parsing text: String) -> KnownCaller? {
+    func caller(parsing text: String) -> KnownCaller? {
+        if callers[text] == nil {
+            guard let read = NodePass.read(text) else { return nil }
+            if callers.count >= NodePass.callerLimit { callers = [:] }
+            callers[text] = read
+        }
+        return callers[text].map { KnownCaller($0.principal, passedOnFrom: $0.peer) }
+    }
+
+    private static func read(_ text: String) -> (principal: Principal, peer: String)? {
         var members: [(name: Substring, value: Substring)] = []
         for part in text.split(separator: "; ", omittingEmptySubsequences: false) {
             let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -172,6 +212,6 @@ struct NodePass {
             tenant: TenantID(rawValue: number), scopes: scopes, token: token)
         // What is not written so was not written by a node.
         guard !peer.isEmpty, NodePass.text(of: principal, at: peer) == text else { return nil }
-        return KnownCaller(principal, passedOnFrom: peer)
+        return (principal, peer)
     }
 }

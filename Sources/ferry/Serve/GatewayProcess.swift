@@ -169,9 +169,8 @@ struct GatewayProcess {
     ) throws -> Service.NodeOptions? {
         guard settings.nodeAddress != nil else { return nil }
         return Service.NodeOptions(
-            transport: CurlTransport(
-                try curlSettings(settings).reachingEverything(
-                    with: DescriptorShares(of: descriptorCount()).nodes)),
+            client: HTTPClient(
+                limits: clientLimits(), trustedCertificates: settings.trustedCertificates),
             key: key.derived(for: "calls between nodes"))
     }
 
@@ -423,6 +422,12 @@ struct GatewayProcess {
     private static func doorLimits() -> ServerLimits {
         var limits = ServerLimits()
         limits.descriptors = DescriptorShares(of: descriptorCount()).connections
+        return limits
+    }
+
+    private static func clientLimits() -> ClientLimits {
+        var limits = ClientLimits()
+        limits.connections = DescriptorShares(of: descriptorCount()).nodes
         return limits
     }
 

@@ -3,7 +3,8 @@ import Glibc
 /// What is fuzzed, by the name that `FERRY_FUZZ_TARGET` chooses: one program for all, as building
 /// them takes longer than finding something.
 private let targets: [String: @Sendable (UnsafeRawBufferPointer) -> Void] = [
-    "http1": fuzzHTTP1, "http2": fuzzHTTP2, "json": fuzzJSON, "set-cookie": fuzzSetCookie,
+    "http1": fuzzHTTP1, "http2": fuzzHTTP2,
+    "http2-answers": fuzzHTTP2Answers, "json": fuzzJSON, "set-cookie": fuzzSetCookie,
     "cache-control": fuzzCacheControl, "www-authenticate": fuzzAuthenticate,
     "content-disposition": fuzzDisposition, "multipart": fuzzMultipart,
     "resume-data": fuzzResumeData, "url": fuzzURL,

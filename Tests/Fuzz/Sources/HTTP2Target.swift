@@ -18,7 +18,7 @@ import Loop
 /// Answers every request at once, and throws bodies away.
 @LoopActor
 private final class AnsweringOwner: HTTP2SessionOwner {
-    private lazy var session = HTTP2Session(owner: self, headerLimit: 32 << 10)
+    private lazy var session = HTTP2Session(.server, owner: self, headerLimit: 32 << 10)
     private var heads: [Int32: StreamHead] = [:]
     private var whole: [Int32] = []
     private let limits = ServerLimits()
@@ -26,7 +26,7 @@ private final class AnsweringOwner: HTTP2SessionOwner {
     func run(_ bytes: [UInt8]) {
         let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0, 0, 0, 4, 0, 0, 0, 0, 0]
         (preface + bytes).withUnsafeBytes { _ = session.receive($0) }
-        for id in whole { session.submit(HTTP2Fields(status: 200), body: nil, of: id) }
+        for id in whole { session.submit(HTTP2Fields(status: 200), hasBody: false, of: id) }
         var sent = 1
         while sent > 0, session.produce({ sent = $0.count }) {}
     }
@@ -49,9 +49,17 @@ private final class AnsweringOwner: HTTP2SessionOwner {
 
     func received(_ frame: HTTP2Session.Frame) {}
 
+    func headersGoOut(_ id: Int32) {}
+
+    func offer(_ limit: Int, of id: Int32) -> (count: Int, isLast: Bool) { (0, true) }
+
+    func take(_ count: Int, of id: Int32, _ send: (UnsafeRawBufferPointer) -> Void) {}
+
     func outputEnds(_ id: Int32) {}
 
-    func streamCloses(_ id: Int32) {
+    func peerGoesAway() {}
+
+    func streamCloses(_ id: Int32, _ code: UInt32) {
         heads[id] = nil
         whole.removeAll { $0 == id }
     }

@@ -9,17 +9,16 @@ import Testing
 struct LostNodeTests {
     @Test func `a request that changes nothing is served by the tenant's new node`() async throws {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
             // It takes the request, and is gone.
-            origin.otherwise(.reset())
+            let node = try await ScriptedNode(.reset)
             let address = "http://\(nodes.second.endpoint)"
-            try await nodes.replaceSecond(by: origin)
+            try await nodes.replaceSecond(by: node)
             await Self.onLook(nodes.book) { book in
-                if origin.requests.count >= 2 { try? book.join(2, at: address) }
+                if node.requests.count >= 2 { try? book.join(2, at: address) }
             }
             let answer = try await nodes.away.get("/v1/sessions")
             #expect(answer.status == 200)
-            #expect(origin.requests.count >= 2)
+            #expect(await node.requests.count >= 2)
             #expect(await nodes.book.looks >= 2)
         }
     }
@@ -28,13 +27,12 @@ struct LostNodeTests {
         async throws
     {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(Behaviour.fixed(503, ["Ferry-Moved": "1"], "not here").ofNode)
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.fixed(503, ["Ferry-Moved": "1"], "not here"))
+            try await nodes.replaceSecond(by: node)
             await Self.onLook(nodes.book) { try? $0.give(TwoNodes.there, to: 1) }
             let session = try await nodes.away.createSession("default", ["metadata": ["a": "b"]])
             #expect(session.json["metadata"]["a"].string == "b")
-            #expect(origin.requests.count == 1)
+            #expect(await node.requests.count == 1)
             #expect(await nodes.first.has(session, of: TwoNodes.there))
         }
     }
@@ -42,10 +40,9 @@ struct LostNodeTests {
     @Test func `a request that nobody has got is sent to the next node`() async throws {
         try await TwoNodes.run { nodes in
             let address = "http://\(nodes.second.endpoint)"
-            let origin = try ScriptedOrigin()
-            let closed = "http://\(origin.endpoint)"
-            origin.stop()
-            try await nodes.book.join(2, at: closed)
+            let node = try await ScriptedNode(.reset)
+            await node.stop()
+            try await nodes.replaceSecond(by: node)
             await Self.onLook(nodes.book) { try? $0.join(2, at: address) }
             _ = try await nodes.away.createSession()
             #expect(await nodes.book.looks == 1)
@@ -54,68 +51,60 @@ struct LostNodeTests {
 
     @Test func `what may have been done is not done again (R-14)`() async throws {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(.reset())
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.reset)
+            try await nodes.replaceSecond(by: node)
             let answer = try await nodes.away.post("/v1/sessions", ["type": "default"])
             #expect(answer.status == 503 && answer.problem == "unavailable")
             #expect(answer.headers["Retry-After"] != nil)
             #expect(answer.json["detail"].string?.contains("may still be done") == true)
-            #expect(origin.requests.count == 1)
-            origin.otherwise(Behaviour.fixed(503, ["Ferry-Moved": "0"], "it has left").ofNode)
+            #expect(await node.requests.count == 1)
+            await node.otherwise(.fixed(503, ["Ferry-Moved": "0"], "it has left"))
             let other = try await nodes.away.delete("/v1/tasks/tsk_000000000000")
             #expect(other.json["detail"].string?.contains("may still be done") == true)
-            #expect(origin.requests.count == 2)
+            #expect(await node.requests.count == 2)
         }
     }
 
     @Test func `a client that leaves ends what is under way at the other node`() async throws {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(.stall())
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.late(nil))
+            try await nodes.replaceSecond(by: node)
             let connection = try await nodes.away.connect()
             try await connection.send(nodes.away.requestHead("GET", "/v1/tasks"))
-            try await origin.waitForRequests(1)
+            try await node.waitForRequests(1)
             connection.close()
-            try await origin.waitUntilIdle()
+            try await node.waitUntilIdle()
             // Also while an answer comes.
-            origin.otherwise(Behaviour.stall(after: 100_000, of: 3_000_000).ofNode)
+            await node.otherwise(.stall(after: 100_000, of: 3_000_000))
             let other = try await nodes.away.connect()
             try await other.send(nodes.away.requestHead("GET", "/v1/tasks"))
             _ = try await other.bytes(50_000)
             other.close()
-            try await origin.waitUntilIdle()
+            try await node.waitUntilIdle()
         }
     }
 
     @Test func `exchanges with a node that is gone are cut`() async throws {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(Behaviour.stall(after: 100_000, of: 3_000_000).ofNode)
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.stall(after: 100_000, of: 3_000_000))
+            try await nodes.replaceSecond(by: node)
             let content = try await nodes.away.stream("/v1/tasks")
             #expect(content.head.status == 200)
             try await nodes.book.lose(2)
             let error = await #expect(throws: (any Error).self) { try await content.rest() }
             #expect(!(error is DeadlinePassed))
-            try await origin.waitUntilIdle()
+            try await node.waitUntilIdle()
         }
     }
 
     @Test func `a node that is there ends by itself what it was asked`() async throws {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
             let gate = Gate()
-            origin.otherwise(
-                Behaviour { exchange in
-                    try exchange.stall(until: gate)
-                    try exchange.answer(200, [:], "late")
-                }.ofNode)
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.late(gate, "late"))
+            try await nodes.replaceSecond(by: node)
             let client = nodes.away
             async let answer = client.get("/v1/tasks")
-            try await origin.waitForRequests(1)
+            try await node.waitForRequests(1)
             try await nodes.book.give(TwoNodes.there, to: 1)
             gate.open()
             #expect(try await answer.text == "late")
@@ -126,13 +115,12 @@ struct LostNodeTests {
         async throws
     {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(.stall())
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.late(nil))
+            try await nodes.replaceSecond(by: node)
             await Self.onLook(nodes.book) { try? $0.give(TwoNodes.there, to: 1) }
             let client = nodes.away
             async let answer = client.get("/v1/tasks", within: .seconds(30))
-            try await origin.waitForRequests(1)
+            try await node.waitForRequests(1)
             // Longer than anything is tried again with nodes that are there.
             try await Task.sleep(for: .seconds(10.5))
             try await nodes.book.lose(2)
@@ -144,19 +132,18 @@ struct LostNodeTests {
         async throws
     {
         try await TwoNodes.run { nodes in
-            let origin = try ScriptedOrigin()
-            origin.otherwise(.stall())
-            try await nodes.replaceSecond(by: origin)
+            let node = try await ScriptedNode(.late(nil))
+            try await nodes.replaceSecond(by: node)
             let client = nodes.away
             async let got = client.get("/v1/tasks")
             async let made = client.post("/v1/sessions", ["type": "default"])
-            try await origin.waitForRequests(2)
+            try await node.waitForRequests(2)
             await nodes.first.service.endWaits()
             for answer in try await [got, made] {
                 #expect(answer.status == 503 && answer.problem == "unavailable")
                 #expect(answer.headers["Retry-After"] == "1")
             }
-            #expect(origin.requests.count == 2)
+            #expect(await node.requests.count == 2)
         }
     }
 

@@ -1,4 +1,3 @@
-import Curl
 import Engine
 import HTTP
 import Loop
@@ -85,16 +84,12 @@ struct TwoNodes: Sendable {
     private static func options(
         for number: Int64, _ book: PlaceBook
     ) throws -> Service.NodeOptions {
-        let everywhere = EgressPolicy(
-            allowed: try ["0.0.0.0/0", "::/0"].map { try AllowedDestination(parsing: $0) })
-        return Service.NodeOptions(
-            transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "ferry/test")),
-            key: key, places: try book.reader(number))
+        Service.NodeOptions(client: HTTPClient(), key: key, places: try book.reader(number))
     }
 
     /// Another server has the second node's place.
-    func replaceSecond(by origin: ScriptedOrigin) async throws {
-        try await book.join(2, at: "http://\(origin.endpoint)")
+    func replaceSecond(by node: ScriptedNode) async throws {
+        try await book.join(2, at: node.address)
     }
 
     /// The fields of a GET that a node passes on to the second one.
@@ -137,19 +132,11 @@ struct TwoNodes: Sendable {
     }
 }
 
-extension Behaviour {
-    /// The same by a server that has the nodes' key: its answers are the second node's.
-    var ofNode: Behaviour {
-        Behaviour { exchange in
-            let sent = exchange.request.headers["Authorization"] ?? ""
-            let nonce = sent.dropFirst("Ferry-Node ".count).prefix { $0 != "." }
-            exchange.commonHeaders = ["Ferry-Proof": TwoNodes.proof(nonce)]
-            try run(exchange)
-        }
-    }
-}
-
 extension InProcessGateway {
+    /// The tokens of files let nobody in any more.
+    @LoopActor
+    func letNobodyIn() { service.tokens = TokenTable(digests: SHADigests()) }
+
     /// Whether it has a session of a tenant's itself.
     @LoopActor
     func has(_ session: TestSession, of tenant: TenantID) -> Bool {

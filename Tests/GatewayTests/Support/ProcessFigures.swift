@@ -37,12 +37,12 @@ enum SocketBuffers {
 enum Stillness {
     /// The figure that has not changed for half a second.
     static func of(
-        within limit: Duration = .patience, _ figure: () -> UInt64
+        within limit: Duration = .patience, _ figure: () async -> UInt64
     ) async throws -> UInt64 {
-        var last = figure()
+        var last = await figure()
         var since = ContinuousClock.now
         try await eventually(within: limit, "a figure to stand still") {
-            let now = figure()
+            let now = await figure()
             if now != last { (last, since) = (now, .now) }
             return .now - since > .milliseconds(500)
         }

@@ -1,7 +1,7 @@
-/// What a client does on a connection of HTTP/2 that costs the server and brings nobody on, counted
+/// What a peer does on a connection of HTTP/2 that costs this side and brings nobody on, counted
 /// over windows of ten seconds.
-struct ClientConduct {
-    /// Requests that a client may take back, or have refused for what is wrong with them, beyond as
+struct PeerConduct {
+    /// Requests that a peer may take back, or have refused for what is wrong with them, beyond as
     /// many as were answered (CVE-2023-44487, CVE-2019-9514).
     private static let resetLimit = 200
     /// Frames that move nothing: PING, SETTINGS, PRIORITY, and DATA without a byte or with padding
@@ -13,25 +13,25 @@ struct ClientConduct {
     private var (resets, idle, windowUpdates) = (0, 0, 0)
     private var (answers, dataFrames) = (0, 0)
 
-    /// An answer was sent to its end.
+    /// An answer was sent, or has come, to its end.
     mutating func noteAnswer() { answers += 1 }
 
     /// A DATA frame was sent.
     mutating func noteData() { dataFrames += 1 }
 
-    /// The client has sent a frame; whether that was one too many.
+    /// The peer has sent a frame; whether that was one too many.
     mutating func note(_ frame: HTTP2Session.Frame) -> Bool {
         let now = Uptime.now
         if now >= end {
-            self = ClientConduct()
-            end = now.advanced(by: ClientConduct.window)
+            self = PeerConduct()
+            end = now.advanced(by: PeerConduct.window)
         }
         switch frame {
         case .reset: resets += 1
         case .idle: idle += 1
         case .windowUpdate: windowUpdates += 1
         }
-        return resets > ClientConduct.resetLimit + answers || idle > ClientConduct.idleLimit
-            || windowUpdates > ClientConduct.idleLimit + 4 * (dataFrames + answers)
+        return resets > PeerConduct.resetLimit + answers || idle > PeerConduct.idleLimit
+            || windowUpdates > PeerConduct.idleLimit + 4 * (dataFrames + answers)
     }
 }
