@@ -176,14 +176,13 @@ struct NodeLossTests {
         store.scripted.hold()
         let created = LoopActor.start { await outcome { try await first.session() } }
         try await eventually("the commit") { store.scripted.heldCount == 1 }
-        let inFlight = store.scripted.batches.count
         shared.lose(store)
-        store.scripted.release()
         let refusal = await created.value.refusal
         #expect(refusal == .unconfirmed(isAway: true))
+        // What was on its way is answered later, which changes nothing.
+        store.scripted.release()
         try await eventually("it to join again") { try !service(first).isLost }
         await first.quiet()
-        #expect(store.scripted.batches.count == inFlight)
         #expect(first.gateway.sessions.directory.count == 0)
     }
 
