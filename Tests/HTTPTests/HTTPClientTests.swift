@@ -99,6 +99,30 @@ import Testing
         }
     }
 
+    @Test func `a trusted client takes back as many requests as it likes, another one does not`()
+        async throws
+    {
+        for isTrusted in [true, false] {
+            let checks: @LoopActor (Request) -> Problem? = {
+                $0.connection.isTrusted = isTrusted
+                return nil
+            }
+            try await LiveServer.run(Self.routes, checks: checks) { live in
+                let caller = try await OutgoingCaller(live.endpoint)
+                for _ in 0..<(isTrusted ? 15 : 3) {
+                    var exchanges: [OutgoingExchange] = []
+                    for _ in 0..<100 { exchanges.append(await caller.begin("GET", "/waits")) }
+                    try await eventually { await live.server.runningStreams == 100 }
+                    for exchange in exchanges { await exchange.cancel() }
+                    try await eventually { await live.server.runningStreams == 0 }
+                }
+                try await eventually {
+                    await caller.client.connectionCount == (isTrusted ? 1 : 0)
+                }
+            }
+        }
+    }
+
     @Test func `beyond its limit of connections a client refuses`() async throws {
         try await LiveServer.run(Self.routes) { live in
             var limits = ClientLimits()

@@ -14,8 +14,8 @@ struct StreamHead {
     /// What the header may have beyond the limits of a client's.
     private var slack = (bytes: 0, fields: 0)
     /// For another node of this gateway, which says so first: of its fields some are not the
-    /// client's, and HTTP/1.1 counts those without 32 bytes each.
-    private static let nodeSlack = (bytes: 6 << 10, fields: 8)
+    /// client's, and HTTP/1.1 counts those without 32 bytes each, and the target by itself.
+    private static let nodeSlack = (bytes: 14 << 10, fields: 8)
 
     /// Adds a field.
     mutating func add(

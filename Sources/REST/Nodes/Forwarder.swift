@@ -29,8 +29,8 @@ final class Forwarder {
     private var exchanges: [ObjectIdentifier: ForwardedExchange] = [:]
     /// When it was last warned that a node does not answer.
     private var warnings: [NodeID: Duration] = [:]
-    /// Where the nodes are that were asked, and since when each has been there.
-    private var origins: [NodeID: (joinedAt: Timestamp, origin: ServerOrigin)] = [:]
+    /// The nodes that were asked, and where they are.
+    private var origins: [NodeID: (node: NodeRecord, origin: ServerOrigin)] = [:]
     /// The process is about to end: nothing is tried again.
     private var isEnding = false
     private let log = Log("rest.nodes")
@@ -72,7 +72,7 @@ final class Forwarder {
     func placesHaveChanged() {
         warnings = warnings.filter { places.view.nodes[$0.key] != nil }
         // Who comes to be at such an address has connections of its own.
-        for (id, known) in origins where places.view.nodes[id]?.joinedAt != known.joinedAt {
+        for (id, known) in origins where places.view.nodes[id] != known.node {
             client.leave(known.origin)
             origins[id] = nil
         }
@@ -216,11 +216,11 @@ final class Forwarder {
 
     /// - Throws: 503 where the node's address cannot be used.
     private func origin(of node: NodeRecord) throws -> ServerOrigin {
-        if let known = origins[node.id], known.joinedAt == node.joinedAt { return known.origin }
+        if let known = origins[node.id], known.node == node { return known.origin }
         guard let origin = ServerOrigin(node.address) else {
             throw Problem.unavailable(because: "The address of node \(node.id.rawValue) is no URL.")
         }
-        origins[node.id] = (node.joinedAt, origin)
+        origins[node.id] = (node, origin)
         return origin
     }
 
