@@ -59,6 +59,11 @@ public final class PostgresNode: NodeStore {
     }
 
     /// One look at the primary key.
+    public func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await store.hasOutstanding(id)
+    }
+
+    /// One look at the primary key.
     public func knows(_ id: FileID) async throws(StoreError) -> Bool { try await store.knows(id) }
 
     // MARK: Store

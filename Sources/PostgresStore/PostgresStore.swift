@@ -288,6 +288,11 @@ public final class PostgresStore: Store {
             withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
     }
 
+    /// Whether there is a task of that id that has not ended, by one look at the primary key.
+    func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await connections.reading { try TaskIndex(connection: $0).hasOutstanding(id) }
+    }
+
     /// Whether there is a staged file of that id, by one look at the primary key.
     func knows(_ id: FileID) async throws(StoreError) -> Bool {
         try await connections.reading { connection in

@@ -475,6 +475,8 @@ struct PostgresNodeTests {
             }
             for file in all.files { #expect(try await node.knows(file.id)) }
             #expect(try await !node.knows(FileID(rawValue: 1)))
+            for task in all.activeTasks { #expect(try await node.hasOutstanding(task.id)) }
+            #expect(try await !node.hasOutstanding(TaskID(rawValue: 1)))
             await node.close()
         }
     }

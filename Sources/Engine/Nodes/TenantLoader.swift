@@ -156,6 +156,7 @@ final class TenantLoader {
         await queues.onDisk.durable()
         await queues.inMemory.durable()
         if !isLost { await handOverParts(of: tenant) }
+        tasks.services.contents.letGo(of: live.map(\.record.id))
         files.staged.unload(tenant)
         accounts.remove(tenant)
         await queues.onDisk.durable()

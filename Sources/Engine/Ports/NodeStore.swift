@@ -121,6 +121,8 @@ public protocol NodeStore: Store {
     ///
     /// - Returns: false where there is no such node.
     func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool
+    /// Whether there is a task of that id that has not ended, whosever it is: for housekeeping.
+    func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool
     /// Whether there is a staged file of that id, whosever it is: for housekeeping.
     func knows(_ id: FileID) async throws(StoreError) -> Bool
 }

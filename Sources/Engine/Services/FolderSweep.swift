@@ -2,7 +2,9 @@ internal import Loop
 internal import Semantics
 
 /// Removes files that belong to nobody, once an hour: a crash between a file and its row leaves the
-/// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34).
+/// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34). What
+/// a node has sent ahead of a task that has ended, or has not put to its end, is another's to
+/// remove where that node is lost.
 @LoopActor
 final class FolderSweep {
     private let sessions: SessionDirectory
@@ -44,6 +46,11 @@ final class FolderSweep {
             {
                 continue
             }
+            if entry.kind == .ahead {
+                guard try await isLeftOver(entry, at: now) else { continue }
+                parts.contents.discard(entry)
+                continue
+            }
             switch entry.owner {
             case .task(let task) where entry.kind == .kept:
                 guard now.since(entry.modified) > partRetention else { continue }
@@ -63,5 +70,14 @@ final class FolderSweep {
             parts.contents.discard(entry)  // or the next round does
         }
         sweptAt = uptime
+    }
+
+    /// Whether nobody needs what was sent ahead. What has no task is being put, in less than a day.
+    private func isLeftOver(_ entry: ContentEntry, at now: KeptTime) async throws -> Bool {
+        guard case .task(let task) = entry.owner else {
+            return now.since(entry.modified) > .seconds(24 * 3600)
+        }
+        guard !tasks.holds(task), durable.pendingTask(task) == nil else { return false }
+        return try await !(parts.sharedStore?.hasOutstanding(task) ?? false)
     }
 }
