@@ -72,11 +72,12 @@ final class FolderSweep {
         sweptAt = uptime
     }
 
-    /// Whether nobody needs what was sent ahead. What has no task is being put, in less than a day.
+    /// Whether nobody needs what was sent ahead. What has no task is being put, in less than a day;
+    /// and so is, for a while, the part of one that has ended, where its node hands it over.
     private func isLeftOver(_ entry: ContentEntry, at now: KeptTime) async throws -> Bool {
-        guard case .task(let task) = entry.owner else {
-            return now.since(entry.modified) > .seconds(24 * 3600)
-        }
+        let age = now.since(entry.modified)
+        guard case .task(let task) = entry.owner else { return age > .seconds(24 * 3600) }
+        guard age > .seconds(3600) else { return false }
         guard !tasks.holds(task), durable.pendingTask(task) == nil else { return false }
         return try await !(parts.sharedStore?.hasOutstanding(task) ?? false)
     }

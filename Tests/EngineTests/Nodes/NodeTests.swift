@@ -1,3 +1,4 @@
+import Foundation
 import Loop
 import Semantics
 import TestSupport
@@ -269,7 +270,10 @@ struct NodeTests {
         let second = try await TestGateway.node(try shared.join(2), clock: clock)
         let (task, _) = try await sendingDownload(at: first, on: shared)
         let stray = Stretch(of: TaskID(rawValue: 99), in: 1, 0..<5)
-        _ = try shared.folder.write(stray.name, [1, 2, 3, 4, 5])
+        let path = try shared.folder.write(stray.name, [1, 2, 3, 4, 5])
+        // Long ago, whatever the gateway's clock says.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: -1e6)], ofItemAtPath: path)
         #expect(try shared.sentAhead().count == 3)
         await second.gateway.housekeeper.makeRound()
         try await eventually("the stray one to go") { try shared.sentAhead().count == 2 }
