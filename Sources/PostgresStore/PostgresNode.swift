@@ -232,6 +232,11 @@ public final class PostgresNode: NodeStore {
         try await membership.needs(kind, of: owner)
     }
 
+    /// One look at the primary key.
+    public func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await store.hasOutstanding(id)
+    }
+
     // MARK: Store
 
     /// Reads nothing that belongs to a tenant.

@@ -276,6 +276,11 @@ public final class PostgresStore: Store {
             withPartsHere: Set(legacies.filter(\.hasPartsHere).map(\.tenant)))
     }
 
+    /// Whether there is a task of that id that has not ended, by one look at the primary key.
+    func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await connections.reading { try TaskIndex(connection: $0).hasOutstanding(id) }
+    }
+
     /// One look at the primary key.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
         let sealer = sealer

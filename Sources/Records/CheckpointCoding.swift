@@ -9,11 +9,12 @@ extension DownloadCheckpoint {
         static let total: UInt8 = 4
         static let received: UInt8 = 5
         static let modified: UInt8 = 6
+        static let series: UInt8 = 7
     }
 
     /// Writes the checkpoint of a task; `part` is left out where it is the task's own.
     ///
-    /// It is written with every few megabytes that arrive, so it is short: about 40 bytes for a
+    /// It is written with every few megabytes that arrive, so it is short: about 50 bytes for a
     /// download on one connection.
     package func write(to writer: inout RecordWriter, of task: TaskID) {
         if part != task { writer.put(Field.part, part.rawValue) }
@@ -24,6 +25,7 @@ extension DownloadCheckpoint {
             writer.put(Field.modified, validators.modified)
         }
         writer.put(Field.total, point.total)
+        writer.put(Field.series, series)
         writer.put(
             Field.received,
             record: { writer in
@@ -44,6 +46,7 @@ extension DownloadCheckpoint {
         var date: String?
         var modified: String?
         var total: Int64?
+        var series: Int64?
         var received: [Range<Int64>] = []
         while let field = try reader.next() {
             switch field {
@@ -54,6 +57,7 @@ extension DownloadCheckpoint {
             case Field.date: date = try reader.string()
             case Field.modified: modified = try reader.string()
             case Field.total: total = try reader.int64()
+            case Field.series: series = try reader.int64()
             case Field.received:
                 var packed = try reader.record()
                 while !packed.isAtEnd {
@@ -67,7 +71,7 @@ extension DownloadCheckpoint {
         guard let entity = RangedEntity(validators: validators, total: total),
             let point = ResumePoint(entity: entity, received: received)
         else { throw .damagedRecord }
-        self.init(point: point, part: part)
+        self.init(point: point, part: part, series: series)
     }
 }
 

@@ -2,10 +2,10 @@ internal import Diagnostics
 public import Engine
 internal import Glibc
 public import Loop
-internal import Semantics
+public import Semantics
 
 /// Whole contents as objects on S3, or on what speaks its language: `<prefix><two digits>/<id>`, as
-/// in a folder of contents, and one for the mark.
+/// in a folder of contents, stretches beside them, and one for the mark.
 ///
 /// An object that is open when it is removed goes when its last reader has; a crash before leaves
 /// it to housekeeping, which finds it in the list.
@@ -19,6 +19,7 @@ public final class S3Contents: WholeContents {
     private let client: S3Client
     private let objects: S3Objects
     private let uploader: S3Uploader
+    private let sizes: S3Sizes
     private var readers: [ContentOwner: Readers] = [:]
     /// When the mark was last seen, so that what is missing is missing.
     private var markSeenAt: ContinuousClock.Instant?
@@ -55,7 +56,9 @@ public final class S3Contents: WholeContents {
             credentials: try S3CredentialSource(environment: environment, files: files),
             clock: clock)
         objects = S3Objects(client, bucket: location.bucket, digests: digests)
-        uploader = S3Uploader(objects, digests: digests, files: files, sizes: sizes)
+        self.sizes = sizes
+        uploader = S3Uploader(
+            objects, below: location.prefix, digests: digests, files: files, sizes: sizes)
         client.onReturn = { [weak uploader] in uploader?.forgetAbandoned() }
     }
 
@@ -208,16 +211,94 @@ public final class S3Contents: WholeContents {
 
     /// As the port says.
     public func list() async throws -> [ContentEntry] {
-        let listed = try await asking { [self] in
-            try await objects.list(below: location.prefix)
+        let (listed, uploads) = try await asking { [self] in
+            let uploads = try await objects.uploads(below: location.prefix)
+            return (try await objects.list(below: location.prefix), uploads)
         }
-        return listed.compactMap { object in
-            guard let owner = owner(of: object.key), readers[owner]?.isDoomed != true else {
-                return nil
+        var entries: [ContentEntry] = []
+        var ahead: [ContentOwner: (modified: Int64, length: Int64)] = [:]
+        func add(_ owner: ContentOwner, _ modified: Int64, _ length: Int64) {
+            let known = ahead[owner] ?? (0, 0)
+            ahead[owner] = (max(known.modified, modified), known.length + length)
+        }
+        for object in listed {
+            if let stretch = stretch(of: object) {
+                add(.task(stretch.task), object.modified, object.length)
+            } else if let owner = owner(of: object.key), readers[owner]?.isDoomed != true {
+                entries.append(
+                    ContentEntry(
+                        owner: owner, kind: .whole,
+                        modified: KeptTime(milliseconds: object.modified), tenant: nil,
+                        length: object.length))
             }
-            return ContentEntry(
-                owner: owner, kind: .whole, modified: KeptTime(milliseconds: object.modified),
-                tenant: nil, length: object.length)
+        }
+        for upload in uploads {
+            if let owner = owner(of: upload.key) { add(owner, upload.begun, 0) }
+        }
+        return entries
+            + ahead.map { owner, found in
+                ContentEntry(
+                    owner: owner, kind: .ahead,
+                    modified: KeptTime(milliseconds: found.modified), tenant: nil,
+                    length: found.length)
+            }
+    }
+
+    /// What an object is a stretch of; nil for one that is none.
+    private func stretch(of object: S3Objects.Listed) -> Stretch? {
+        guard let name = object.key.split(separator: "/").last,
+            let stretch = Stretch(named: name, length: object.length),
+            object.key == key(stretch)
+        else { return nil }
+        return stretch
+    }
+
+    private func key(_ stretch: Stretch) -> String { location.prefix + stretch.name }
+
+    // MARK: What is sent ahead
+
+    /// As the port says: as the parts of an upload are, so that they become them.
+    public func stretchLength(of total: Int64?) -> Int64 { sizes.part(of: total ?? 0) }
+
+    /// As the port says: by one request.
+    public func put(
+        _ stretch: Stretch, _ read: @escaping @Sendable () throws -> [UInt8],
+        while isWanted: @LoopActor () -> Bool
+    ) async throws {
+        let count = Int(stretch.range.upperBound - stretch.range.lowerBound)
+        try await asking { [self] in
+            try await uploader.put(count, as: key(stretch), read, while: isWanted)
+        }
+    }
+
+    /// As the port says: a list of the task's objects.
+    public func stretches(of task: TaskID) async throws -> [Stretch] {
+        let listed = try await asking { [self] in
+            try await objects.list(below: key(.task(task)) + ".")
+        }
+        if listed.isEmpty { try await requireMark() }
+        return listed.compactMap(stretch)
+    }
+
+    /// As the port says.
+    public func read(_ stretch: Stretch) async throws -> [UInt8] {
+        let count = Int(stretch.range.upperBound - stretch.range.lowerBound)
+        return try await asking { [self] in
+            try await objects.read(key(stretch), nil, from: 0, count: count)
+        }
+    }
+
+    /// As the port says.
+    public func remove(_ stretches: [Stretch]) async throws {
+        let keys = stretches.map(key)
+        try await asking { [self] in try await objects.remove(keys) }
+    }
+
+    /// As the port says.
+    public func forgetUploads(of owner: ContentOwner) async throws {
+        try await asking { [self] in
+            let key = key(owner)
+            uploader.abandon(try await objects.uploads(below: key).filter { $0.key == key })
         }
     }
 

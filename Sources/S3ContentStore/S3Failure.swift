@@ -43,8 +43,10 @@ struct S3Failure: Error, Sendable {
         self.code = String(code.filter { $0.isASCII && $0.isLetter }.prefix(60))
         status = answer.status
         message = error?.text(of: "Message") ?? "It answers with \(answer.status)."
+        // 501 does not pass by itself: some servers copy no parts.
         let isForLater =
-            Self.passing.contains(code) || answer.status >= 500 || answer.status == 429
+            Self.passing.contains(code) || answer.status == 429
+            || answer.status >= 500 && answer.status != 501
         kind =
             switch answer.status {
             case _ where isForLater: .away

@@ -28,6 +28,8 @@ final class S3Objects {
     struct Upload: Sendable, Equatable {
         let key: String
         let identifier: String
+        /// When, in milliseconds since 1970; 0 where that is not known.
+        var begun: Int64 = 0
     }
 
     /// A part of an upload that S3 has.
@@ -65,13 +67,14 @@ final class S3Objects {
         }
     }
 
-    /// Bytes of an object, if it is still the same one.
+    /// Bytes of an object, if it is still the same one; of one without a tag there is only one.
     func read(
-        _ key: String, _ etag: String, from start: Int64, count: Int
+        _ key: String, _ etag: String?, from start: Int64, count: Int
     ) async throws(S3Failure) -> [UInt8] {
         var request = S3Request("GetObject", "GET", key)
         let end = start + Int64(count) - 1
-        request.headers = [("if-match", etag), ("range", "bytes=\(start)-\(end)")]
+        request.headers = [("range", "bytes=\(start)-\(end)")]
+        if let etag { request.headers.append(("if-match", etag)) }
         request.answerLimit = max(count, Self.errorLimit)
         let answer = try await client.send(request)
         let range = answer.headers.first("Content-Range") ?? ""
@@ -142,17 +145,19 @@ final class S3Objects {
         return Part(number: number, etag: etag)
     }
 
-    /// Adds bytes of another object as a part.
+    /// Adds bytes of another object as a part, if it is still the same one; of one without a tag
+    /// there is only one.
     func copy(
-        _ range: Range<Int64>, of source: String, _ head: Head, as number: Int, of upload: Upload
+        _ range: Range<Int64>, of source: String, _ etag: String?, as number: Int,
+        of upload: Upload
     ) async throws(S3Failure) -> Part {
         var request = S3Request("UploadPartCopy", "PUT", upload.key)
         request.query = [("partNumber", "\(number)"), ("uploadId", upload.identifier)]
         request.headers = [
             ("x-amz-copy-source", "/\(bucket)/\(source)"),
-            ("x-amz-copy-source-if-match", head.etag),
             ("x-amz-copy-source-range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)"),
         ]
+        if let etag { request.headers.append(("x-amz-copy-source-if-match", etag)) }
         let answer = try await client.send(request, .upload)
         guard let etag = answer.document?.text(of: "ETag") else {
             throw S3Failure("UploadPartCopy", .refused, "There is no tag.")
@@ -206,7 +211,8 @@ final class S3Objects {
                 guard let key = upload.text(of: "Key"), key.hasPrefix(prefix),
                     let identifier = upload.text(of: "UploadId")
                 else { continue }
-                uploads.append(Upload(key: key, identifier: identifier))
+                let begun = upload.text(of: "Initiated").flatMap(RFC3339.milliseconds) ?? 0
+                uploads.append(Upload(key: key, identifier: identifier, begun: begun))
             }
             guard list.text(of: "IsTruncated") == "true",
                 let key = list.text(of: "NextKeyMarker"),

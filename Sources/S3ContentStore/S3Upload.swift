@@ -5,7 +5,8 @@ internal import Semantics
 
 /// Sizes by which contents go to S3 and come from it.
 struct S3Sizes: Sendable {
-    /// Up to here an object is sent by one request; and the least that a part has.
+    /// Up to here an object is sent by one request; and the least that a part has: a multiple of
+    /// `FileBlock.alignment`.
     var part: Int64 = 8 << 20
     /// Parts that an object may have. <https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html>
     var partCount: Int64 = 10_000
@@ -20,7 +21,7 @@ struct S3Sizes: Sendable {
     /// How long the parts of an object are: as short as their count lets them be, in whole MiB.
     func part(of length: Int64) -> Int64 {
         let least = (length + partCount - 1) / partCount
-        return max(part, (least + (1 << 20) - 1) / (1 << 20) * (1 << 20))
+        return least <= part ? part : (least + (1 << 20) - 1) / (1 << 20) * (1 << 20)
     }
 
     /// The parts of an object; none for one of no bytes.
@@ -33,6 +34,8 @@ struct S3Sizes: Sendable {
 @LoopActor
 final class S3Uploader {
     private let objects: S3Objects
+    /// In front of the names of stretches.
+    private let prefix: String
     private let digests: any Digests
     private let files: FileThreads
     private let sizes: S3Sizes
@@ -42,9 +45,11 @@ final class S3Uploader {
     private var abandoned: [S3Objects.Upload] = []
 
     init(
-        _ objects: S3Objects, digests: any Digests, files: FileThreads, sizes: S3Sizes
+        _ objects: S3Objects, below prefix: String, digests: any Digests, files: FileThreads,
+        sizes: S3Sizes
     ) {
         self.objects = objects
+        self.prefix = prefix
         self.digests = digests
         self.files = files
         self.sizes = sizes
@@ -56,22 +61,60 @@ final class S3Uploader {
         _ content: FinishedPart, as key: String, while isWanted: @LoopActor () -> Bool
     ) async throws {
         guard content.length > sizes.part else {
-            let count = Int(content.length)
-            await memory.enter(count)
-            defer { memory.leave(count) }
-            let (bytes, digest) = try await read(content, 0..<content.length)
-            return try await objects.put(key, bytes, digest: digest)
+            return try await put(
+                Int(content.length), as: key, { try content.read(0..<content.length) },
+                while: isWanted)
         }
         let part = sizes.part(of: content.length)
+        let ahead = Dictionary(content.ahead.map { ($0.range, $0) }) { first, _ in first }
         try await inParts(
             sizes.ranges(of: content.length, by: part), as: key, length: content.length,
             while: isWanted
         ) { [self] range, number, upload in
+            if let stretch = ahead[range],
+                let part = try await copy(stretch, as: number, of: upload)
+            {
+                return part
+            }
             let count = Int(range.upperBound - range.lowerBound)
             await memory.enter(count)
             defer { memory.leave(count) }
-            let (bytes, digest) = try await read(content, range)
+            let (bytes, digest) = try await read(count) { try content.read(range) }
             return try await objects.put(bytes, digest: digest, as: number, of: upload)
+        }
+    }
+
+    /// Puts an object by one request.
+    ///
+    /// - Parameters:
+    ///   - count: its length in bytes.
+    ///   - key: what it is called.
+    ///   - bytes: reads it; blocks.
+    ///   - isWanted: asked when it has been read.
+    /// - Throws: `S3Failure`, `FileError`.
+    func put(
+        _ count: Int, as key: String, _ bytes: @escaping @Sendable () throws -> [UInt8],
+        while isWanted: @LoopActor () -> Bool
+    ) async throws {
+        await memory.enter(count)
+        defer { memory.leave(count) }
+        let (bytes, digest) = try await read(count, bytes)
+        guard isWanted() else { throw S3Failure("PutObject", .stopped) }
+        try await objects.put(key, bytes, digest: digest)
+    }
+
+    /// Adds bytes as a part that are on S3 already; nil where they are gone, or S3 copies none.
+    private func copy(
+        _ stretch: Stretch, as number: Int, of upload: S3Objects.Upload
+    ) async throws(S3Failure) -> S3Objects.Part? {
+        do throws(S3Failure) {
+            return try await objects.copy(
+                0..<stretch.range.upperBound - stretch.range.lowerBound,
+                of: prefix + stretch.name, nil, as: number, of: upload)
+        } catch {
+            // Without the upload itself nothing follows.
+            guard error.kind != .stopped, error.code != "NoSuchUpload" else { throw error }
+            return nil
         }
     }
 
@@ -84,7 +127,7 @@ final class S3Uploader {
         try await inParts(
             sizes.ranges(of: head.length, by: part), as: key, length: head.length, while: { true }
         ) { [objects] range, number, upload in
-            try await objects.copy(range, of: source, head, as: number, of: upload)
+            try await objects.copy(range, of: source, head.etag, as: number, of: upload)
         }
     }
 
@@ -172,13 +215,12 @@ final class S3Uploader {
         return parts
     }
 
-    /// Bytes of a content, and their digest.
+    /// Bytes, as many as there must be, and their digest.
     private func read(
-        _ content: FinishedPart, _ range: Range<Int64>
+        _ count: Int, _ body: @escaping @Sendable () throws -> [UInt8]
     ) async throws -> (bytes: [UInt8], digest: [UInt8]) {
         try await files.run { [digests] in
-            let count = Int(range.upperBound - range.lowerBound)
-            let bytes = count == 0 ? [] : try content.read(at: range.lowerBound, count: count)
+            let bytes = count == 0 ? [] : try body()
             guard bytes.count == count else { throw FileError("pread", code: 0) }
             var digest = digests.start(.sha256)
             bytes.withUnsafeBytes { digest.update($0) }

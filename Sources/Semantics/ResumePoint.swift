@@ -46,6 +46,21 @@ public struct ResumePoint: Hashable, Sendable {
         self.init(entity: entity, received: received.normalised())
     }
 
+    /// The point of the same entity with other offsets, in any order; nil where there are none, or
+    /// where they go beyond it.
+    public func having(_ ranges: [Range<Int64>]) -> ResumePoint? {
+        ResumePoint(entity: entity, received: ranges.normalised())
+    }
+
+    /// Whether everything is here that another point of the entity has.
+    public func covers(_ other: ResumePoint) -> Bool {
+        other.received.allSatisfy { range in
+            received.contains {
+                $0.lowerBound <= range.lowerBound && range.upperBound <= $0.upperBound
+            }
+        }
+    }
+
     /// What the entity must still be.
     public var validators: EntityValidators { entity.validators }
 

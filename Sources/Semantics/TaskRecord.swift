@@ -147,11 +147,15 @@ public struct DownloadCheckpoint: Hashable, Sendable {
     /// The task whose part file has the bytes: another one than the record's until a download from
     /// resume data has made them its own.
     public var part: TaskID
+    /// Under which number stretches of the task's own part were sent ahead, for another node to go
+    /// on behind them; nil where none were. A part that begins anew gets another one.
+    public var series: Int64?
 
     /// A checkpoint from its parts.
-    public init(point: ResumePoint, part: TaskID) {
+    public init(point: ResumePoint, part: TaskID, series: Int64? = nil) {
         self.point = point
         self.part = part
+        self.series = series
     }
 }
 

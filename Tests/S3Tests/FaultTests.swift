@@ -23,7 +23,7 @@ struct FaultTests {
     private static let task = ContentOwner.task(TaskID(rawValue: 7))
     private static let isRunning: Void = LoopActor.loop.start()
 
-    /// A store on a scripted S3: in parts of 100 kB.
+    /// A store on a scripted S3: in parts of 100 KiB.
     @LoopActor
     private final class Bench {
         let s3: ScriptedS3
@@ -41,14 +41,15 @@ struct FaultTests {
             var everywhere = EgressPolicy()
             everywhere.allowed = [try AllowedDestination(parsing: "127.0.0.0/8")]
             var sizes = S3Sizes()
-            (sizes.part, sizes.memory) = (100_000, 300_000)
+            (sizes.part, sizes.memory) = (100 << 10, 300_000)
             contents = try S3Contents(
                 at: S3Location(s3.place, environment: [:]),
                 environment: ["AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "s"],
                 transport: CurlTransport(CurlSettings(egress: everywhere, userAgent: "tests")),
                 digests: SHADigests(), files: FaultTests.files, clock: SystemClock(), sizes: sizes)
             try await contents.setMark("of-a-test")
-            store = SplitContentStore(contents, partsIn: folder, files: FaultTests.files)
+            store = SplitContentStore(
+                contents, partsIn: folder, files: FaultTests.files, sendsAhead: true)
             spools = Spools(
                 in: folder, files: FaultTests.files, room: DiskRoom(), clock: SystemClock(),
                 digests: SHADigests(), contents: store)
@@ -242,6 +243,43 @@ struct FaultTests {
         await #expect(throws: FileError.self) { try await end.value }
         #expect(try !bench.hasPart() && s3.keys.isEmpty)
         try await eventually("the upload to be forgotten") { s3.uploadCount == 0 }
+    }
+
+    /// The parts that were sent ahead are copied by S3: their bytes go to it once.
+    @Test(arguments: [nil, (501, "NotImplemented"), (404, "NoSuchKey")]) @LoopActor
+    func `what was sent ahead is not sent again, unless S3 does not copy it`(
+        refusal: (status: Int, code: String)?
+    ) async throws {
+        let s3 = try ScriptedS3()
+        let bench = try await Bench(s3)
+        let spool = try await bench.spool(350_000)
+        let validators = EntityValidators(tag: EntityTag("\"1\""), date: nil)
+        let entity = try #require(RangedEntity(validators: validators, total: 350_000))
+        let point = try #require(ResumePoint(entity: entity, received: [0..<350_000]))
+        guard case .task(let task) = Self.task else { return }
+        let series = try #require(bench.store.sendAhead(point, of: task, in: nil))
+        try await eventually("all stretches") { s3.keys.count == 3 }
+        s3.spoil { operation, _ in
+            operation == "UploadPartCopy"
+                ? refusal.map { .answer($0.status, $0.code) } : nil
+        }
+        _ = try await spool.finish()
+        #expect(s3.count("UploadPartCopy") == 3)
+        #expect(s3.count("UploadPart") == (refusal == nil ? 1 : 4))
+        bench.store.forgetAhead(of: task, in: series)
+        try await eventually("the stretches to go") { s3.keys.count == 1 }
+        try await bench.verify(350_000)
+    }
+
+    @Test @LoopActor
+    func `uploads that a lost node has begun are found, and forgotten`() async throws {
+        let bench = try await Bench(ScriptedS3())
+        bench.s3.leaveUpload(of: "p/" + ContentFolder.name(of: Self.task.id))
+        bench.s3.leaveUpload(of: "p/else")
+        let found = try await bench.store.list([.ahead])
+        #expect(found.map(\.owner) == [Self.task])
+        for entry in found { bench.store.discard(entry) }
+        try await eventually("one upload") { bench.s3.uploadCount == 1 }
     }
 
     @Test @LoopActor func `an object that is read goes with its last reader`() async throws {

@@ -180,6 +180,13 @@ final class ScriptedS3: Sendable {
                 guard state.uploads[upload] != nil else { return .missing }
                 state.uploads[upload]?.parts[Int(query["partNumber"] ?? "") ?? 0] = body
                 return Answer(200, ["ETag": "\"part\(query["partNumber"] ?? "")\""])
+            case "UploadPartCopy":
+                let source = request.headers["x-amz-copy-source"] ?? ""
+                guard state.uploads[upload] != nil,
+                    let object = state.objects[String(source.dropFirst("/bucket/".count))]
+                else { return .missing }
+                state.uploads[upload]?.parts[Int(query["partNumber"] ?? "") ?? 0] = object.bytes
+                return Answer("<CopyPartResult><ETag>\"copy\"</ETag></CopyPartResult>")
             case "CompleteMultipartUpload":
                 guard let made = state.uploads.removeValue(forKey: upload) else { return .missing }
                 let bytes = made.parts.sorted { $0.key < $1.key }.flatMap(\.value)
@@ -187,6 +194,11 @@ final class ScriptedS3: Sendable {
                 return Answer("<CompleteMultipartUploadResult/>")
             case "AbortMultipartUpload":
                 return state.uploads.removeValue(forKey: upload) == nil ? .missing : Answer(204)
+            case "DeleteObjects":
+                for key in String(decoding: body, as: UTF8.self).components(between: "Key") {
+                    state.objects[key] = nil
+                }
+                return Answer("<DeleteResult/>")
             case "DeleteObject":
                 return state.objects.removeValue(forKey: key) == nil ? .missing : Answer(204)
             case "ListMultipartUploads":
@@ -218,5 +230,14 @@ final class ScriptedS3: Sendable {
         let bytes = Array(object.bytes[ends[0]...min(ends[1], object.bytes.count - 1)])
         let place = "bytes \(ends[0])-\(ends[0] + bytes.count - 1)/\(object.bytes.count)"
         return Answer(206, ["ETag": tag, "Content-Range": place], bytes)
+    }
+}
+
+extension String {
+    /// The texts of the elements of a name, which have no attributes and no elements in them.
+    fileprivate func components(between name: String) -> [String] {
+        split(separator: "<\(name)>").dropFirst().compactMap {
+            $0.split(separator: "</\(name)>").first.map(String.init)
+        }
     }
 }

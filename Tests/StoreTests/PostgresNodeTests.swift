@@ -567,6 +567,8 @@ struct PostgresNodeTests {
             }
             for file in all.files { #expect(try await node.needs(.whole, of: .file(file.id))) }
             #expect(try await !node.needs(.whole, of: .file(FileID(rawValue: 1))))
+            for task in all.activeTasks { #expect(try await node.hasOutstanding(task.id)) }
+            #expect(try await !node.hasOutstanding(TaskID(rawValue: 1)))
             await node.close()
         }
     }

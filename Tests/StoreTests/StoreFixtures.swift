@@ -263,13 +263,14 @@ extension DownloadCheckpoint {
 
     /// A checkpoint from its parts, which must be in the form that they must have.
     static func checkpoint(
-        tag: String?, date: String?, total: Int64?, received: [Range<Int64>], part: TaskID
+        tag: String?, date: String?, total: Int64?, received: [Range<Int64>], part: TaskID,
+        series: Int64? = nil
     ) -> DownloadCheckpoint {
         let validators = EntityValidators(tag: tag.flatMap(EntityTag.init), date: date)
         guard let entity = RangedEntity(validators: validators, total: total),
             let point = ResumePoint(entity: entity, received: received)
         else { preconditionFailure("not in the form that a checkpoint must have") }
-        return DownloadCheckpoint(point: point, part: part)
+        return DownloadCheckpoint(point: point, part: part, series: series)
     }
 }
 

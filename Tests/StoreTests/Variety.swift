@@ -115,7 +115,7 @@ extension World {
         resumed.resourceTime = .left(.milliseconds(604_799_999))
         resumed.checkpoint = .checkpoint(
             tag: nil, date: "Sun, 06 Nov 1994 08:49:37 GMT", total: nil, received: [0..<Int64.max],
-            part: segmented.id)
+            part: segmented.id, series: .max)
         return uploads + [(segmented, retried), (whole, resumed)]
     }
 }

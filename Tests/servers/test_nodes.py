@@ -15,10 +15,12 @@ from nodes import LOST, SCOPES, Cluster, Reader, placed, tenant, with_clock
 from origin import Answer
 from postgres import Postgres
 from session import Session
+from storage import Moto, Storage
 from test_tls import Folder as Certificates
 
 CONTENT = random.Random(23).randbytes(3 << 20)
-DIGEST = "sha-256=:" + base64.b64encode(hashlib.sha256(CONTENT).digest()).decode() + ":"
+# Of which stretches of 8 MiB are sent ahead.
+LARGE = random.Random(29).randbytes(48 << 20)
 HANG = 15
 
 
@@ -34,9 +36,36 @@ def cluster(postgres):
         yield cluster
 
 
+@pytest.fixture(scope="module")
+def moto():
+    with Moto() as moto:
+        yield moto
+
+
+@pytest.fixture
+def storage(moto):
+    with Storage(moto) as storage:
+        yield storage
+
+
 @pytest.fixture
 def pair(cluster):
     """Two nodes, of which the first has the operator's tenant."""
+    return two_nodes(cluster)
+
+
+@pytest.fixture(params=["folder", "s3"])
+def place(request, cluster):
+    """Where the cluster has its contents; tells what was sent there before it was whole."""
+    if request.param == "folder":
+        return lambda: {path.name for path in (cluster.folder / "contents").rglob("*.ahead")}
+    storage = request.getfixturevalue("storage")
+    cluster.contents = storage.place("nodes")
+    cluster.environment |= request.getfixturevalue("moto").environment
+    return lambda: {key for key in storage.keys if key.endswith(".ahead")} | storage.uploads
+
+
+def two_nodes(cluster):
     first, second = cluster.node(), cluster.node()
     first.get("/v1/sessions")
     for node in first, second:
@@ -46,10 +75,11 @@ def pair(cluster):
 
 
 class Held:
-    """A file of an origin, or a part of it where that is asked for: its first so many answers stop in
-    the middle, until they are let go."""
+    """A file of an origin, or a part of it where that is asked for: its first so many answers stop
+    after some bytes, until they are let go."""
 
-    def __init__(self, origin, path, count=1):
+    def __init__(self, origin, path, count=1, content=CONTENT, stop=1 << 20):
+        self.content, self.stop = content, stop
         self.gate = threading.Event()
         self.url = origin.url(path)
         # How many bytes were sent, about: of what is held only the first part is.
@@ -63,21 +93,22 @@ class Held:
             self._left -= 1
             is_held = self._left >= 0
         fields = {"ETag": '"one"', "Accept-Ranges": "bytes"}
+        content = self.content
         if is_held:
-            self.sent += 1 << 20
-            return Answer(headers=fields, pieces=self._pieces(), length=len(CONTENT))
+            self.sent += self.stop
+            return Answer(headers=fields, pieces=self._pieces(), length=len(content))
         wanted = request.headers.get("Range")
         start = int(wanted.removeprefix("bytes=").split("-")[0]) if wanted else 0
-        self.sent += len(CONTENT) - start
+        self.sent += len(content) - start
         if not wanted:
-            return Answer(CONTENT, headers=fields)
-        fields["Content-Range"] = f"bytes {start}-{len(CONTENT) - 1}/{len(CONTENT)}"
-        return Answer(CONTENT[start:], status=206, headers=fields)
+            return Answer(content, headers=fields)
+        fields["Content-Range"] = f"bytes {start}-{len(content) - 1}/{len(content)}"
+        return Answer(content[start:], status=206, headers=fields)
 
     def _pieces(self):
-        yield CONTENT[: 1 << 20]
+        yield self.content[: self.stop]
         self.gate.wait(180)
-        yield CONTENT[1 << 20 :]
+        yield self.content[self.stop :]
 
 
 def background(caller, name="work"):
@@ -100,14 +131,18 @@ def is_completed(caller, task):
     return caller.has(f"/v1/tasks/{task}") and caller.get(f"/v1/tasks/{task}")["state"] == "completed"
 
 
-def assert_whole(caller, task):
+def digest(content):
+    return "sha-256=:" + base64.b64encode(hashlib.sha256(content).digest()).decode() + ":"
+
+
+def assert_whole(caller, task, content=CONTENT):
     """Its content is what the origin has, and its end was told once."""
     eventually(lambda: is_completed(caller, task), "the end of the task", 90)
     record = caller.get(f"/v1/tasks/{task}")
     assert record["error"] is None, record["error"]
-    assert record["content"]["digest"] == DIGEST
+    assert record["content"]["digest"] == digest(content)
     answer = caller.client.get(f"/v1/tasks/{task}/content")
-    assert answer.status_code == 200 and answer.content == CONTENT
+    assert answer.status_code == 200 and answer.content == content
     events = caller.replayed(f"/v1/tasks/{task}")
     assert [event.event for event in events].count("task.didComplete") == 1
 
@@ -282,7 +317,34 @@ def test_a_killed_node_s_tenants_are_taken_over_and_their_work_goes_on(pair, ori
         each.gate.set()
     gone.restart()
     eventually(lambda: len(stays.get("/v1/nodes")["nodes"]) == 2, "it to join again", 30)
-    assert gone.caller(tokens[lost]).get(f"/v1/tasks/{task}")["content"]["digest"] == DIGEST
+    assert gone.caller(tokens[lost]).get(f"/v1/tasks/{task}")["content"]["digest"] == digest(CONTENT)
+
+
+def test_a_download_goes_on_behind_what_its_lost_node_has_sent(place, cluster, origin):
+    """R-2, S-36: it costs the origin no byte twice that was in a stretch."""
+    first, second = two_nodes(cluster)
+    work = background(first.caller())
+    large, ended, ended_later = [
+        Held(origin, f"/{name}", content=LARGE, stop=count + (3 << 19))
+        for name, count in [("large", 32 << 20), ("ended", 8 << 20), ("later", 8 << 20)]
+    ]
+    tasks = [download(work, held.url) for held in (large, ended, ended_later)]
+    eventually(lambda: len(place()) == 6, "the stretches of three downloads")
+    first.post(f"/v1/tasks/{tasks[1]}/cancel", 200)
+    eventually(lambda: len(place()) == 5, "what was cancelled to go")
+    # The record tells of the newest stretch after a checkpoint.
+    received = lambda: first.get(f"/v1/tasks/{tasks[0]}")["countOfBytesReceived"]
+    eventually(lambda: received() == large.stop, "all that comes")
+    time.sleep(1.5)
+    first.kill9()
+    after = second.caller()
+    eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
+    after.post(f"/v1/tasks/{tasks[2]}/cancel", 200)
+    assert_whole(after, tasks[0], LARGE)
+    assert large.sent <= 1.05 * len(LARGE), f"{large.sent / len(LARGE):.2f} of its bytes"
+    eventually(lambda: not place(), "nothing to be left of stretches", 20)
+    for held in large, ended, ended_later:
+        held.gate.set()
 
 
 def assert_back(node, caller, pid):
@@ -412,7 +474,7 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
         eventually(lambda: reader.has_all_of(after), "all events", 60)
         assert reader.names.count("task.didComplete") == 1
         # It still answers, by passing on, and takes nothing.
-        assert before.get(f"/v1/tasks/{tasks[0]}")["content"]["digest"] == DIGEST
+        assert before.get(f"/v1/tasks/{tasks[0]}")["content"]["digest"] == digest(CONTENT)
         assert leaves.record["tenants"] == 0
     for held in helds:
         held.gate.set()

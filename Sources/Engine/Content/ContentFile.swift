@@ -99,6 +99,19 @@ final class ContentFile: Sendable {
         }
     }
 
+    /// Writes bytes as blocks are written.
+    func write(_ bytes: [UInt8], at offset: Int64) throws {
+        let block = FileBlock(capacity: 1 << 20)
+        for start in stride(from: 0, to: bytes.count, by: block.capacity) {
+            let piece = bytes[start..<min(bytes.count, start + block.capacity)]
+            block.refill { buffer in
+                piece.withUnsafeBytes { buffer.copyMemory(from: $0) }
+                return piece.count
+            }
+            try write(block, at: offset + Int64(start))
+        }
+    }
+
     /// Returns when everything that was written is there for good, if anything of it shall be.
     func sync() throws {
         guard case .named(let folder, _) = place else { return }

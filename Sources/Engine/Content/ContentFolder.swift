@@ -181,6 +181,20 @@ public struct ContentFolder: Sendable {
         }
     }
 
+    /// The names of the files in one of the parts that begin in a certain way.
+    func names(in parent: String, beginningWith start: String) throws -> [String] {
+        guard let directory = opendir(parent) else { throw FileError("opendir", code: errno) }
+        defer { closedir(directory) }
+        var names: [String] = []
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if name.hasPrefix(start) { names.append(name) }
+        }
+        return names
+    }
+
     /// The length of a file in bytes; nil where there is none.
     /// - Throws: `FileError`.
     public func length(of id: any Identifier, _ kind: ContentKind) throws -> Int64? {
@@ -211,7 +225,7 @@ public struct ContentFolder: Sendable {
     }
 
     private static func kind(_ name: String) -> ContentKind {
-        name.hasSuffix(".part") ? .part : name.hasSuffix(".kept") ? .kept : .whole
+        ContentKind.allCases.first { !$0.rawValue.isEmpty && name.hasSuffix($0.rawValue) } ?? .whole
     }
 
     private static func entry(_ name: String, in parent: String) -> ContentEntry? {
@@ -220,7 +234,9 @@ public struct ContentFolder: Sendable {
             separator: ".", omittingEmptySubsequences: false)
         guard let id = stem.first, let owner = ContentOwner(String(id)) else { return nil }
         var tenant: TenantID?
-        if stem.count > 1 {
+        if kind == .ahead {
+            guard stem.count == 3 else { return nil }
+        } else if stem.count > 1 {
             guard kind == .kept, stem.count == 2, let number = Int64(stem[1]) else { return nil }
             tenant = TenantID(rawValue: number)
         }

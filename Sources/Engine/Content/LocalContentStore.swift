@@ -84,9 +84,18 @@ final class LocalContentStore: ContentStore {
     }
 
     func takePart(
-        of source: TaskID, in tenant: TenantID, as task: TaskID
-    ) async throws -> Int64? {
-        try await files.run { [folder] in try folder.take(source, in: tenant, as: task) }
+        of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
+        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+    ) async throws -> DownloadCheckpoint? {
+        let length = try await files.run { [folder] in
+            try folder.take(checkpoint.part, in: tenant, as: task)
+        }
+        guard let length, length >= checkpoint.point.received.last?.upperBound ?? 0 else {
+            return nil
+        }
+        return DownloadCheckpoint(
+            point: checkpoint.point, part: task,
+            series: checkpoint.part == task ? checkpoint.series : nil)
     }
 
     func removeDamaged(among staged: [StagedFile]) async throws -> [StagedFile] {

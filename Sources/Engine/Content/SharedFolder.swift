@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Loop
+internal import Semantics
 
 /// A folder of contents that may be on another file system. Every call blocks and belongs on a file
 /// thread.
@@ -103,6 +104,45 @@ struct SharedFolder: Sendable {
             throw error
         }
         guard fsync(directory) == 0 else { throw FileError("fsync", code: errno) }
+    }
+
+    // MARK: Stretches
+
+    func path(of stretch: Stretch) -> String { "\(folder.path)/\(stretch.name)" }
+
+    /// Keeps a stretch.
+    func put(_ stretch: Stretch, _ bytes: [UInt8]) throws {
+        do {
+            try write(to: path(of: stretch)) { file in
+                try bytes.withUnsafeBytes { try ContentFile.write($0, to: file, at: 0) }
+            }
+        } catch let error as FileError where error.code == ENOENT {
+            try requireMark()
+            throw error
+        }
+    }
+
+    /// All stretches of a task.
+    func stretches(of task: TaskID) throws -> [Stretch] {
+        try requireMark()
+        let parent = Self.parent(of: folder.path(of: task))
+        return try folder.names(in: parent, beginningWith: "\(task).").compactMap { name in
+            var status = stat()
+            guard stat("\(parent)/\(name)", &status) == 0 else { return nil }  // gone meanwhile
+            return Stretch(named: name, length: Int64(status.st_size))
+        }
+    }
+
+    /// The bytes of a stretch.
+    func read(_ stretch: Stretch) throws -> [UInt8] {
+        let file = Glibc.open(path(of: stretch), O_RDONLY | O_CLOEXEC)
+        guard file >= 0 else { throw FileError("open", code: errno) }
+        defer { close(file) }
+        let count = Int(stretch.range.upperBound - stretch.range.lowerBound)
+        return try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            filled = try ContentFile.read(
+                into: UnsafeMutableRawBufferPointer(buffer), from: file, at: 0)
+        }
     }
 
     private static func draft(of path: String) -> String {

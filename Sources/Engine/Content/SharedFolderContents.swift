@@ -1,6 +1,6 @@
 internal import Glibc
 public import Loop
-internal import Semantics
+public import Semantics
 
 /// Whole contents in a folder that may be on another file system, as NFS is: each is written under
 /// another name, brought to the disk, and renamed.
@@ -10,12 +10,16 @@ public final class SharedFolderContents: WholeContents {
     private let shared: SharedFolder
     private let files: FileThreads
     private let contents: LocalContentStore
+    private let stretchLength: Int64
 
     /// - Parameters:
     ///   - path: of a folder that is there, absolute.
     ///   - files: do the work on it, and nothing else: a file system that does not answer holds
     ///     them all.
-    public nonisolated init(at path: String, files: FileThreads) {
+    ///   - stretchLength: how many bytes are sent ahead at a time; a multiple of
+    ///     `FileBlock.alignment`.
+    public nonisolated init(at path: String, files: FileThreads, stretchLength: Int64 = 8 << 20) {
+        self.stretchLength = stretchLength
         shared = SharedFolder(folder: ContentFolder(path: path))
         self.files = files
         contents = LocalContentStore(in: shared.folder, files: files)
@@ -94,9 +98,62 @@ public final class SharedFolderContents: WholeContents {
         try await files.run { [shared] in
             try shared.requireMark()
             shared.sweep()
-            return try shared.folder.entries([.whole])
+            var entries: [ContentEntry] = []
+            var ahead: [ContentOwner: ContentEntry] = [:]
+            for entry in try shared.folder.entries([.whole, .ahead]) {
+                guard entry.kind == .ahead else {
+                    entries.append(entry)
+                    continue
+                }
+                let known = ahead[entry.owner]
+                ahead[entry.owner] = ContentEntry(
+                    owner: entry.owner, kind: .ahead,
+                    modified: max(entry.modified, known?.modified ?? entry.modified), tenant: nil,
+                    length: entry.length + (known?.length ?? 0))
+            }
+            return entries + ahead.values
         }
     }
+
+    // MARK: What is sent ahead
+
+    /// As the port says.
+    public func stretchLength(of total: Int64?) -> Int64 { stretchLength }
+
+    /// As the port says: as a file of its own.
+    public func put(
+        _ stretch: Stretch, _ read: @escaping @Sendable () throws -> [UInt8],
+        while isWanted: @LoopActor () -> Bool
+    ) async throws {
+        let bytes = try await files.run(read)
+        guard isWanted() else { throw FileError("write", code: ECANCELED) }
+        try await files.run { [shared] in try shared.put(stretch, bytes) }
+    }
+
+    /// As the port says.
+    public func stretches(of task: TaskID) async throws -> [Stretch] {
+        try await files.run { [shared] in try shared.stretches(of: task) }
+    }
+
+    /// As the port says.
+    public func read(_ stretch: Stretch) async throws -> [UInt8] {
+        try await files.run { [shared] in try shared.read(stretch) }
+    }
+
+    /// As the port says.
+    public func remove(_ stretches: [Stretch]) async throws {
+        try await files.run { [shared] in
+            var failure: FileError?
+            for stretch in stretches where unlink(shared.path(of: stretch)) != 0 && errno != ENOENT
+            {
+                failure = failure ?? FileError("unlink", code: errno)
+            }
+            if let failure { throw failure }
+        }
+    }
+
+    /// Nothing: what nobody ends has a name that no content has.
+    public func forgetUploads(of owner: ContentOwner) async throws {}
 
     /// Nothing here waits.
     public func stopWaiting() {}

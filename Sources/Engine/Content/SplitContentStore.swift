@@ -20,6 +20,8 @@ public final class SplitContentStore: ContentStore {
     private let folder: ContentFolder
     private let files: FileThreads
     private let parts: LocalContentStore
+    private let ahead: SentAhead
+    private let sendsAhead: Bool
     private var work: [ContentOwner: Work] = [:]
     /// Contents that are looked at side by side.
     private static let lookCount = 64
@@ -30,9 +32,13 @@ public final class SplitContentStore: ContentStore {
     ///   - whole: keeps what is whole.
     ///   - folder: that of the spools.
     ///   - files: do the work on it; those of the spools, whose lanes are named.
+    ///   - sendsAhead: whether stretches of downloads go to the place before they are whole.
     public nonisolated init(
-        _ whole: any WholeContents, partsIn folder: ContentFolder, files: FileThreads
+        _ whole: any WholeContents, partsIn folder: ContentFolder, files: FileThreads,
+        sendsAhead: Bool = false
     ) {
+        self.sendsAhead = sendsAhead
+        ahead = SentAhead(to: whole, from: folder, files: files)
         self.whole = whole
         self.folder = folder
         self.files = files
@@ -53,7 +59,9 @@ public final class SplitContentStore: ContentStore {
             work[owner]?.isUnwanted = false
             settle(owner)
         }
-        try await files.run(on: part.lane) { try part.settle() }
+        var part = part
+        if case .task(let task) = owner { part.ahead = await ahead.settled(task) }
+        try await files.run(on: part.lane) { [part] in try part.settle() }
         do {
             try await whole.put(part) { work[owner]?.isUnwanted != true }
         } catch  where work[owner]?.isUnwanted == true {
@@ -82,6 +90,7 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func remove(_ owners: [ContentOwner]) async throws {
+        owners.forEach(forgetAhead)
         let asked = owners.filter(beginRemoval)
         defer { for owner in asked { endRemoval(owner) } }
         var failure: (any Error)?
@@ -102,6 +111,7 @@ public final class SplitContentStore: ContentStore {
     public func discard(
         _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {
+        forgetAhead(of: owner)
         guard beginRemoval(owner) else {
             return parts.discard(owner, behind: lane, then: completion)
         }
@@ -116,7 +126,11 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func discard(_ entry: ContentEntry) {
-        guard entry.kind == .whole else { return parts.discard(entry) }
+        switch entry.kind {
+        case .part, .kept: return parts.discard(entry)
+        case .ahead: return ahead.sweep(entry.owner)
+        case .whole: break
+        }
         guard beginRemoval(entry.owner) else { return }
         LoopActor.start { [self] in
             try? await whole.remove([entry.owner])
@@ -147,10 +161,13 @@ public final class SplitContentStore: ContentStore {
 
     // MARK: Parts and housekeeping
 
-    /// As the port says; asks the place only for what is whole.
+    /// As the port says; asks the place only for what is there.
     public func list(_ kinds: Set<ContentKind>) async throws -> [ContentEntry] {
-        var entries = try await parts.list(kinds.subtracting([.whole]))
-        if kinds.contains(.whole) { entries += try await whole.list() }
+        let elsewhere: Set<ContentKind> = [.whole, .ahead]
+        var entries = try await parts.list(kinds.subtracting(elsewhere))
+        if !kinds.isDisjoint(with: elsewhere) {
+            entries += try await whole.list().filter { kinds.contains($0.kind) }
+        }
         return entries
     }
 
@@ -159,30 +176,72 @@ public final class SplitContentStore: ContentStore {
         of task: TaskID, in tenant: TenantID, length: Int64, since instant: KeptTime,
         behind lane: Int?
     ) async throws -> Bool {
-        try await parts.keepPart(
+        ahead.rest(task)
+        return try await parts.keepPart(
             of: task, in: tenant, length: length, since: instant, behind: lane)
     }
 
-    /// As the port says; a part that another machine has handed over is brought here.
+    /// As the port says. What another machine has handed over is brought here as a whole, and so is
+    /// what was whole and not recorded when its node was lost; else what was sent ahead.
     public func takePart(
-        of source: TaskID, in tenant: TenantID, as task: TaskID
-    ) async throws -> Int64? {
-        if let length = try await parts.takePart(of: source, in: tenant, as: task) {
-            return length
+        of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
+        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+    ) async throws -> DownloadCheckpoint? {
+        let source = checkpoint.part
+        if let taken = try await parts.takePart(
+            of: checkpoint, in: tenant, as: task, noting: note)
+        {
+            if source == task { await ahead.learn(taken) }
+            return taken
         }
-        guard let content = try await open(.task(source)) else { return nil }
+        guard let content = try await open(.task(source)) else {
+            return source == task ? try await ahead.bring(checkpoint, noting: note) : nil
+        }
+        guard content.length >= checkpoint.point.received.last?.upperBound ?? 0 else { return nil }
         try await makePart(of: .task(task), from: content, length: content.length)
         try await whole.remove([.task(source)])
-        return content.length
+        if let series = checkpoint.series { ahead.forget(source, in: series) }
+        return DownloadCheckpoint(point: checkpoint.point, part: task)
     }
 
-    /// As the port says: as a whole content of the same owner, which has none.
+    /// As the port says.
+    public func sendAhead(
+        _ point: ResumePoint, of task: TaskID, in series: Int64?
+    ) -> Int64? {
+        sendsAhead ? ahead.note(point, of: task, in: series) : series
+    }
+
+    /// As the port says.
+    public func forgetAhead(of task: TaskID, in series: Int64?) {
+        if let series { ahead.forget(task, in: series) } else { ahead.forget(task) }
+    }
+
+    private func forgetAhead(of owner: ContentOwner) {
+        if case .task(let task) = owner { ahead.forget(task) }
+    }
+
+    /// As the port says.
+    public func letGo(of tasks: [TaskID]) { tasks.forEach(ahead.letGo) }
+
+    /// As the port says.
+    public var whenDurable: (@LoopActor () async -> Void)? {
+        get { ahead.whenDurable }
+        set { ahead.whenDurable = newValue }
+    }
+
+    /// As the port says: as a whole content of the same owner, which has none, where nothing was
+    /// sent ahead.
     public func handOver(_ entry: ContentEntry) async throws {
         if entry.kind == .kept, case .task(let task) = entry.owner, let tenant = entry.tenant {
             // Its name is that of a part from now on, also where the rest fails.
-            _ = try await parts.takePart(of: task, in: tenant, as: task)
+            _ = try await files.run { [folder] in try folder.take(task, in: tenant, as: task) }
         }
         let owner = entry.owner
+        if entry.kind == .part, case .task(let task) = owner,
+            try await ahead.sendRest(of: task)
+        {
+            return try await files.run { [folder] in try folder.remove(owner.id, .part) }
+        }
         guard
             entry.kind != .whole,
             let length = try await files.run({ [folder] in
@@ -252,20 +311,19 @@ public final class SplitContentStore: ContentStore {
         let lane = files.makeLane()
         var offset: Int64 = 0
         while offset < length {
-            let block = FileBlock(capacity: 1 << 20)
-            let count = Int(min(Int64(block.capacity), length - offset))
+            let count = Int(min(1 << 20, length - offset))
             let bytes = try await content.read(at: offset, count: count)
             guard bytes.count == count else { throw FileError("pread", code: 0) }
             let start = offset
-            try await files.run(on: lane) {
-                _ = bytes.withUnsafeBytes { block.fill(from: $0) }
-                try part.write(block, at: start)
-            }
+            try await files.run(on: lane) { try part.write(bytes, at: start) }
             offset += Int64(count)
         }
         try await files.run(on: lane) { try part.sync() }
     }
 
     /// As the port says.
-    public func stopWaiting() { whole.stopWaiting() }
+    public func stopWaiting() {
+        ahead.stop()
+        whole.stopWaiting()
+    }
 }

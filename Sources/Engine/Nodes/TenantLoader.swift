@@ -165,6 +165,7 @@ final class TenantLoader {
         await queues.onDisk.durable()
         await queues.inMemory.durable()
         if !isLost { await handOverParts(of: tenant) }
+        tasks.services.contents.letGo(of: live.map(\.record.id))
         files.staged.unload(tenant)
         tasks.services.hub.discard(of: tenant)
         accounts.remove(tenant)

@@ -62,14 +62,45 @@ public protocol ContentStore: Sendable {
         behind lane: Int?
     ) async throws -> Bool
     /// Makes the part of one download that of another one of its tenant, on this machine, so that a
-    /// spool can go on with it.
+    /// spool can go on with it: from elsewhere, where stretches were sent ahead.
     ///
-    /// - Returns: its length in bytes; nil where there is none, or not any more.
-    /// - Throws: `FileError`.
-    func takePart(of source: TaskID, in tenant: TenantID, as task: TaskID) async throws -> Int64?
-    /// Brings what has come of a content to where other machines find it, and leaves nothing of it
-    /// here: `takePart` brings it back, and `removeDamaged` where it is a staged file's. Nothing
-    /// where there is no such place.
+    /// - Parameters:
+    ///   - checkpoint: whose part it is, and what it should have.
+    ///   - tenant: of both.
+    ///   - task: whose part it becomes.
+    ///   - note: called where there is less than that, before the part is here: when it returns,
+    ///     the task's record must tell so for good.
+    /// - Returns: what is here; nil where nothing is, or not any more.
+    /// - Throws: `FileError`; one that is `isAway` where it may be elsewhere.
+    func takePart(
+        of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
+        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+    ) async throws -> DownloadCheckpoint?
+    /// More of a download is on this machine for good. Where others would go on with it, stretches
+    /// of it are sent ahead, some time; nothing waits for that, and nothing fails by it.
+    ///
+    /// - Parameters:
+    ///   - point: what there is.
+    ///   - task: whose download it is.
+    ///   - series: of what was sent of this part; nil for nothing.
+    /// - Returns: the series, for the task's record; nil for nothing.
+    func sendAhead(_ point: ResumePoint, of task: TaskID, in series: Int64?) -> Int64?
+    /// Removes what was sent ahead of a task that has ended, some time: once the store has for good
+    /// what was recorded in this turn of the loop.
+    ///
+    /// - Parameters:
+    ///   - task: whose it is.
+    ///   - series: as the task's record tells; nil for none.
+    func forgetAhead(of task: TaskID, in series: Int64?)
+    /// Other machines go on with these tasks: of what was sent ahead of them, this one removes
+    /// nothing any more.
+    func letGo(of tasks: [TaskID])
+    /// Returns once the store has for good what was recorded until now; what is removed of things
+    /// that were sent ahead waits for it.
+    var whenDurable: (@LoopActor () async -> Void)? { get nonmutating set }
+    /// Brings what has come of a content to where other machines find it, but for what was sent
+    /// ahead, and leaves nothing of it here: `takePart` brings it back, and `removeDamaged` where
+    /// it is a staged file's. Nothing where there is no such place.
     ///
     /// - Parameter entry: one of this machine's, which nobody works on.
     /// - Throws: `FileError`.
@@ -90,6 +121,23 @@ extension ContentStore {
 
     /// There is no other machine.
     public func handOver(_ entry: ContentEntry) async throws {}
+
+    /// There is no other machine.
+    public func sendAhead(_ point: ResumePoint, of task: TaskID, in series: Int64?) -> Int64? {
+        nil
+    }
+
+    /// There is no other machine.
+    public func forgetAhead(of task: TaskID, in series: Int64?) {}
+
+    /// There is no other machine.
+    public var whenDurable: (@LoopActor () async -> Void)? {
+        get { nil }
+        nonmutating set {}
+    }
+
+    /// There is no other machine.
+    public func letGo(of tasks: [TaskID]) {}
 
     /// Removes what there is of a content some time; what stays is swept up.
     func discard(_ owner: ContentOwner, behind lane: Int? = nil) {
@@ -141,12 +189,19 @@ public struct FinishedPart: Sendable {
     let file: ContentFile
     /// Where the spool's file work is done.
     let lane: Int
+    /// Bytes of it that are in the place already.
+    public internal(set) var ahead: [Stretch] = []
 
     /// Bytes of it, for a store that sends them elsewhere; blocks, and belongs on a file thread.
     ///
     /// - Throws: `FileError`.
     public func read(at offset: Int64, count: Int) throws -> [UInt8] {
         try file.read(at: offset, count: count)
+    }
+
+    /// The bytes of a range, which must be there, as `read(at:count:)`.
+    public func read(_ range: Range<Int64>) throws -> [UInt8] {
+        try read(at: range.lowerBound, count: Int(range.upperBound - range.lowerBound))
     }
 
     /// Makes the file as long as the content is, and returns when the disk has it for good, so that
@@ -193,6 +248,9 @@ public enum ContentKind: String, CaseIterable, Sendable {
     case part = ".part"
     /// What had come of a download that ended early (S-34).
     case kept = ".kept"
+    /// What a node has sent to the place of whole contents before it had all of it: stretches of
+    /// downloads, and uploads that are not complete.
+    case ahead = ".ahead"
 }
 
 /// What a `ContentStore` has of a content.

@@ -136,4 +136,6 @@ public protocol NodeStore: Store {
     /// file or stored response, and of a part no other node has got those of its tenant since. For
     /// housekeeping.
     func needs(_ kind: ContentKind, of owner: ContentOwner) async throws(StoreError) -> Bool
+    /// Whether there is a task of that id that has not ended, whosever it is: for housekeeping.
+    func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool
 }

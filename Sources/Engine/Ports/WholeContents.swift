@@ -1,4 +1,5 @@
 public import Loop
+public import Semantics
 
 /// A place beside this machine's data folder where contents are kept that are whole: what a
 /// `SplitContentStore` asks of it.
@@ -42,10 +43,41 @@ public protocol WholeContents: AnyObject, Sendable {
     ///
     /// - Throws: `FileError`.
     func length(of owner: ContentOwner) async throws -> Int64?
-    /// All contents here, in no order, and what was left half done is removed.
+    /// All contents here, in no order, and what was sent ahead: one entry for each owner that has
+    /// any, with the newest of it. What was left half done is removed.
     ///
     /// - Throws: `FileError`.
     func list() async throws -> [ContentEntry]
+    /// How long the stretches are that are sent ahead of a content of `total` bytes, or of unknown
+    /// length: a multiple of `FileBlock.alignment`.
+    func stretchLength(of total: Int64?) -> Int64
+    /// Keeps bytes of a content that is not whole yet; there for good when it returns.
+    ///
+    /// - Parameters:
+    ///   - stretch: which they are. One that begins at the same byte is replaced.
+    ///   - read: reads them; blocks, and belongs on a file thread.
+    ///   - isWanted: asked once they have been read: what is not wanted by then is not kept.
+    /// - Throws: `FileError`.
+    func put(
+        _ stretch: Stretch, _ read: @escaping @Sendable () throws -> [UInt8],
+        while isWanted: @LoopActor () -> Bool
+    ) async throws
+    /// What there is of a task's download, in no order; of a place that has its mark.
+    ///
+    /// - Throws: `FileError`.
+    func stretches(of task: TaskID) async throws -> [Stretch]
+    /// The bytes of a stretch, as many as it has.
+    ///
+    /// - Throws: `FileError`, also where it is gone.
+    func read(_ stretch: Stretch) async throws -> [UInt8]
+    /// Removes stretches; those that are not there are fine too.
+    ///
+    /// - Throws: `FileError`, the first one; what could be removed is.
+    func remove(_ stretches: [Stretch]) async throws
+    /// Forgets puts of a content that were begun and not ended, by whomever.
+    ///
+    /// - Throws: `FileError`.
+    func forgetUploads(of owner: ContentOwner) async throws
     /// The gateway stops: what waits for a place that cannot be reached waits no longer.
     func stopWaiting()
 }

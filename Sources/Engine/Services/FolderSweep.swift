@@ -2,7 +2,9 @@ internal import Loop
 internal import Semantics
 
 /// Removes files that belong to nobody, once an hour: a crash between a file and its row leaves the
-/// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34).
+/// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34). What
+/// a node has sent ahead of a task that has ended, or has not put to its end, is another's to
+/// remove where that node is lost.
 @LoopActor
 final class FolderSweep {
     private let sessions: SessionDirectory
@@ -44,6 +46,11 @@ final class FolderSweep {
             {
                 continue
             }
+            if entry.kind == .ahead {
+                guard try await isLeftOver(entry, at: now) else { continue }
+                parts.contents.discard(entry)
+                continue
+            }
             switch entry.owner {
             case .task(let task) where entry.kind == .kept:
                 guard now.since(entry.modified) > partRetention else { continue }
@@ -79,5 +86,15 @@ final class FolderSweep {
         }
         guard case .task(let task) = entry.owner else { return false }
         return try await durable.store.knows(task)
+    }
+
+    /// Whether nobody needs what was sent ahead. What has no task is being put, in less than a day;
+    /// and so is, for a while, the part of one that has ended, where its node hands it over.
+    private func isLeftOver(_ entry: ContentEntry, at now: KeptTime) async throws -> Bool {
+        let age = now.since(entry.modified)
+        guard case .task(let task) = entry.owner else { return age > .seconds(24 * 3600) }
+        guard age > .seconds(3600) else { return false }
+        guard !tasks.holds(task), durable.pendingTask(task) == nil else { return false }
+        return try await !(parts.sharedStore?.hasOutstanding(task) ?? false)
     }
 }

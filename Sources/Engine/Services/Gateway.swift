@@ -75,6 +75,7 @@ public final class Gateway {
         let budget = AttemptBudget(
             limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet,
             accounts: accounts)
+        parts.contents.whenDurable = { [weak queues] in await queues?.onDisk.durable() }
         queues.onChange = { [budget] in budget.isClosed = !$0 }
 
         let known = SessionDirectory()

@@ -45,9 +45,13 @@ public struct GatewayParts {
 
     /// Keeps contents that are whole elsewhere; parts stay in the folder.
     ///
-    /// - Parameter place: where.
-    public mutating func keepContents(in place: any WholeContents) {
-        contents = SplitContentStore(place, partsIn: folder, files: files)
+    /// - Parameters:
+    ///   - place: where.
+    ///   - sendsAhead: whether stretches of downloads go there before they are whole, for other
+    ///     nodes to go on behind them.
+    public mutating func keepContents(in place: any WholeContents, sendsAhead: Bool) {
+        contents = SplitContentStore(
+            place, partsIn: folder, files: files, sendsAhead: sendsAhead)
     }
 
     /// Lets downloads be saved in folders of this machine.

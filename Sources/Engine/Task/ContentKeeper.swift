@@ -274,9 +274,14 @@ extension ContentKeeper: ResumableDownloadOwner {
     var isReceiving: Bool { control?.machine.isUnderWay == true }
     var isOver: Bool { control?.machine.isOver ?? true }
 
-    func downloadIsSafe(at point: ResumePoint) {
-        task.record.checkpoint = DownloadCheckpoint(point: point, part: task.record.id)
+    func downloadIsSafe(at checkpoint: DownloadCheckpoint) {
+        task.record.checkpoint = checkpoint
         task.save()
+    }
+
+    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async {
+        downloadIsSafe(at: checkpoint)
+        await task.session.commits.durable()
     }
 
     func downloadHasPart(of count: Int64) { task.claim(count) }

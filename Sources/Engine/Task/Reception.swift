@@ -55,15 +55,19 @@ final class Reception {
     // MARK: Before an attempt
 
     /// Takes up what is on disk.
-    func findPart() async throws(TransferError) {
+    ///
+    /// - Returns: false where it is elsewhere, and cannot be reached at the moment.
+    func findPart() async throws(TransferError) -> Bool {
         switch try await download.findPart() {
         case .asBefore: break
         case .gone: drop()
-        case .at(let point):
-            task.record.checkpoint = DownloadCheckpoint(point: point, part: task.record.id)
-            task.beginReceiving(at: point.receivedCount)
-            task.record.countOfBytesExpectedToReceive = point.total ?? unknownSize
+        case .away: return false
+        case .at(let checkpoint):
+            task.record.checkpoint = checkpoint
+            task.beginReceiving(at: checkpoint.point.receivedCount)
+            task.record.countOfBytesExpectedToReceive = checkpoint.point.total ?? unknownSize
         }
+        return true
     }
 
     /// What has come is not used: the next response begins at zero.

@@ -18,7 +18,9 @@ protocol ResumableDownloadOwner: AnyObject {
     /// Whether the task has ended, or is no longer this process's.
     var isOver: Bool { get }
     /// So much is on disk for good.
-    func downloadIsSafe(at point: ResumePoint)
+    func downloadIsSafe(at checkpoint: DownloadCheckpoint)
+    /// Less is there than the record tells of: it tells of this, for good, when the call returns.
+    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async
     /// A sync, or what comes behind it, has failed.
     func downloadIsLost(_ error: any Error, in spool: ContentSpool)
     /// So many bytes of a part are the task's own, from now on or still.
@@ -132,7 +134,9 @@ final class ResumableDownload: Ticking {
         case asBefore
         /// It is not there any more.
         case gone
-        case at(ResumePoint)
+        /// It is elsewhere, and cannot be reached at the moment.
+        case away
+        case at(DownloadCheckpoint)
     }
 
     /// Whether bytes are on disk that the attempt goes on from.
@@ -150,6 +154,11 @@ final class ResumableDownload: Ticking {
                 return try await adopt(checkpoint)
             }
             return .asBefore
+        } catch let error as FileError where error.isAway {
+            services.log.write(
+                .warning, "the part of a download cannot be reached: it is tried again",
+                ["task": .name("\(task)"), "error": .words("\(error)")])
+            return .away
         } catch {
             throw TransferError.cannotWrite("\(error)")
         }
@@ -166,12 +175,10 @@ final class ResumableDownload: Ticking {
     }
 
     private func adopt(_ checkpoint: DownloadCheckpoint) async throws -> FoundPart {
-        let point = checkpoint.point
         let taken = try await takePart(checkpoint)
         // In the same turn as it becomes this task's: so it is never counted twice, nor not at all.
         session.account.tenant.dropPart(of: checkpoint.part)
-        guard let file = taken, let needed = point.received.last?.upperBound, file.length >= needed
-        else {
+        guard let (found, file) = taken else {
             services.log.write(
                 .warning, "the part of a download is gone: it begins anew",
                 ["task": .name("\(task)")])
@@ -181,27 +188,35 @@ final class ResumableDownload: Ticking {
             content.discardOwnPart()
             return .asBefore
         }
+        let point = found.point
         owner.downloadHasPart(of: point.receivedCount)
         let spool = services.spools.goOn(
-            with: file.content, length: point.prefixLength, digest: content.makeDigest())
+            with: file, length: point.prefixLength, digest: content.makeDigest())
         content.attach(spool)
         entity = .known(point.entity)
         if point.received.count > 1 || point.prefixLength == 0 { scattered = point.received }
         try await takeUp(spool)
-        return .at(point)
+        return .at(found)
     }
 
     private func takePart(
         _ checkpoint: DownloadCheckpoint
-    ) async throws -> (content: ContentFile, length: Int64)? {
+    ) async throws -> (found: DownloadCheckpoint, file: ContentFile)? {
         guard session.record.isPersistent else {
-            return session.takePart(of: checkpoint.part).map { ($0, .max) }
+            return session.takePart(of: checkpoint.part).map {
+                (DownloadCheckpoint(point: checkpoint.point, part: task), $0)
+            }
         }
-        guard
-            let length = try await services.contents.takePart(
-                of: checkpoint.part, in: session.record.tenant, as: task)
-        else { return nil }
-        return (services.spools.part(of: .task(task), digest: content.makeDigest()), length)
+        guard let found = try await bringHere(checkpoint) else { return nil }
+        return (found, services.spools.part(of: .task(task), digest: content.makeDigest()))
+    }
+
+    private func bringHere(
+        _ checkpoint: DownloadCheckpoint
+    ) async throws -> DownloadCheckpoint? {
+        try await services.contents.takePart(
+            of: checkpoint, in: session.record.tenant, as: task
+        ) { [weak owner] in await owner?.downloadGoesBack(to: $0) }
     }
 
     /// What the next attempt asks for: something else than what is missing.
@@ -360,7 +375,14 @@ extension ResumableDownload {
         guard content.spool === spool, let owner, owner.isReceiving,
             point.receivedCount > owner.checkpoint?.point.receivedCount ?? 0
         else { return }
-        owner.downloadIsSafe(at: point)
+        note(point, to: owner)
+    }
+
+    /// The record tells of a point that is on disk for good, and others may go on with it.
+    private func note(_ point: ResumePoint, to owner: any ResumableDownloadOwner) {
+        let own = owner.checkpoint.flatMap { $0.part == task ? $0.series : nil }
+        let series = services.contents.sendAhead(point, of: task, in: own)
+        owner.downloadIsSafe(at: DownloadCheckpoint(point: point, part: task, series: series))
     }
 
     /// Brings all that has come to the disk, for good, and tells of it; nothing is being received.
@@ -379,7 +401,7 @@ extension ResumableDownload {
         guard content.spool === spool, let owner, !owner.isOver,
             let point = keptPoint(of: received, in: spool)
         else { return }
-        owner.downloadIsSafe(at: point)
+        note(point, to: owner)
     }
 
     /// Of what has come, what is on disk for good; what is known of it already is never taken back.
@@ -437,10 +459,12 @@ extension ResumableDownload {
     /// What was on disk before this process, or the task, has touched it.
     private func keepCheckpoint() async throws -> DownloadCheckpoint? {
         guard let checkpoint = owner?.checkpoint else { return nil }
-        if checkpoint.part == task, session.record.isPersistent {
-            guard try await keepOwnPart(checkpoint.point, on: nil) else { return nil }
-        }
-        return checkpoint
+        guard checkpoint.part == task, session.record.isPersistent else { return checkpoint }
+        // It may have come to another node.
+        guard let found = try await bringHere(checkpoint),
+            try await keepOwnPart(found.point, on: nil)
+        else { return nil }
+        return DownloadCheckpoint(point: found.point, part: task)
     }
 
     private func keepOwnPart(_ point: ResumePoint, on lane: Int?) async throws -> Bool {

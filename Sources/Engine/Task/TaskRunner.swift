@@ -353,6 +353,7 @@ final class TaskRunner {
 
     private func complete(_ error: TransferError?) {
         noteEnd()
+        services.contents.forgetAhead(of: record.id, in: record.checkpoint?.series)
         task.record.checkpoint = nil
         task.record.error = error.map {
             $0.failingURL == nil ? $0.at(task.record.currentRequest.url.string) : $0

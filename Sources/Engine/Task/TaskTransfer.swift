@@ -67,7 +67,7 @@ final class TaskTransfer {
                 try await reception.saving?.check()
                 var isNoted = true
                 if !task.record.currentRequest.isSafe { isNoted = await session.commits.durable() }
-                try await reception.findPart()
+                guard try await reception.findPart() else { return findPartLater() }
                 // A streamed body that was begun for nothing could not be begun again.
                 if caching.hasAnswer {
                     if isReadyToOpen { openReplay() }
@@ -81,6 +81,17 @@ final class TaskTransfer {
             preparation = nil
             control.rest()
         }
+    }
+
+    /// What is to be gone on with cannot be reached at the moment.
+    private func findPartLater() {
+        preparation = nil
+        if exchange.isWaitingToStart {
+            stop()
+            timers.retryDelay = TaskTransfer.partInterval
+            control?.send(.retry)
+        }
+        control?.rest()
     }
 
     /// Returns when nothing is being brought together any more.
@@ -289,6 +300,8 @@ extension TaskTransfer: AttemptObserver {
     /// sake of the connection, but no further and no longer than this.
     private static let restLimit = 64 << 10
     private static let restTime = Duration.seconds(1)
+    /// How long a task waits before it looks again for a part that could not be reached.
+    private static let partInterval = Duration.seconds(5)
 
     func attemptDidMove() { timers.attemptMoved() }
 

@@ -13,6 +13,13 @@ struct TaskIndex {
         ).count > 0
     }
 
+    /// Whether there is a task of that id that has not ended.
+    func hasOutstanding(_ id: TaskID) throws(StoreError) -> Bool {
+        try connection.rows(
+            "SELECT 1 FROM task WHERE id = $1 AND state < 5", [.number(id.rawValue)]
+        ).count > 0
+    }
+
     /// How many tasks sessions have in each state.
     func counts(
         of sessions: [SessionID]

@@ -128,7 +128,9 @@ struct GatewayProcess {
         parts.reserve = reserve
         parts.storeIsElsewhere = settings.store != nil
         parts.sharedStore = store.shared
-        if let place { parts.keepContents(in: place) }
+        if let place {
+            parts.keepContents(in: place, sendsAhead: settings.nodeAddress != nil)
+        }
         if !settings.folders.isEmpty { parts.saveDownloads(in: settings.folders) }
         parts.connectivity = NetworkWatch()
         parts.ticketHosts = settings.negotiateHosts

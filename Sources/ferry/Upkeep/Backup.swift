@@ -121,7 +121,7 @@ struct Backup {
                 } else if length == nil || length != file.length ?? length {
                     outcome.missing.append("\(id)")
                 }
-            case .part, .kept:
+            case .part, .kept, .ahead:
                 try copyPart(file)
             }
         }

@@ -1,3 +1,4 @@
+import Foundation
 import Loop
 import Semantics
 import TestSupport
@@ -136,6 +137,147 @@ struct NodeTests {
         #expect(try await second.task(sent).error?.code == -997)
         #expect(try await second.read(waits) == Array("after".utf8))
         _ = try await events(of: session, at: second)
+    }
+
+    /// A download at the first node of which two stretches of 64 KiB and more have come, and the
+    /// first two were sent ahead.
+    @LoopActor
+    private func sendingDownload(
+        at first: TestGateway, on shared: SharedDisk, _ type: SessionType = .background
+    ) async throws -> (task: TaskID, attempt: FakeAttempt) {
+        _ = try await place(of: first.tenant, at: first)
+        let session = try await first.session(
+            type, identifier: type == .background ? "b" : nil)
+        let task = try await first.create(
+            try first.spec(.download, "http://a.test/file"), in: session)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
+        attempt.body(Pattern.bytes(count: 150_000))
+        try await first.gateway.sessions.flush(session, of: first.tenant)
+        try await eventually("two stretches") { try shared.sentAhead().count == 2 }
+        await first.quiet()
+        return (task, attempt)
+    }
+
+    private static func rest(from start: Int) -> (HeaderList, [UInt8]) {
+        (
+            ["ETag": "\"1\"", "Content-Range": "bytes \(start)-199999/200000"],
+            Pattern.bytes(from: start, count: 200_000 - start)
+        )
+    }
+
+    @Test @LoopActor
+    func `behind a node that is lost a download goes on behind what was sent ahead (R-2)`()
+        async throws
+    {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let second = try await TestGateway.node(try shared.join(2), clock: clock)
+        let (task, _) = try await sendingDownload(at: first, on: shared)
+        shared.lose(try #require(first.node))
+        let again = try await second.network.attempt(0)
+        #expect(again.request.headers.first("Range") == "bytes=131072-")
+        let (headers, rest) = Self.rest(from: 131_072)
+        again.answer(206, headers, rest)
+        try await eventually("the end") { try await second.state(task) == .completed }
+        let whole = try await second.read(task)
+        #expect(whole.count == 200_000 && Pattern.firstDifference(in: whole) == nil)
+        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        let told = try await events(of: try await second.task(task).session, at: second)
+        #expect(told.count { $0.task == task && $0.body.isTerminal } == 1)
+    }
+
+    @Test @LoopActor
+    func `a node that writes nothing any more removes nothing that another one relies on`()
+        async throws
+    {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let second = try await TestGateway.node(try shared.join(2), clock: clock)
+        let (task, attempt) = try await sendingDownload(at: first, on: shared)
+        let node = try #require(first.node)
+        node.scripted.refuse(with: .failed("It was taken for dead."))
+        // It does not know yet, and its download comes to its end.
+        attempt.body(Pattern.bytes(from: 150_000, count: 50_000))
+        attempt.end()
+        try await eventually("its content") {
+            try shared.folder.contents().contains { $0.hasSuffix(task.description) }
+        }
+        try await eventually("its end there") {
+            first.recorder.isOver(task) || node.scripted.hasFailed
+        }
+        #expect(try shared.sentAhead().count >= 2)
+        // What was whole and not recorded is gone on with.
+        shared.lose(node)
+        let again = try await second.network.attempt(0)
+        #expect(again.request.headers.first("Range") == "bytes=150000-")
+        let (headers, rest) = Self.rest(from: 150_000)
+        again.answer(206, headers, rest)
+        try await eventually("the end") { try await second.state(task) == .completed }
+        #expect(Pattern.firstDifference(in: try await second.read(task)) == nil)
+        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `a file that has changed is not spliced with what was sent ahead (R-3)`() async throws {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let second = try await TestGateway.node(try shared.join(2), clock: clock)
+        let (task, _) = try await sendingDownload(at: first, on: shared)
+        shared.lose(try #require(first.node))
+        let again = try await second.network.attempt(0)
+        #expect(again.request.headers.first("If-Range") == "\"1\"")
+        let new = [UInt8](repeating: 9, count: 150_000)
+        again.answer(200, ["ETag": "\"2\"", "Accept-Ranges": "bytes"], new)
+        try await eventually("the end") { try await second.state(task) == .completed }
+        #expect(try await second.read(task) == new)
+        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+    }
+
+    @Test @LoopActor
+    func `what a lost node has sent of a default session's download is resume data (S-34, S-56)`()
+        async throws
+    {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let second = try await TestGateway.node(try shared.join(2), clock: clock)
+        let (task, _) = try await sendingDownload(at: first, on: shared, .default)
+        shared.lose(try #require(first.node))
+        try await eventually("the end") {
+            guard second.gateway.nodes?.placeAtHand(of: second.tenant) == .here else {
+                return false
+            }
+            return try await second.state(task) == .completed
+        }
+        #expect(try await second.task(task).error?.code == -997)
+        try await eventually("nothing to be left") { try shared.sentAhead().isEmpty }
+        let retried = try await second.gateway.tasks.retry(task, of: second.tenant).record.id
+        let again = try await second.network.attempt(0)
+        #expect(again.request.headers.first("Range") == "bytes=131072-")
+        let (headers, rest) = Self.rest(from: 131_072)
+        again.answer(206, headers, rest)
+        try await eventually("the end") { try await second.state(retried) == .completed }
+        #expect(Pattern.firstDifference(in: try await second.read(retried)) == nil)
+    }
+
+    @Test @LoopActor
+    func `housekeeping removes what was sent ahead of tasks that have ended, and no other`()
+        async throws
+    {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let second = try await TestGateway.node(try shared.join(2), clock: clock)
+        let (task, _) = try await sendingDownload(at: first, on: shared)
+        let stray = Stretch(of: TaskID(rawValue: 99), in: 1, 0..<5)
+        let path = try shared.folder.write(stray.name, [1, 2, 3, 4, 5])
+        // Long ago, whatever the gateway's clock says.
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSince1970: -1e6)], ofItemAtPath: path)
+        #expect(try shared.sentAhead().count == 3)
+        await second.gateway.housekeeper.makeRound()
+        try await eventually("the stray one to go") { try shared.sentAhead().count == 2 }
+        #expect(try shared.sentAhead().allSatisfy { $0.contains(task.description) })
     }
 
     @Test @LoopActor

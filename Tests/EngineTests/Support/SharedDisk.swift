@@ -19,9 +19,19 @@ final class SharedDisk: Sendable {
     let disk = MemoryStore()
     /// Where contents are that are whole.
     let folder: TemporaryDirectory
+    /// How much of a download is sent there ahead at a time.
+    let stretchLength: Int64
     private let state = Mutex(State())
 
-    init() throws { folder = try TemporaryDirectory() }
+    init(stretchLength: Int64 = 8 << 20) throws {
+        folder = try TemporaryDirectory()
+        self.stretchLength = stretchLength
+    }
+
+    /// The names of what was sent ahead.
+    func sentAhead() throws -> [String] {
+        try folder.contents().filter { $0.hasSuffix(".ahead") }.sorted()
+    }
 
     /// A store for one more node.
     func join(_ number: Int64) throws -> NodeOnDisk {
@@ -265,6 +275,10 @@ final class NodeOnDisk: NodeStore {
             return files.contains { $0.id == file }
         case .entry(let response): return try await shared.disk.knows(response)
         }
+    }
+
+    func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await shared.disk.load().activeTasks.contains { $0.id == id }
     }
 
     func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt {

@@ -52,9 +52,10 @@ final class TestGateway {
         if let node {
             parts.sharedStore = node
             let place = SharedFolderContents(
-                at: node.shared.folder.path, files: TestGateway.files)
+                at: node.shared.folder.path, files: TestGateway.files,
+                stretchLength: node.shared.stretchLength)
             try await place.setMark("test")
-            parts.keepContents(in: place)
+            parts.keepContents(in: place, sendsAhead: true)
         }
         parts.connectivity = routes
         parts.reserve = reserve

@@ -1,0 +1,77 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// A shared folder that fails with stretches, or lets them wait, as its test wants it.
+@LoopActor
+final class ScriptedPlace: WholeContents {
+    /// What a stretch ends with; nil for none.
+    var failure: FileError?
+    /// What stretches that were read wait for.
+    var gate: Gate?
+    /// Tries to put stretches.
+    private(set) var tryCount = 0
+    private let folder: SharedFolderContents
+
+    init(_ folder: SharedFolderContents) { self.folder = folder }
+
+    func put(
+        _ stretch: Stretch, _ read: @escaping @Sendable () throws -> [UInt8],
+        while isWanted: @LoopActor () -> Bool
+    ) async throws {
+        tryCount += 1
+        if let failure { throw failure }
+        let bytes = try read()
+        guard isWanted() else { throw FileError("write", code: 0) }
+        try await gate?.wait()
+        try await folder.put(stretch, { bytes }, while: { true })
+    }
+
+    func stretches(of task: TaskID) async throws -> [Stretch] {
+        if let failure { throw failure }
+        return try await folder.stretches(of: task)
+    }
+
+    func read(_ stretch: Stretch) async throws -> [UInt8] { try await folder.read(stretch) }
+
+    func remove(_ stretches: [Stretch]) async throws { try await folder.remove(stretches) }
+
+    // MARK: As the folder does it
+
+    func stretchLength(of total: Int64?) -> Int64 { folder.stretchLength(of: total) }
+    func forgetUploads(of owner: ContentOwner) async throws {}
+    func mark() async throws -> String? { try await folder.mark() }
+    func setMark(_ mark: String) async throws { try await folder.setMark(mark) }
+    func isEmpty() async throws -> Bool { try await folder.isEmpty() }
+    func forgetOldWork() async {}
+    func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
+        try await folder.put(part, while: isWanted)
+    }
+    func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
+        try await folder.open(owner)
+    }
+    func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+        try await folder.copy(source, to: target)
+    }
+    func remove(_ owners: [ContentOwner]) async throws { try await folder.remove(owners) }
+    func length(of owner: ContentOwner) async throws -> Int64? {
+        try await folder.length(of: owner)
+    }
+    func list() async throws -> [ContentEntry] { try await folder.list() }
+    func stopWaiting() {}
+}
+
+extension DownloadCheckpoint {
+    /// What is there of an entity with a strong tag.
+    static func tagged(
+        _ received: [Range<Int64>], of task: TaskID, total: Int64? = nil, series: Int64? = nil
+    ) throws -> DownloadCheckpoint {
+        let validators = EntityValidators(tag: EntityTag("\"1\""), date: nil)
+        let entity = try #require(RangedEntity(validators: validators, total: total))
+        let point = try #require(ResumePoint(entity: entity, received: received))
+        return DownloadCheckpoint(point: point, part: task, series: series)
+    }
+}
