@@ -20,7 +20,8 @@ struct S3Sizes: Sendable {
 
     /// How long the parts of an object are: as short as their count lets them be, in whole MiB.
     func part(of length: Int64) -> Int64 {
-        let least = (length + partCount - 1) / partCount
+        // Rounded up, without what an origin's word could overflow.
+        let least = length / partCount + (length % partCount > 0 ? 1 : 0)
         return least <= part ? part : (least + (1 << 20) - 1) / (1 << 20) * (1 << 20)
     }
 

@@ -93,7 +93,10 @@ struct ContentStoreTests {
         ) async throws -> DownloadCheckpoint? {
             try await store.takePart(
                 of: .tagged([0..<count], of: source), in: tenant, as: task
-            ) { Issue.record("\($0) is not all") }
+            ) {
+                Issue.record("\($0) is not all")
+                return false
+            }
         }
 
         func listed() async throws -> [ContentOwner: Set<ContentKind>] {

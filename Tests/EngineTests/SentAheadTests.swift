@@ -108,7 +108,10 @@ struct SentAheadTests {
             var told: DownloadCheckpoint?
             let found = try await store.takePart(
                 of: checkpoint, in: SentAheadTests.tenant, as: SentAheadTests.task
-            ) { told = $0 }
+            ) {
+                told = $0
+                return true
+            }
             return (found, told)
         }
 
@@ -295,15 +298,86 @@ struct SentAheadTests {
         place.gate = gate
         _ = try await machine.fetch(Self.length, from: machine.spool())
         try await eventually("a try") { place.tryCount == 1 }
-        var isDurable = false
-        machine.store.whenDurable = {
-            while !isDurable { await LoopActor.nextTurn(after: .milliseconds(1)) }
-        }
+        let claim = ScriptedClaim()
+        claim.isSettled = false
+        machine.store.claim = claim
         machine.store.discard(.task(Self.task))
         gate.open()
         try await machine.waitFor(stretches: Self.stretches([0]))
         // Removed once the store has it that the download begins anew.
-        isDurable = true
+        claim.isSettled = true
         try await machine.waitFor(stretches: [])
+    }
+
+    @Test @LoopActor
+    func `a machine that was taken for lost neither replaces nor removes anything`() async throws {
+        let directory = try TemporaryDirectory()
+        let (lost, owner) = (
+            try await Machine(Self.folder(in: directory)),
+            try await Machine(Self.folder(in: directory))
+        )
+        let spool = lost.spool()
+        let record = try await lost.fetch(2 * Self.length, from: spool)
+        try await lost.waitFor(stretches: Self.stretches([0, 1]))
+        let claim = ScriptedClaim()
+        claim.isLost = true
+        lost.store.claim = claim
+        let taken = try #require(try await owner.take(record).found)
+        let other = try await owner.goOn(from: taken)
+        Pattern.bytes(from: Int(other.length), count: 5).withUnsafeBytes { other.append($0) }
+        _ = try await other.finish()
+
+        try await spool.goOn()
+        await #expect(throws: FileError.self) { _ = try await spool.finish() }
+        await withCheckedContinuation { continuation in
+            lost.store.discard(.task(Self.task), behind: nil) { continuation.resume() }
+        }
+        let content = try await owner.store.openKnown(.task(Self.task))
+        #expect(content.length == 2 * Self.length + 5)
+        try await owner.waitFor(stretches: Self.stretches([0, 1]))
+    }
+
+    @Test(arguments: places) @LoopActor
+    func `a stretch within another one is not taken`(place: Place) async throws {
+        let make = try await place.make()
+        let (first, second) = (try await Machine(make()), try await Machine(make()))
+        let record = try await first.fetch(Self.length, from: first.spool())
+        try await first.waitFor(stretches: Self.stretches([0]))
+        // It was sent before the hole in front of it was filled.
+        let short = Stretch(of: Self.task, in: try #require(record.series), 4096..<4101)
+        try await first.place.put(short) {
+            Array(Pattern.bytes(from: 4096, count: 5))
+        } while: {
+            true
+        }
+        #expect(try await second.take(record).found?.point.received == [0..<Self.length])
+        #expect(Pattern.firstDifference(in: try second.part(0..<Self.length)) == nil)
+    }
+
+    @Test @LoopActor
+    func `what was listed and is gone is done without`() async throws {
+        let directory = try TemporaryDirectory()
+        let place = ScriptedPlace(Self.folder(in: directory))
+        let (first, second) = (try await Machine(place), try await Machine(place))
+        let record = try await first.fetch(2 * Self.length, from: first.spool())
+        try await first.waitFor(stretches: Self.stretches([0, 1]))
+        let gone = Stretch(of: Self.task, in: try #require(record.series), Self.stretches([1])[0])
+        place.beforeRead = { try await place.remove([gone]) }
+        let (found, told) = try await second.take(record)
+        #expect(found?.point.received == [0..<Self.length] && told == found)
+    }
+}
+
+/// Whether a machine's contents are its own, as a test has it.
+@LoopActor
+private final class ScriptedClaim: ContentClaim {
+    var isSettled = true
+    var isLost = false
+
+    var isCertain: Bool { !isLost }
+
+    func settled() async -> Bool {
+        while !isSettled { await LoopActor.nextTurn(after: .milliseconds(1)) }
+        return !isLost
     }
 }

@@ -265,8 +265,11 @@ final class CommitQueue {
     private func refused(_ error: StoreError) {
         switch error {
         case .full:
+            let number = generation
             LoopActor.start { [self] in
-                if await room?.give() == true { commit() } else { begin(.noRoom) }
+                let hasRoom = await room?.give() == true
+                guard number == generation else { return }  // it was given up
+                if hasRoom { commit() } else { begin(.noRoom) }
             }
         case .away(let words): begin(.away, words)
         case .lost: owner?.lost()
@@ -307,6 +310,7 @@ final class CommitQueue {
     func giveUp() {
         guard stall != .lost else { return }
         retry.cancel()
+        figures.lossCount += 1
         outstanding = Outstanding()
         // An answer that comes late is to a batch that is over.
         generation += 1

@@ -85,7 +85,7 @@ final class LocalContentStore: ContentStore {
 
     func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
-        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+        noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         let length = try await files.run { [folder] in
             try folder.take(checkpoint.part, in: tenant, as: task)

@@ -1,4 +1,5 @@
 internal import Diagnostics
+internal import Glibc
 internal import Loop
 internal import Semantics
 
@@ -7,7 +8,7 @@ internal import Semantics
 ///
 /// What is there is told by the place alone; a task's record tells which series counts. A node that
 /// does not know yet that it was taken for lost can send to a series what another one relies on,
-/// but only the same bytes; and it removes nothing, since none of its commits is durable.
+/// but only the same bytes; and it removes nothing (`ContentClaim`).
 @LoopActor
 final class SentAhead {
     /// The stretches of one download.
@@ -66,13 +67,14 @@ final class SentAhead {
     private var isStopped = false
     /// Whether the last stretch could not be sent, which was told.
     private var isFailing = false
-    /// Returns once the store has for good what was recorded until now.
-    var whenDurable: (@LoopActor () async -> Void)?
+    var claim: (any ContentClaim)?
     private let log = Log("engine.ahead")
     /// Stretches that are sent at a time, of all downloads.
     private static let senderLimit = 4
     /// Stretches that are brought here at a time, of all downloads.
     private static let readerLimit = 4
+    /// The longest stretches that are sent: they are in memory meanwhile.
+    private static let longest: Int64 = 64 << 20
     /// How long a sender rests after a failure.
     private static let rest = Duration.seconds(10)
 
@@ -93,7 +95,8 @@ final class SentAhead {
             download.isSettled = false
         } else {
             let length = place.stretchLength(of: point.total)
-            guard series != nil || point.received.contains(where: { $0.hasStretch(of: length) })
+            guard length <= Self.longest,
+                series != nil || point.received.contains(where: { $0.hasStretch(of: length) })
             else { return nil }
             forget(task)
             download = Download(
@@ -233,7 +236,7 @@ final class SentAhead {
         LoopActor.start { [self] in
             // What this turn has to record is recorded by then.
             await LoopActor.nextTurn()
-            await whenDurable?()
+            if let claim, await !claim.settled() { return }
             do {
                 try await body()
             } catch {
@@ -271,23 +274,48 @@ final class SentAhead {
     /// - Returns: what is here by now; nil where nothing is there.
     /// - Throws: `FileError`.
     func bring(
-        _ checkpoint: DownloadCheckpoint, noting note: @LoopActor (DownloadCheckpoint) async -> Void
+        _ checkpoint: DownloadCheckpoint, noting note: @LoopActor (DownloadCheckpoint) async -> Bool
+    ) async throws -> DownloadCheckpoint? {
+        do {
+            return try await bringListed(checkpoint, noting: note)
+        } catch is Vanished {
+            // Somebody has removed what was listed: what is left may still be worth it.
+            return try? await bringListed(checkpoint, noting: note)
+        }
+    }
+
+    private func bringListed(
+        _ checkpoint: DownloadCheckpoint, noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         guard let series = checkpoint.series else { return nil }
         let stretches = try await there(checkpoint.part, in: series)
         guard let point = checkpoint.point.having(stretches.map(\.range)) else { return nil }
         let found = DownloadCheckpoint(point: point, part: checkpoint.part, series: series)
         // First: a part that ends where the record says must have everything in front of it.
-        if !point.covers(checkpoint.point) { await note(found) }
+        if !point.covers(checkpoint.point), await !note(found) {
+            throw FileError("open", code: ESTALE)
+        }
         try await write(stretches)
         take(found, stretches)
         return found
     }
 
+    /// A stretch that was listed is not there, or is not what it was listed as.
+    private struct Vanished: Error {}
+
+    /// In their order, without those that are within another one: a hole in front of them was
+    /// filled since they were sent, and written behind that they would pad what follows them with
+    /// zeros.
     private func there(_ task: TaskID, in series: Int64) async throws -> [Stretch] {
-        try await place.stretches(of: task).filter {
+        let all = try await place.stretches(of: task).filter {
             $0.series == series && $0.range.lowerBound % Int64(FileBlock.alignment) == 0
-        }.sorted { $0.range.lowerBound < $1.range.lowerBound }
+        }
+        var end: Int64 = 0
+        return all.sorted { $0.range.lowerBound < $1.range.lowerBound }.filter { stretch in
+            guard stretch.range.upperBound > end else { return false }
+            end = stretch.range.upperBound
+            return true
+        }
     }
 
     private func take(_ checkpoint: DownloadCheckpoint, _ stretches: [Stretch]) {
@@ -317,9 +345,16 @@ final class SentAhead {
             readers -= 1
             waitingReaders.wakeAll()
         }
-        let bytes = try await place.read(stretch)
+        let bytes: [UInt8]
+        do {
+            bytes = try await place.read(stretch)
+        } catch let error as FileError where error.isAway {
+            throw error
+        } catch {
+            throw Vanished()
+        }
         guard bytes.count == Int(stretch.range.upperBound - stretch.range.lowerBound) else {
-            throw FileError("read", code: 0)
+            throw Vanished()
         }
         try await files.runOpening(on: lane) {
             try part.write(bytes, at: stretch.range.lowerBound)

@@ -62,17 +62,32 @@ public final class SplitContentStore: ContentStore {
         var part = part
         if case .task(let task) = owner { part.ahead = await ahead.settled(task) }
         try await files.run(on: part.lane) { [part] in try part.settle() }
-        do {
-            try await whole.put(part) { work[owner]?.isUnwanted != true }
-        } catch  where work[owner]?.isUnwanted == true {
-            try? await whole.remove([owner])
-            throw error
-        }
+        try await putWhenCertain(part)
         guard work[owner]?.isUnwanted != true else {
             try await whole.remove([owner])
             throw FileError("put", code: ENOENT)
         }
         try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
+    }
+
+    /// Puts a content while no other machine can have put its own, of another entity perhaps.
+    private func putWhenCertain(_ part: FinishedPart) async throws {
+        let owner = part.owner
+        while true {
+            if let claim, await !claim.settled() { throw FileError("put", code: ESTALE) }
+            var isStopped = false
+            do {
+                return try await whole.put(part) {
+                    if claim?.isCertain == false { isStopped = true }
+                    return !isStopped && work[owner]?.isUnwanted != true
+                }
+            } catch  where work[owner]?.isUnwanted == true {
+                try? await whole.remove([owner])
+                throw error
+            } catch {
+                guard isStopped else { throw error }
+            }
+        }
     }
 
     /// As the port says.
@@ -117,7 +132,7 @@ public final class SplitContentStore: ContentStore {
         }
         parts.discard(owner, behind: lane) { [self] in
             LoopActor.start { [self] in
-                try? await whole.remove([owner])
+                if await claim?.settled() != false { try? await whole.remove([owner]) }
                 endRemoval(owner)
                 completion?()
             }
@@ -133,7 +148,7 @@ public final class SplitContentStore: ContentStore {
         }
         guard beginRemoval(entry.owner) else { return }
         LoopActor.start { [self] in
-            try? await whole.remove([entry.owner])
+            if await claim?.settled() != false { try? await whole.remove([entry.owner]) }
             endRemoval(entry.owner)
         }
     }
@@ -185,7 +200,7 @@ public final class SplitContentStore: ContentStore {
     /// what was whole and not recorded when its node was lost; else what was sent ahead.
     public func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
-        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+        noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         let source = checkpoint.part
         if let taken = try await parts.takePart(
@@ -197,7 +212,10 @@ public final class SplitContentStore: ContentStore {
         guard let content = try await open(.task(source)) else {
             return source == task ? try await ahead.bring(checkpoint, noting: note) : nil
         }
-        guard content.length >= checkpoint.point.received.last?.upperBound ?? 0 else { return nil }
+        guard content.length >= checkpoint.point.received.last?.upperBound ?? 0 else {
+            // It was left by a hand-over, and more has come since.
+            return source == task ? try await ahead.bring(checkpoint, noting: note) : nil
+        }
         try await makePart(of: .task(task), from: content, length: content.length)
         try await whole.remove([.task(source)])
         if let series = checkpoint.series { ahead.forget(source, in: series) }
@@ -224,9 +242,9 @@ public final class SplitContentStore: ContentStore {
     public func letGo(of tasks: [TaskID]) { tasks.forEach(ahead.letGo) }
 
     /// As the port says.
-    public var whenDurable: (@LoopActor () async -> Void)? {
-        get { ahead.whenDurable }
-        set { ahead.whenDurable = newValue }
+    public var claim: (any ContentClaim)? {
+        get { ahead.claim }
+        set { ahead.claim = newValue }
     }
 
     /// As the port says: as a whole content of the same owner, which has none, where nothing was

@@ -162,9 +162,9 @@ final class TenantLoader {
         webhooks.unload(tenant)
         tasks.unload(tenant)
         sessions.unload(tenant)
-        await queues.onDisk.durable()
+        let isKept = await queues.onDisk.durable()
         await queues.inMemory.durable()
-        if !isLost { await handOverParts(of: tenant) }
+        if !isLost, isKept { await handOverParts(of: tenant) }
         tasks.services.contents.letGo(of: live.map(\.record.id))
         files.staged.unload(tenant)
         tasks.services.hub.discard(of: tenant)

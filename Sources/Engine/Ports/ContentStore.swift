@@ -68,13 +68,13 @@ public protocol ContentStore: Sendable {
     ///   - checkpoint: whose part it is, and what it should have.
     ///   - tenant: of both.
     ///   - task: whose part it becomes.
-    ///   - note: called where there is less than that, before the part is here: when it returns,
-    ///     the task's record must tell so for good.
+    ///   - note: called where there is less than that, before the part is here: when it returns
+    ///     true, the task's record tells so for good; false where it never will.
     /// - Returns: what is here; nil where nothing is, or not any more.
     /// - Throws: `FileError`; one that is `isAway` where it may be elsewhere.
     func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
-        noting note: @LoopActor (DownloadCheckpoint) async -> Void
+        noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint?
     /// More of a download is on this machine for good. Where others would go on with it, stretches
     /// of it are sent ahead, some time; nothing waits for that, and nothing fails by it.
@@ -95,9 +95,8 @@ public protocol ContentStore: Sendable {
     /// Other machines go on with these tasks: of what was sent ahead of them, this one removes
     /// nothing any more.
     func letGo(of tasks: [TaskID])
-    /// Returns once the store has for good what was recorded until now; what is removed of things
-    /// that were sent ahead waits for it.
-    var whenDurable: (@LoopActor () async -> Void)? { get nonmutating set }
+    /// Where other machines may have got what this one has; nil where there are none.
+    var claim: (any ContentClaim)? { get nonmutating set }
     /// Brings what has come of a content to where other machines find it, but for what was sent
     /// ahead, and leaves nothing of it here: `takePart` brings it back, and `removeDamaged` where
     /// it is a staged file's. Nothing where there is no such place.
@@ -131,7 +130,7 @@ extension ContentStore {
     public func forgetAhead(of task: TaskID, in series: Int64?) {}
 
     /// There is no other machine.
-    public var whenDurable: (@LoopActor () async -> Void)? {
+    public var claim: (any ContentClaim)? {
         get { nil }
         nonmutating set {}
     }

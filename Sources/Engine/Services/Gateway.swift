@@ -75,7 +75,9 @@ public final class Gateway {
         let budget = AttemptBudget(
             limit: limits.attempts, firstCost: limits.firstAttemptCost, quiet: quiet,
             accounts: accounts)
-        parts.contents.whenDurable = { [weak queues] in await queues?.onDisk.durable() }
+        if let shared = parts.sharedStore {
+            parts.contents.claim = NodeClaim(of: shared, committing: queues.onDisk)
+        }
         queues.onChange = { [budget] in budget.isClosed = !$0 }
 
         let known = SessionDirectory()

@@ -67,6 +67,8 @@ public struct CommitFigures: Sendable {
     /// How many changes a batch had.
     public internal(set) var sizes = Histogram(
         .counts([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000]))
+    /// How often another gateway had got what the store had.
+    public internal(set) var lossCount = 0
 }
 
 extension Gateway {

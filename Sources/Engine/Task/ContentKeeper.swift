@@ -279,9 +279,9 @@ extension ContentKeeper: ResumableDownloadOwner {
         task.save()
     }
 
-    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async {
+    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async -> Bool {
         downloadIsSafe(at: checkpoint)
-        await task.session.commits.durable()
+        return await task.session.commits.durable()
     }
 
     func downloadHasPart(of count: Int64) { task.claim(count) }

@@ -20,7 +20,7 @@ protocol ResumableDownloadOwner: AnyObject {
     /// So much is on disk for good.
     func downloadIsSafe(at checkpoint: DownloadCheckpoint)
     /// Less is there than the record tells of: it tells of this, for good, when the call returns.
-    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async
+    func downloadGoesBack(to checkpoint: DownloadCheckpoint) async -> Bool
     /// A sync, or what comes behind it, has failed.
     func downloadIsLost(_ error: any Error, in spool: ContentSpool)
     /// So many bytes of a part are the task's own, from now on or still.
@@ -216,7 +216,7 @@ final class ResumableDownload: Ticking {
     ) async throws -> DownloadCheckpoint? {
         try await services.contents.takePart(
             of: checkpoint, in: session.record.tenant, as: task
-        ) { [weak owner] in await owner?.downloadGoesBack(to: $0) }
+        ) { [weak owner] in await owner?.downloadGoesBack(to: $0) ?? false }
     }
 
     /// What the next attempt asks for: something else than what is missing.

@@ -291,7 +291,7 @@ extension OutgoingConnection: HTTP2SessionOwner {
 
     func data(_ bytes: UnsafeRawBufferPointer, of id: Int32) {
         guard let stream = streams[id] else { return session.consume(bytes.count, of: id) }
-        stream.receive(bytes)
+        guard stream.receive(bytes) else { return session.consumeOfConnection(bytes.count) }
         note(stream)
     }
 

@@ -140,9 +140,11 @@ public final class OutgoingStream {
     }
 
     /// Takes bytes of the answer's body.
-    func receive(_ bytes: UnsafeRawBufferPointer) {
-        guard !input.append(bytes), let connection else { return }
-        connection.session.consumeOfConnection(bytes.count)
+    ///
+    /// - Returns: false where nobody will ask for them any more, such as the rest of a frame that
+    ///   came in part before the end: the connection has to give their room back.
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        connection != nil && input.append(bytes)
     }
 
     /// All of the answer is here.

@@ -225,7 +225,7 @@ final class HTTP1Connection: ClientConnection {
     // MARK: The timer
 
     func wake(at deadline: Uptime) {
-        guard deadlines.isEarlier(deadline) else { return }
+        guard phase != .closed, deadlines.isEarlier(deadline) else { return }
         timer.arm(by: deadline)
     }
 

@@ -108,6 +108,9 @@ final class HTTP2Connection: ClientConnection {
         if !isBusy { LoopActor.later { [self] in flush() } }
     }
 
+    /// A node's connection has the requests of many clients, of which none may hold up the others.
+    private var isShort: Bool { server.isShortOfDescriptors && !context.isTrusted }
+
     /// Follows up what was noted, and sends what there is while the wire takes it.
     private func flush() {
         guard phase == .open, !isBusy else { return }
@@ -121,7 +124,7 @@ final class HTTP2Connection: ClientConnection {
                 guard goesOn else { return close() }
                 if wire.handed == before { break }
             }
-        } while !notes.isEmpty || budget.canGoOn(isShort: server.isShortOfDescriptors)
+        } while !notes.isEmpty || budget.canGoOn(isShort: isShort)
             || isFlushDue && wire.queued < HTTP2Connection.wireAhead
         isFlushDue = false
         isBusy = false
@@ -138,7 +141,7 @@ final class HTTP2Connection: ClientConnection {
                 if phase == .open { follow(note) } else { note.endsStream?.end() }
             }
         }
-        while phase == .open, let next = budget.next(isShort: server.isShortOfDescriptors) {
+        while phase == .open, let next = budget.next(isShort: isShort) {
             run(next)
         }
     }
@@ -147,7 +150,7 @@ final class HTTP2Connection: ClientConnection {
         switch note {
         case .request(let stream, let hasBody):
             let request = (stream, hasBody)
-            if budget.admit(request, isShort: server.isShortOfDescriptors) { run(request) }
+            if budget.admit(request, isShort: isShort) { run(request) }
         case .body(let stream): stream.runner.body.bytesHaveArrived()
         case .drained(let stream): stream.hasDrained()
         case .end(let stream):
@@ -322,7 +325,8 @@ extension HTTP2Connection: HTTP2SessionOwner {
 
     func data(_ bytes: UnsafeRawBufferPointer, of id: Int32) {
         guard let stream = streams[id] else { return session.consume(bytes.count, of: id) }
-        if stream.receive(bytes) { notes.append(.body(stream)) }
+        guard stream.receive(bytes) else { return session.consumeOfConnection(bytes.count) }
+        notes.append(.body(stream))
     }
 
     func inputEnds(_ id: Int32) {

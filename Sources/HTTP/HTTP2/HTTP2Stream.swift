@@ -59,13 +59,10 @@ final class HTTP2Stream: HTTPStream {
     }
 
     /// Takes bytes of the body.
-    /// - Returns: false where nobody will ask for them any more. Its window stays used up then, so
-    ///   that not much more can come.
+    /// - Returns: false where nobody will ask for them any more: the connection has to give their
+    ///   room back. The stream's window stays used up then, so that not much more can come.
     func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let connection else { return false }
-        if input.append(bytes) { return true }
-        connection.session.consumeOfConnection(bytes.count)
-        return false
+        connection != nil && input.append(bytes)
     }
 
     func inputEnds() { input.end() }

@@ -140,7 +140,9 @@ final class Authenticator {
         request.connection.attachment = nil
         Authenticator.log.write(
             .info, "a token was refused", ["peer": .name(request.peer.address)])
-        if let wait = failures.note(request.peer.address) {
+        // A node that has come back is asked with signatures for what it was before.
+        let isOfNode = pass != nil && parts.first == NodePass.scheme.dropLast()
+        if !isOfNode, let wait = failures.note(request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }
         throw Authenticator.invalidToken

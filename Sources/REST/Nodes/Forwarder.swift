@@ -210,7 +210,8 @@ final class Forwarder {
             figures.outcomes[.unreachable, default: Counter()].add()
             return .unknown
         case .left:
-            throw Problem.unavailable(because: "The client has left.")
+            let words = passage.mayChangeSomething ? " \(Readiness.unconfirmed)" : ""
+            throw Problem.unavailable(because: "The client has left.\(words)")
         }
     }
 

@@ -5,8 +5,9 @@ internal import Semantics
 internal import Syntax
 
 /// How one node tells another for whom it asks: beside the caller whom the first one has let in
-/// stands a signature with a key that only nodes know. The key itself goes nowhere, and a signature
-/// is good for one request to one node, until that one starts anew.
+/// stands a signature with a key that only nodes know. The key itself goes nowhere. A signature
+/// says who asks whom, for whom and for what, and is good until the other node joins anew; it
+/// covers neither a body nor an answer.
 @LoopActor
 final class NodePass {
     /// What goes with a request to a node, and what proves that its answer is the node's.
@@ -20,7 +21,7 @@ final class NodePass {
         let proof: String
     }
 
-    private static let scheme = "Ferry-Node "
+    static let scheme = "Ferry-Node "
     /// Digits of a nonce.
     private static let nonceLength = 32
     /// Digits of a code.

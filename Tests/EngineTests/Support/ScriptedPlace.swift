@@ -12,6 +12,8 @@ final class ScriptedPlace: WholeContents {
     var failure: FileError?
     /// What stretches that were read wait for.
     var gate: Gate?
+    /// What happens before a stretch is read.
+    var beforeRead: (@LoopActor () async throws -> Void)?
     /// Tries to put stretches.
     private(set) var tryCount = 0
     private let folder: SharedFolderContents
@@ -35,7 +37,10 @@ final class ScriptedPlace: WholeContents {
         return try await folder.stretches(of: task)
     }
 
-    func read(_ stretch: Stretch) async throws -> [UInt8] { try await folder.read(stretch) }
+    func read(_ stretch: Stretch) async throws -> [UInt8] {
+        try await beforeRead?()
+        return try await folder.read(stretch)
+    }
 
     func remove(_ stretches: [Stretch]) async throws { try await folder.remove(stretches) }
 
