@@ -64,7 +64,7 @@ public final class SplitContentStore: ContentStore {
         try await files.run(on: part.lane) { [part] in try part.settle() }
         try await putWhenCertain(part)
         guard work[owner]?.isUnwanted != true else {
-            try await whole.remove([owner])
+            try await removeOwn(owner)
             throw FileError("put", code: ENOENT)
         }
         try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
@@ -82,7 +82,7 @@ public final class SplitContentStore: ContentStore {
                     return !isStopped && work[owner]?.isUnwanted != true
                 }
             } catch  where work[owner]?.isUnwanted == true {
-                try? await whole.remove([owner])
+                try? await removeOwn(owner)
                 throw error
             } catch {
                 guard isStopped else { throw error }
@@ -132,7 +132,7 @@ public final class SplitContentStore: ContentStore {
         }
         parts.discard(owner, behind: lane) { [self] in
             LoopActor.start { [self] in
-                if await claim?.settled() != false { try? await whole.remove([owner]) }
+                try? await removeOwn(owner)
                 endRemoval(owner)
                 completion?()
             }
@@ -148,9 +148,14 @@ public final class SplitContentStore: ContentStore {
         }
         guard beginRemoval(entry.owner) else { return }
         LoopActor.start { [self] in
-            if await claim?.settled() != false { try? await whole.remove([entry.owner]) }
+            try? await removeOwn(entry.owner)
             endRemoval(entry.owner)
         }
+    }
+
+    /// Removes a whole content, unless another machine has got it by now.
+    private func removeOwn(_ owner: ContentOwner) async throws {
+        if await claim?.settled() != false { try await whole.remove([owner]) }
     }
 
     /// - Returns: false where the content is being put: then that removes it.
