@@ -292,6 +292,28 @@ struct StoreTroubleTests {
     }
 
     @Test @LoopActor
+    func `who comes in the moment in which a removal is durable finds nothing`() async throws {
+        let harness = try await TestGateway.open()
+        let tasks = harness.gateway.tasks
+        let session = try await harness.session()
+        let task = try await harness.create(try harness.spec(), in: session)
+        try await harness.network.attempt(0).answer(200, [:], [1])
+        try await harness.recorder.end(of: task)
+        var looks: [Task<TaskRecord, any Error>] = []
+        let listener = Reaction { event in
+            guard case .didDelete = event.body else { return }
+            looks.append(
+                LoopActor.start { try await tasks.directory.newest(task, harness.tenant) })
+        }
+        harness.gateway.hub.setListener(listener, for: .task(task, session: session))
+        try await tasks.delete(task, of: harness.tenant)
+        #expect(looks.count == 1)
+        for look in looks {
+            await #expect(throws: GatewayError.noSuchTask) { try await look.value }
+        }
+    }
+
+    @Test @LoopActor
     func `nothing is begun with a task whose delete began while it was looked up`() async throws {
         let harness = try await TestGateway.open()
         let tasks = harness.gateway.tasks
@@ -315,4 +337,12 @@ struct StoreTroubleTests {
         try await removal.value
         await #expect(throws: GatewayError.noSuchTask) { try await look.value }
     }
+}
+
+/// Does something with each event that it hears, in the turn in which it hears it.
+@LoopActor
+private final class Reaction: EventListener {
+    private let react: @LoopActor (Event) -> Void
+    init(_ react: @escaping @LoopActor (Event) -> Void) { self.react = react }
+    func hear(_ event: Event) { react(event) }
 }

@@ -49,7 +49,7 @@ final class CommitQueue {
 
     private let room: DiskRoom?
     private var outstanding = Outstanding()
-    private var waiters = CommitWaiters()
+    private let waiters = CommitWaiters()
     /// Who wants to be called before the next batch departs.
     private var companions: [any CommitCompanion] = []
     /// Where arrays of new tasks wait for a batch with room for them.
@@ -137,6 +137,15 @@ final class CommitQueue {
     ///   that takes it for granted.
     @discardableResult
     func durable() async -> Bool { await receipt(whileStalled: true) != nil }
+
+    /// Does something in the very turn in which everything that has been recorded by now is durable,
+    /// however long the disk is full: so nobody finds it durable and not done.
+    ///
+    /// - Parameter action: Is given false where it never is, since the store has been lost.
+    func whenDurable(_ action: @escaping @LoopActor (Bool) -> Void) {
+        guard stall != .lost, !isSettled else { return action(stall != .lost) }
+        waiters.add(newestBatch, waitsWhileStalled: true) { action($0 != nil) }
+    }
 
     /// As `durable`, or as `caughtUp`, but for so long at most.
     func durable(within limit: Duration, whileStalled: Bool = true) async {
@@ -241,8 +250,9 @@ final class CommitQueue {
             generation += 1
             committedGeneration += 1
         }
-        owner?.committed()
+        // What follows from it is done before anybody hears of it.
         waiters.wake(through: committedGeneration, receipt)
+        owner?.committed()
         if isStalled {
             log.write(.notice, isAway ? "the database is back" : "the store has room again")
             stall = nil

@@ -1,8 +1,8 @@
 internal import Loop
 
-/// Those who wait until the store has a batch.
+/// Those who wait until the store has a batch. They go on in the order in which they came.
 @LoopActor
-struct CommitWaiters {
+final class CommitWaiters {
     private struct Waiter {
         let batch: Int64
         let waitsWhileStalled: Bool
@@ -13,7 +13,7 @@ struct CommitWaiters {
 
     /// Adds one, who is given the batch's receipt; nil where there is no room for it, unless he
     /// waits for that, too.
-    mutating func add(
+    func add(
         _ batch: Int64, waitsWhileStalled: Bool,
         _ resume: @escaping @LoopActor (CommitReceipt?) -> Void
     ) {
@@ -21,17 +21,17 @@ struct CommitWaiters {
     }
 
     /// The store has everything up to a batch, of which this is the receipt.
-    mutating func wake(through batch: Int64, _ receipt: CommitReceipt) {
+    func wake(through batch: Int64, _ receipt: CommitReceipt) {
         wake(with: receipt) { $0.batch <= batch }
     }
 
     /// There is no room for what is waited for.
-    mutating func wakeStalled() { wake(with: nil) { !$0.waitsWhileStalled } }
+    func wakeStalled() { wake(with: nil) { !$0.waitsWhileStalled } }
 
     /// Nobody ever learns what becomes of what is waited for.
-    mutating func wakeAll() { wake(with: nil) { _ in true } }
+    func wakeAll() { wake(with: nil) { _ in true } }
 
-    private mutating func wake(with receipt: CommitReceipt?, _ isOver: (Waiter) -> Bool) {
+    private func wake(with receipt: CommitReceipt?, _ isOver: (Waiter) -> Bool) {
         let waiting = waiters
         waiters = []
         for waiter in waiting {

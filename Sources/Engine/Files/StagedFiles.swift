@@ -182,13 +182,17 @@ final class StagedFiles {
     func forget(_ id: FileID) async -> Bool {
         deleting.insert(id)
         commits.record(.removedFile(id))
+        commits.whenDurable { [self] isGone in
+            deleting.remove(id)
+            if isGone { leave(id) }
+        }
         guard await commits.caughtUp() else {
             LoopActor.start { [self] in
-                if await commits.durable() { await leave(id) } else { deleting.remove(id) }
+                if await commits.durable() { await removeContent(of: id) }
             }
             return false
         }
-        await leave(id)
+        await removeContent(of: id)
         return true
     }
 
@@ -201,11 +205,13 @@ final class StagedFiles {
     }
 
     /// The store has forgotten a file.
-    private func leave(_ id: FileID) async {
-        deleting.remove(id)
+    private func leave(_ id: FileID) {
         files[id] = nil
         damaged[id] = nil
         quota.release(id)
+    }
+
+    private func removeContent(of id: FileID) async {
         do {
             try await contents.remove([.file(id)])
             room.look()

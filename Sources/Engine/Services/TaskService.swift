@@ -365,7 +365,8 @@ public final class TaskService {
             services.hub.publish(.didDelete, of: id, in: session)
         }
         directory.beginDeleting(id)
-        let forget = { @LoopActor [self] in
+        commits.whenDurable { [self] isGone in
+            guard isGone else { return directory.giveUpDeleting(id) }
             directory.noteDeleted(id)
             if let content = task?.content {
                 session?.account.changeStored(by: -content.storedLength)
@@ -374,13 +375,7 @@ public final class TaskService {
             // After the row, so that no row is without its file; a damaged one may have had one.
             if task?.content?.place != .store { services.discardPart(of: id) }
         }
-        guard await commits.caughtUp() else {
-            LoopActor.start { [self] in
-                if await commits.durable() { forget() } else { directory.giveUpDeleting(id) }
-            }
-            throw .unconfirmed(isAway: commits.isAway)
-        }
-        forget()
+        try await commits.acknowledged()
     }
 
     /// A task in its newest form; nil for one that is damaged.
