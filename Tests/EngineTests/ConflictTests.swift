@@ -175,7 +175,7 @@ struct ConflictTests {
     @Test @LoopActor
     func `a question that was answered elsewhere does not expire here (S-74)`() async throws {
         let harness = try await TestGateway.open()
-        let session = try await harness.session(delegate: .deciding(.redirect, within: 3))
+        let session = try await harness.session(delegate: .deciding(.redirect, within: 15))
         harness.recorder.hasGaps.insert(session)
         let task = try await harness.create(try harness.spec(), in: session)
         try await harness.network.attempt(0).answer(302, ["Location": "/next"])

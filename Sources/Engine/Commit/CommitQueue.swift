@@ -138,8 +138,8 @@ final class CommitQueue {
     @discardableResult
     func durable() async -> Bool { await receipt(whileStalled: true) != nil }
 
-    /// Does something in the very turn in which everything that has been recorded by now is durable,
-    /// however long the disk is full: so nobody finds it durable and not done.
+    /// Does something in the very turn in which everything that has been recorded by now is
+    /// durable, however long the disk is full: so nobody finds it durable and not done.
     ///
     /// - Parameter action: Is given false where it never is, since the store has been lost.
     func whenDurable(_ action: @escaping @LoopActor (Bool) -> Void) {
