@@ -4,8 +4,8 @@ import Testing
 /// A process with few descriptors: nothing fails for want of one, and every operation answers
 ///
 @Suite(.serialized) struct DescriptorTests {
-    /// Far below the minute for which one that gets no descriptor waits; machines that run tests
-    /// may be slow.
+    /// Far below the 75 s after which an idle connection gives its descriptor back; machines that
+    /// run tests may be slow.
     private static let limit = Duration.seconds(30)
 
     @Test func `300 downloads of many sessions and 400 idle connections hold up nobody`()
