@@ -8,8 +8,10 @@ ARGS ?=
 # Further options of the release build. The Swift runtime is linked in, and what is small stays small: functions of the
 # same code are kept once, and relocations are packed, which glibc can read since 2.36 (Debian 12). Exclusive access
 # (https://www.swift.org/blog/swift-5-exclusivity/) is checked at run time by debug builds, and so by every test; here it
-# would take 4 % of the processor time of a small task.
-RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked -Xswiftc -use-ld=lld -Xlinker --icf=all \
+# would take 4 % of the processor time of a small task. So is, of closures that go through functions which know nothing of
+# isolation, that they are called on the loop; the doors from C check it always (LoopActor).
+RELEASE_FLAGS ?= --static-swift-stdlib -Xswiftc -enforce-exclusivity=unchecked \
+    -Xswiftc -Xfrontend -Xswiftc -disable-dynamic-actor-isolation -Xswiftc -use-ld=lld -Xlinker --icf=all \
     -Xlinker -O2 -Xlinker -z -Xlinker pack-relative-relocs
 # What `ferry --version` says beside the version; empty where git knows nothing, and then it says "unknown".
 FERRY_COMMIT ?= $(shell git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null)

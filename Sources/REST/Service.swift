@@ -26,7 +26,7 @@ public final class Service {
         /// Knows the process; nil leaves what it tells at nothing.
         public var machine: (any Machine)?
         /// How many wrong tokens an address may send in a minute before it has to wait for one.
-        public var failureLimit = 300
+        public var failureLimits = FailureLimits()
         /// How many browsers may be signed in, of all tenants together.
         public var browserSessionLimit = 10_000
         /// Keeps what somebody may have to account for; nil keeps nothing.
@@ -111,7 +111,7 @@ public final class Service {
         }
         authenticator = Authenticator(
             files: options.tokens, tokens: gateway.tokens, browsers: browsers,
-            failureLimit: options.failureLimit, pass: pass, places: nodes, audit: audit,
+            failureLimits: options.failureLimits, pass: pass, places: nodes, audit: audit,
             clock: clock,
             endRequests: { isMeant in
                 door.endRequests { isMeant($0) ? Authenticator.invalidToken : nil }

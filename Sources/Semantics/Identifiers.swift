@@ -34,10 +34,11 @@ extension Identifier {
 
     /// Reads the bytes of what `description` writes, and nothing else.
     public init?(bytes: ArraySlice<UInt8>) {
-        let prefix = Self.prefix.utf8
-        guard bytes.count == prefix.count + Base32.digitCount, bytes.starts(with: prefix) else {
-            return nil
+        var prefix = Self.prefix
+        let isOfThisKind = prefix.withUTF8 {
+            bytes.count == $0.count + Base32.digitCount && bytes.starts(with: $0)
         }
+        guard isOfThisKind else { return nil }
         var number: Int64 = 0
         for byte in bytes.suffix(Base32.digitCount) {
             guard let value = Base32.value(byte) else { return nil }

@@ -1,12 +1,13 @@
 /// Keeps what was used lately, so that asking again costs nothing.
 ///
 /// Two generations: what is used moves to the young one; when that is full, the old one is dropped.
+/// Inlinable, since what asks for a value in other modules does so with every request.
 public struct RecentCache<Key: Hashable, Value> {
-    private let limit: Int
-    private let cost: @Sendable (Value) -> Int
-    private var young: [Key: Value] = [:]
-    private var youngCost = 0
-    private var old: [Key: Value] = [:]
+    @usableFromInline let limit: Int
+    @usableFromInline let cost: @Sendable (Value) -> Int
+    @usableFromInline var young: [Key: Value] = [:]
+    @usableFromInline var youngCost = 0
+    @usableFromInline var old: [Key: Value] = [:]
 
     /// Holds values of `limit` to twice as much cost.
     ///
@@ -14,12 +15,14 @@ public struct RecentCache<Key: Hashable, Value> {
     ///   - limit: In the unit of `cost`.
     ///   - cost: What a value takes, at least 1; the same for the same value. Without it values are
     ///     counted.
+    @inlinable
     public init(limit: Int, cost: @escaping @Sendable (Value) -> Int = { _ in 1 }) {
         self.limit = limit
         self.cost = cost
     }
 
     /// The value of a key that was set or asked for lately.
+    @inlinable
     public subscript(key: Key) -> Value? {
         mutating get {
             if let value = young[key] { return value }
@@ -49,7 +52,8 @@ public struct RecentCache<Key: Hashable, Value> {
         self = RecentCache(limit: limit, cost: cost)
     }
 
-    private mutating func insert(_ value: Value, for key: Key) {
+    @inlinable
+    mutating func insert(_ value: Value, for key: Key) {
         if let replaced = young.removeValue(forKey: key) { youngCost -= cost(replaced) }
         if youngCost + cost(value) > limit, !young.isEmpty {
             old = young

@@ -14,6 +14,8 @@ struct ResponseWriter {
     private(set) var bytes: [UInt8] = []
     /// The status line and the date of the answer before: they are nearly always those of the next.
     private var opening: (bytes: [UInt8], status: Int, date: [UInt8]) = ([], 0, [])
+    /// The lines of the fields of the answer before: answers of one kind share them.
+    private var lines: (bytes: [UInt8], fields: HeaderFields) = ([], HeaderFields())
 
     init() {
         bytes.reserveCapacity(16 << 10)
@@ -40,12 +42,7 @@ struct ResponseWriter {
         }
         head.writeID { bytes.append(contentsOf: $0) }
         append("\r\n")
-        for field in head.fields {
-            append(text: field.name)
-            append(": ")
-            append(text: field.value)
-            append("\r\n")
-        }
+        append(head.fields)
         switch framing {
         case .none, .untilClose: break
         case .length(let length):
@@ -55,6 +52,20 @@ struct ResponseWriter {
         case .chunked: append("Transfer-Encoding: chunked\r\n")
         }
         append(staysOpen ? "\r\n" : "Connection: close\r\n\r\n")
+    }
+
+    private mutating func append(_ fields: HeaderFields) {
+        if fields.isIdentical(to: lines.fields) { return bytes.append(contentsOf: lines.bytes) }
+        let start = bytes.count
+        for field in fields {
+            append(text: field.name)
+            append(": ")
+            append(text: field.value)
+            append("\r\n")
+        }
+        lines.fields = fields
+        lines.bytes.removeAll(keepingCapacity: true)
+        lines.bytes.append(contentsOf: bytes[start...])
     }
 
     /// Puts body bytes behind the header.

@@ -60,6 +60,16 @@ public struct HeaderFields: Sendable, Sequence, ExpressibleByDictionaryLiteral {
         fields.makeIterator()
     }
 
+    /// Whether these are the very fields of `other`, and not only the same ones.
+    @inline(__always)
+    func isIdentical(to other: HeaderFields) -> Bool {
+        fields.withUnsafeBufferPointer { first in
+            other.fields.withUnsafeBufferPointer {
+                first.baseAddress == $0.baseAddress && first.count == $0.count
+            }
+        }
+    }
+
     private static func isSame(_ first: String, _ second: String) -> Bool {
         Octets.equalIgnoringCase(first.utf8, second.utf8)
     }

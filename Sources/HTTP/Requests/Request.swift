@@ -87,7 +87,8 @@ public struct Request {
 
     /// Whether that is the host, letter by letter; nil stands for none.
     public func isFor(host: String?) -> Bool {
-        head.withBytes(of: head.host) { $0.elementsEqual((host ?? "").utf8) }
+        var host = host ?? ""
+        return host.withUTF8 { utf8 in head.withBytes(of: head.host) { $0.elementsEqual(utf8) } }
     }
 
     /// The first value of the field `name`, which is given in lower case.

@@ -42,7 +42,8 @@ final class Authenticator {
     private let endRequests: @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
 
     init(
-        files: TokenTable, tokens: TokenService, browsers: BrowserSessions, failureLimit: Int,
+        files: TokenTable, tokens: TokenService, browsers: BrowserSessions,
+        failureLimits: FailureLimits,
         pass: NodePass?, places: (any TenantPlaces)?, audit: AuditNotes?, clock: any Clock,
         endRequests: @escaping @LoopActor (_ isMeant: (KnownCaller) -> Bool) -> Void
     ) {
@@ -52,7 +53,7 @@ final class Authenticator {
         self.pass = pass
         self.places = places
         self.endRequests = endRequests
-        failures = FailureCounter(limit: failureLimit, audit: audit, clock: clock)
+        failures = FailureCounter(limits: failureLimits, audit: audit, clock: clock)
         browsers.onEnd = { ended in
             endRequests { $0.browserSession.map(ended.contains) ?? false }
         }
@@ -142,7 +143,7 @@ final class Authenticator {
             .info, "a token was refused", ["peer": .name(request.peer.address)])
         // A node that has come back is asked with signatures for what it was before.
         let isOfNode = pass != nil && parts.first == NodePass.scheme.dropLast()
-        if !isOfNode, let wait = failures.note(request.peer.address) {
+        if !isOfNode, let wait = failures.note(header, from: request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }
         throw Authenticator.invalidToken

@@ -2,8 +2,20 @@ internal import Engine
 internal import Loop
 internal import Semantics
 
+/// How many wrong tokens an address may send in a minute.
+public struct FailureLimits: Sendable {
+    /// Different ones.
+    public var different = 10
+    /// In all.
+    public var all = 300
+
+    /// The limits of a gateway.
+    public init() {}
+}
+
 /// Counts wrong tokens by address: one that has sent as many as it may within a minute has to wait
-/// for another one.
+/// for another one. Few different ones are enough, for who guesses sends others and others; a
+/// client that was set up with a wrong one sends the same again and again, and is told so longer.
 ///
 /// A right token is always let in: where many clients share an address, one of them cannot lock the
 /// others out, and 256 random bits cannot be guessed.
@@ -11,6 +23,9 @@ internal import Semantics
 final class FailureCounter {
     private struct Failures {
         var count = 0
+        /// The hashes of the first different ones, as many as there may be.
+        var different: Set<Int> = []
+        var hasToWait = false
         /// When they are forgotten.
         var end: Duration
     }
@@ -18,20 +33,24 @@ final class FailureCounter {
     private static let addressLimit = 10_000
     private static let window = Duration.seconds(60)
 
-    private let limit: Int
+    private let limits: FailureLimits
     private let audit: AuditNotes?
     private let clock: any Clock
     private var failures: [String: Failures] = [:]
 
-    init(limit: Int, audit: AuditNotes?, clock: any Clock) {
-        self.limit = limit
+    init(limits: FailureLimits, audit: AuditNotes?, clock: any Clock) {
+        self.limits = limits
         self.audit = audit
         self.clock = clock
     }
 
     /// Counts one more.
+    ///
+    /// - Parameters:
+    ///   - token: What was sent; a hash of it is kept.
+    ///   - address: From where.
     /// - Returns: how many seconds the address must wait, if it has failed too often.
-    func note(_ address: String) -> Int? {
+    func note(_ token: String, from address: String) -> Int? {
         let now = clock.uptime
         let source = FailureCounter.source(of: address)
         tell(source)
@@ -42,10 +61,17 @@ final class FailureCounter {
         var known = failures[source] ?? Failures(end: now + FailureCounter.window)
         if known.end <= now { known = Failures(end: now + FailureCounter.window) }
         known.count += 1
+        // Nobody outside knows what the hashes of this process are.
+        let hash = token.hashValue
+        if known.different.count < limits.different { known.different.insert(hash) }
+        let isOver = known.count > limits.all || !known.different.contains(hash)
         // From the one that is too many on, a whole minute.
-        if known.count - 1 == limit { known.end = now + FailureCounter.window }
+        if isOver, !known.hasToWait {
+            known.hasToWait = true
+            known.end = now + FailureCounter.window
+        }
         failures[source] = known
-        guard known.count > limit else { return nil }
+        guard isOver else { return nil }
         return Int((known.end - now + .milliseconds(999)).components.seconds)
     }
 

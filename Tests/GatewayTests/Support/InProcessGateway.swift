@@ -111,7 +111,8 @@ struct InProcessGateway: Sendable {
             tokens: tokens, hosts: HostRule(allowing: []), isBehindTLSProxy: false,
             version: "test")
         // Tests send every operation with wrong tokens.
-        options.failureLimit = .max
+        options.failureLimits.different = .max
+        options.failureLimits.all = .max
         change(&options)
         let service = Service(gateway: gateway, transport: transport, options: options)
         return (service, gateway)
