@@ -86,9 +86,10 @@ import Testing
             let failure = try await caller.failure(of: "/")
             #expect(failure.mayHaveBegun && failure.words == "the server has gone silent")
         }
+        limits.silence = .seconds(2)
         let answering: @Sendable (TestSupport.Wire) throws -> Void = { wire in
             var pings = 0
-            while pings < 8 {
+            while pings < 50 {
                 let frame = try Frames.next(on: wire)
                 guard frame.kind == FrameClient.Kind.ping.rawValue else { continue }
                 pings += 1

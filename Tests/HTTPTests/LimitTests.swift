@@ -121,6 +121,7 @@ import Testing
     @Test func `X-11: between requests only the idle time counts`() async throws {
         var limits = ServerLimits()
         limits.idleTime = .milliseconds(300)
+        limits.headerTime = .seconds(120)
         try await LiveServer.run(Self.routes, limits: limits) { live in
             let connection = try await live.client.connect()
             let start = ContinuousClock.now
