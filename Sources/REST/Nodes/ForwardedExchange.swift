@@ -78,7 +78,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
     ///
     /// - Parameter reason: words about why.
     func giveUp(because reason: String) {
-        end(.failed(mayHaveBegun: stream?.hasBegun ?? false, reason))
+        end(.failed(mayHaveBegun: stream?.mayHaveBegun ?? false, reason))
     }
 
     private func clientHasEnded() {
