@@ -60,9 +60,8 @@ public final class ConnectionContext {
     public var attachment: AnyObject?
     /// Whether the connection came over a unix socket.
     public let isOverUnixSocket: Bool
-    /// Whether the application knows who is at the other end, and lets it ask for many at once: it
-    /// may take back as many requests as it likes.
-    public var isTrusted = false
+    /// Whether the application trusts who is at the other end (`Request.trust`).
+    public internal(set) var isTrusted = false
 
     private let address: sockaddr_storage
 

@@ -2,11 +2,12 @@ internal import CEvent
 internal import Glibc
 
 /// A timer of the loop, on its clock: setting the wall clock moves nothing, and the time in
-/// which the process stood still does not count.
+/// which the process stood still does not count, unless that is what the timer is for.
 ///
 /// Arming costs O(log n) in the number of armed timers.
 @LoopActor
 public final class LoopTimer {
+    private let countsStandstill: Bool
     private let action: @LoopActor () -> Void
     private var event: OpaquePointer?
     /// libevent's clock stands within a turn of the loop, and goes on where the process stands
@@ -17,9 +18,13 @@ public final class LoopTimer {
 
     /// Makes a timer that is not armed; released, it never fires.
     ///
-    /// - Parameter action: Called once per arming; it may arm or release the timer. What owns the
-    ///   timer may be gone when it fires, if it was let go of on another thread: capture it weakly.
-    public init(action: @escaping @LoopActor () -> Void) {
+    /// - Parameters:
+    ///   - countsStandstill: Whether the time counts in which the process stood still: then the
+    ///     timer fires in the first turn of the loop after it.
+    ///   - action: Called once per arming; it may arm or release the timer. What owns the timer may
+    ///     be gone when it fires, if it was let go of on another thread: capture it weakly.
+    public init(countsStandstill: Bool = false, action: @escaping @LoopActor () -> Void) {
+        self.countsStandstill = countsStandstill
         self.action = action
         event = event_new(
             LoopActor.loop.rawBase, -1, 0, LoopTimer.callback,
@@ -46,7 +51,7 @@ public final class LoopTimer {
     }
 
     private func fire() {
-        let left = due - LoopActor.loop.clock.now
+        let left = countsStandstill ? 0 : due - LoopActor.loop.clock.now
         if left > LoopTimer.tolerance { add(left) } else { action() }
     }
 

@@ -144,7 +144,7 @@ public final class Service {
         // Nodes know each other by whatever address leads there.
         if let pass, let proof = pass.proof(for: request) {
             request.addToAnswer(ForwardedFields.proof, proof)
-            request.connection.isTrusted = true
+            request.trust(askingFor: request.header("ferry-caller") ?? "")
             return nil
         }
         guard !request.isOverUnixSocket, !request.isFor(host: lastHost),

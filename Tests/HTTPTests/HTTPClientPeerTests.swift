@@ -38,6 +38,43 @@ import Testing
         }
     }
 
+    @Test func `interim answers without end are none, and the connection goes on`() async throws {
+        let interim = Frames.make(.headers, flags: 4, on: 1, [0x48, 3] + Array("102".utf8))
+        let answering: @Sendable (TestSupport.Wire) throws -> Void = { wire in
+            try Frames.awaitRequest(on: wire)
+            try wire.send(Frames.make(.headers, flags: 5, on: 3, [0x88]))
+            try wire.stall()
+        }
+        let frames = Array(repeating: interim, count: 100)
+        try await Self.run(answering: frames, then: answering) { caller, origin in
+            let failure = try await caller.failure(of: "/")
+            #expect(failure.mayHaveBegun && failure.words == "no answer comes but interim ones")
+            #expect(try await caller.get("/").status == 200)
+            #expect(origin.connectionCount == 1)
+        }
+    }
+
+    @Test func `before a handshake is over nothing is asked of anybody`() async throws {
+        let origin = try ScriptedOrigin()
+        let calls = Calls()
+        origin.onConnection { wire in
+            _ = try wire.receive(5)
+            calls.count("hello")
+            try wire.stall()
+        }
+        let caller = try await OutgoingCaller("https://\(origin.endpoint)")
+        let exchange = await caller.begin("POST", "/", body: nil)
+        try await eventually { calls["hello"] == 1 }
+        #expect(await !exchange.mayHaveBegun)
+        await caller.client.leave(caller.origin)
+        let failure = await #expect(throws: OutgoingStream.Failure.self) {
+            try await exchange.answer()
+        }
+        #expect(failure?.mayHaveBegun == false)
+        #expect(await caller.client.connectionCount == 0)
+        origin.stop()
+    }
+
     @Test func `an answer that is cut in its middle is not whole`() async throws {
         let frames = [Frames.ok(on: 1), Frames.make(.data, flags: 0, on: 1, [1, 2, 3])]
         try await Self.run(answering: frames, then: { $0.reset() }) { caller, _ in
@@ -81,7 +118,7 @@ import Testing
     {
         var limits = ClientLimits()
         limits.pingAfter = .milliseconds(50)
-        limits.silence = .milliseconds(200)
+        limits.silence = .milliseconds(600)
         try await Self.run(limits, answering: [Frames.ok(on: 1)]) { caller, _ in
             let failure = try await caller.failure(of: "/")
             #expect(failure.mayHaveBegun && failure.words == "the server has gone silent")

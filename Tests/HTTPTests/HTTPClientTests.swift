@@ -86,6 +86,48 @@ import Testing
         }
     }
 
+    @Test func `R-7: what one of those takes nothing for whom a node asks holds up no other`()
+        async throws
+    {
+        var limits = ServerLimits()
+        limits.heldAnswers = 1
+        let checks: @LoopActor (Request) -> Problem? = {
+            $0.trust(askingFor: $0.header("x-client") ?? "")
+            return nil
+        }
+        try await LiveServer.run(Self.routes, limits: limits, checks: checks) { live in
+            let caller = try await OutgoingCaller(live.endpoint)
+            let slow = await caller.begin("GET", "/large", [("x-client", "slow")], takes: false)
+            try await eventually { await live.server.load.heldBytes > 2_000_000 }
+            #expect(try await caller.get("/large", [("x-client", "b")]).body.count == 3_000_000)
+            await #expect(throws: OutgoingStream.Failure.self) {
+                try await caller.get("/a", [("x-client", "slow")])
+            }
+            await slow.cancel()
+            try await eventually { await live.server.load.heldBytes == 0 }
+            #expect(try await caller.get("/a", [("x-client", "slow")]).status == 200)
+            #expect(await caller.client.connectionCount == 1)
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func `X-11: a header that is larger than a client's is read of those alone that are trusted`(
+        isTrusted: Bool
+    ) async throws {
+        let checks: @LoopActor (Request) -> Problem? = {
+            if isTrusted { $0.trust(askingFor: "") }
+            return nil
+        }
+        let large: (StaticString, String) = ("x-large", String(repeating: "a", count: 40 << 10))
+        try await LiveServer.run(Self.routes, checks: checks) { live in
+            let caller = try await OutgoingCaller(live.endpoint)
+            let node: (StaticString, String) = ("ferry-node", "1")
+            #expect(try await caller.get("/a", [node, large]).status == (isTrusted ? 200 : 431))
+            #expect(try await caller.get("/a", [large, node]).status == 431)
+            #expect(try await caller.get("/a", [node]).status == 200)
+        }
+    }
+
     @Test func `more requests than a connection takes have others`() async throws {
         try await LiveServer.run(Self.routes) { live in
             let caller = try await OutgoingCaller(live.endpoint)

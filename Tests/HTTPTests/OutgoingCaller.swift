@@ -28,8 +28,8 @@ struct OutgoingCaller: Sendable {
         try await self.init("http://\(endpoint)", limits)
     }
 
-    func get(_ path: String) async throws -> Answer {
-        try await begin("GET", path).answer()
+    func get(_ path: String, _ fields: [(StaticString, String)] = []) async throws -> Answer {
+        try await begin("GET", path, fields).answer()
     }
 
     /// Sends a body: all at once, or in pieces as there is room.
@@ -60,15 +60,16 @@ struct OutgoingCaller: Sendable {
     /// Begins a request, and takes its answer unless told not to.
     @LoopActor
     func begin(
-        _ method: String, _ path: String, body: [UInt8]? = [], takes: Bool = true
+        _ method: String, _ path: String, _ added: [(StaticString, String)] = [],
+        body: [UInt8]? = [], takes: Bool = true
     ) -> OutgoingExchange {
         let fields = Array(method.utf8).withUnsafeBytes { method in
             Array(path.utf8).withUnsafeBytes { HTTP2Fields(method: method, target: $0, to: origin) }
         }
+        var request = OutgoingRequest(fields, body: body, length: body.map { Int64($0.count) })
+        for (name, value) in added { request.add(name, value) }
         let exchange = OutgoingExchange(takes: takes)
-        exchange.stream = client.send(
-            OutgoingRequest(fields, body: body, length: body.map { Int64($0.count) }), to: origin,
-            observer: exchange)
+        exchange.stream = client.send(request, to: origin, observer: exchange)
         return exchange
     }
 }
@@ -106,6 +107,9 @@ final class OutgoingExchange: OutgoingObserver {
     }
 
     func cancel() { stream?.cancel() }
+
+    /// Whether the server may have begun with the request, or its body is asked for.
+    var mayHaveBegun: Bool { stream.map { $0.hasBegun || $0.mayHaveBegun } ?? false }
 
     /// The whole answer.
     ///

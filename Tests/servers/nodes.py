@@ -19,6 +19,15 @@ KEY = "5a" * 32
 SCOPES = ["sessions", "tasks", "events", "decisions", "webhooks"]
 # A node that was killed is lost after 6 s, one that hangs after 15 s; the machine may be busy.
 LOST = 45
+LATER_TABLES = """
+DO $$ DECLARE name text; BEGIN
+    FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = current_schema() LOOP
+        EXECUTE format('ALTER TABLE %I ADD COLUMN of_later bigint NOT NULL DEFAULT 7', name);
+    END LOOP;
+    CREATE TABLE later (id bigint PRIMARY KEY);
+    INSERT INTO schema_migration (number) SELECT max(number) + 1 FROM schema_migration;
+END $$
+"""
 # A reader that sees nothing for so long comes again.
 QUIET = 5
 
@@ -47,12 +56,21 @@ class Cluster:
         is asked by https."""
         return self._nodes.enter_context(Node(self, certificates, environment))
 
+    def ahead(self):
+        """The names of what is in the folder of downloads that are under way."""
+        return {path.name for path in (self.folder / "contents").rglob("*.ahead")}
+
     def relay(self):
         """A way to the database that a test can cut, and the address by which a node takes it."""
         address = self.environment["FERRY_STORE"]
         port = int(address.split("@127.0.0.1:")[1].split("/")[0])
         relay = self._nodes.enter_context(Relay(port))
         return relay, address.replace(f":{port}/", f":{relay.port}/")
+
+    def upgrade_tables(self):
+        """Does to the tables what the next version may do while nodes of this one serve: each gets one
+        column more, and there is another one."""
+        run("psql", "--no-psqlrc", "--quiet", "--command", LATER_TABLES, self.environment["FERRY_STORE"])
 
     def refusal(self, *arguments):
         """The status and the words of a gateway on the same database that does not start."""

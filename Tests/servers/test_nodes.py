@@ -58,7 +58,7 @@ def pair(cluster):
 def place(request, cluster):
     """Where the cluster has its contents; tells what was sent there before it was whole."""
     if request.param == "folder":
-        return lambda: {path.name for path in (cluster.folder / "contents").rglob("*.ahead")}
+        return cluster.ahead
     storage = request.getfixturevalue("storage")
     cluster.contents = storage.place("nodes")
     cluster.environment |= request.getfixturevalue("moto").environment
@@ -125,6 +125,26 @@ def download(session, url):
     received = lambda: session.gateway.get(f"/v1/tasks/{task}")["countOfBytesReceived"]
     eventually(lambda: received() > 0, "some bytes")
     return task
+
+
+def large(origin, path, stretches=4):
+    """A file of which so many stretches come before it is held."""
+    return Held(origin, path, content=LARGE, stop=(stretches * 8 << 20) + (1 << 19))
+
+
+def await_stretches(place, caller, task, held):
+    """All that comes before a large file is held is in stretches that the task's record tells of."""
+    received = lambda: caller.get(f"/v1/tasks/{task}")["countOfBytesReceived"]
+    eventually(lambda: received() == held.stop, "all that comes")
+    eventually(lambda: len(place()) >= held.stop >> 23, "its stretches")
+    # The record tells of the newest one after a checkpoint.
+    time.sleep(1.5)
+
+
+def assert_fetched_once(held, nodes=()):
+    """What the origin has sent, or what nodes have received, is hardly more than the file."""
+    for sent in [held.sent] + ([sum(map(received, nodes))] if nodes else []):
+        assert sent <= 1.05 * len(held.content), f"{sent / len(held.content):.2f} of its bytes"
 
 
 def is_completed(caller, task):
@@ -324,27 +344,23 @@ def test_a_download_goes_on_behind_what_its_lost_node_has_sent(place, cluster, o
     """R-2, S-36: it costs the origin no byte twice that was in a stretch."""
     first, second = two_nodes(cluster)
     work = background(first.caller())
-    large, ended, ended_later = [
-        Held(origin, f"/{name}", content=LARGE, stop=count + (3 << 19))
-        for name, count in [("large", 32 << 20), ("ended", 8 << 20), ("later", 8 << 20)]
+    held, ended, ended_later = [
+        large(origin, f"/{name}", stretches) for name, stretches in [("held", 4), ("ended", 1), ("later", 1)]
     ]
-    tasks = [download(work, held.url) for held in (large, ended, ended_later)]
+    tasks = [download(work, each.url) for each in (held, ended, ended_later)]
     eventually(lambda: len(place()) == 6, "the stretches of three downloads")
     first.post(f"/v1/tasks/{tasks[1]}/cancel", 200)
     eventually(lambda: len(place()) == 5, "what was cancelled to go")
-    # The record tells of the newest stretch after a checkpoint.
-    received = lambda: first.get(f"/v1/tasks/{tasks[0]}")["countOfBytesReceived"]
-    eventually(lambda: received() == large.stop, "all that comes")
-    time.sleep(1.5)
+    await_stretches(place, first, tasks[0], held)
     first.kill9()
     after = second.caller()
     eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
     after.post(f"/v1/tasks/{tasks[2]}/cancel", 200)
     assert_whole(after, tasks[0], LARGE)
-    assert large.sent <= 1.05 * len(LARGE), f"{large.sent / len(LARGE):.2f} of its bytes"
+    assert_fetched_once(held)
     eventually(lambda: not place(), "nothing to be left of stretches", 20)
-    for held in large, ended, ended_later:
-        held.gate.set()
+    for each in held, ended, ended_later:
+        each.gate.set()
 
 
 def assert_back(node, caller, pid):
@@ -370,20 +386,21 @@ def assert_paused(node):
     assert node.metric("ferry_node_paused") == 1
 
 
-def test_a_node_that_stood_still_writes_nothing_and_joins_again(pair, origin):
+def test_a_node_that_stood_still_writes_nothing_and_joins_again(cluster, pair, origin):
     first, second = pair
     _, token = one_each(pair)
     before, after = second.caller(token), first.caller(token)
-    pid, held = second.identifier, Held(origin, "/held")
+    pid, held = second.identifier, large(origin, "/held")
     work = background(before)
     task = download(work, held.url)
-    with Reader(before, work.path) as reader:
+    await_stretches(cluster.ahead, before, task, held)
+    with Reader(before, work.path) as reader, Reader(after, work.path) as other:
         second.send(signal.SIGSTOP)
         try:
             stopped = time.monotonic()
             eventually(lambda: after.has(work.path), "the tenant at the other node", LOST)
             assert time.monotonic() - stopped > HANG - 5, "it was given up too soon"
-            assert_whole(after, task)
+            assert_whole(after, task, LARGE)
             after.client.patch(work.path, json={"description": "of the other node"})
             left = 2 * HANG - (time.monotonic() - stopped)
             time.sleep(max(left, 0))
@@ -395,9 +412,11 @@ def test_a_node_that_stood_still_writes_nothing_and_joins_again(pair, origin):
         assert_back(second, before, pid)
         assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
         assert after.get(work.path)["description"] == "of the other node"
-        assert_whole(before, task)
-        eventually(lambda: reader.has_all_of(after), "all events", 60)
-    assert reader.names.count("task.didComplete") == 1
+        assert_whole(before, task, LARGE)
+        for each in reader, other:
+            eventually(lambda: each.has_all_of(after), "all events", 60)
+            assert each.names.count("task.didComplete") == 1
+    assert_fetched_once(held, pair)
 
 
 def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origin):
@@ -411,10 +430,11 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
         eventually(lambda: len(node.get("/v1/nodes")["nodes"]) == 2, "both nodes", 20)
     _, token = one_each(pair)
     before, after = second.caller(token), first.caller(token)
-    pid, held = second.identifier, Held(origin, "/held")
+    pid, held = second.identifier, large(origin, "/held")
     work = background(before)
     task = download(work, held.url)
-    with Reader(before, work.path) as reader:
+    await_stretches(cluster.ahead, before, task, held)
+    with Reader(before, work.path) as reader, Reader(after, work.path) as other:
         eventually(lambda: len(reader.ids) >= 2, "the first events", 20)
         relay.cut()
         try:
@@ -425,7 +445,7 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
             count = received(second)
             held.gate.set()
             placed(first, 3)
-            assert_whole(after, task)
+            assert_whole(after, task, LARGE)
             assert received(second) == count
             time.sleep(max(3 * HANG - (time.monotonic() - cut), 0))
             known = [(e.id, e.event, e.data) for e in after.replayed(work.path)]
@@ -433,11 +453,11 @@ def test_a_node_without_the_database_stands_still_and_joins_again(cluster, origi
             relay.heal()
         assert_back(second, before, pid)
         assert [(e.id, e.event, e.data) for e in after.replayed(work.path)] == known
-        assert_whole(before, task)
-        eventually(lambda: reader.has_all_of(after), "all events", 60)
-    assert reader.names.count("task.didComplete") == 1
-    # Behind a node that is lost a download begins anew: what that one had is all that is fetched twice.
-    assert origin.count("/held") == 2 and held.sent <= len(CONTENT) + (1 << 20)
+        assert_whole(before, task, LARGE)
+        for each in reader, other:
+            eventually(lambda: each.has_all_of(after), "all events", 60)
+            assert each.names.count("task.didComplete") == 1
+    assert_fetched_once(held, pair)
 
 
 def test_tenants_of_a_node_that_ends_are_served_at_once(pair, origin):
@@ -482,6 +502,33 @@ def test_a_drained_node_hands_over_all_that_runs(pair, origin, drained):
     assert_whole(after, tasks[1])
     leaves.restart()
     assert leaves.record["state"] == "serving"
+
+
+def test_nodes_go_on_with_the_tables_of_the_next_version(cluster, pair, origin):
+    """A rolling upgrade whose first node has added to the tables."""
+    first, second = pair
+    _, token = one_each(pair)
+    before, after = second.caller(token), first.caller(token)
+    work, held = background(before), Held(origin, "/held")
+    task = download(work, held.url)
+    with Reader(after, work.path) as reader:
+        cluster.upgrade_tables()
+        held.gate.set()
+        assert_whole(after, task)
+        pass_through(pair, origin)
+        # What is to be upgraded next hands over to one of its own version.
+        assert second.ferry("drain").returncode == 0
+        assert_whole(after, task)
+        origin.on("/next", Answer(CONTENT))
+        session = Session(after, path=work.path)
+        assert_whole(after, session.start(origin.url("/next"), type="download", computeDigest=True))
+        eventually(lambda: reader.has_all_of(after), "all events", 60)
+    second.stop()
+    status, words = cluster.refusal("--node-address", "http://127.0.0.1:1")
+    assert status == 74 and "written by a later version of Ferry" in words, words
+    assert is_completed(after, task)
+    for node in pair:
+        assert "Z error " not in (node.folder / "log").read_text()
 
 
 def test_draining_is_called_off_and_needs_somebody_to_take_the_tenants(pair):

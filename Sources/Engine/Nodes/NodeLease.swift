@@ -30,7 +30,8 @@ final class NodeLease {
     private var joinedAt: Duration?
     /// How often in a row it was of no use to join.
     private var failureCount = 0
-    private lazy var timer = LoopTimer { [weak self] in self?.look() }
+    /// A node that wakes up looks before it takes what its origins have sent meanwhile.
+    private lazy var timer = LoopTimer(countsStandstill: true) { [weak self] in self?.look() }
     private let log = Log("engine.nodes")
 
     init(

@@ -13,6 +13,8 @@ public struct ClientLimits: Sendable {
     public var header = 48 << 10
     /// The number of an answer's header fields.
     public var headerFields = 200
+    /// Interim answers (RFC 9110 §15.2) before the one that a request gets.
+    public var interimAnswers = 16
     /// Bytes of a request's body that wait in memory before no more are asked for.
     public var bodyAhead = 128 << 10
     /// Connections to all servers at a time.

@@ -9,6 +9,8 @@ final class ClientTLS: TLSEnd {
     let handshakeTime: Duration
     /// Why there is no connection; nil while there may be one.
     private(set) var failure: String?
+    /// Called once the handshake is over, and before anything arrives behind it.
+    var onSuccess: (@LoopActor () -> Void)?
 
     init(_ context: TLSClientContext, host: HostName, handshakeTime: Duration) {
         self.context = context
@@ -30,7 +32,7 @@ final class ClientTLS: TLSEnd {
         return .failed(.protocols)
     }
 
-    func noteSuccess(isResumed: Bool) {}
+    func noteSuccess(isResumed: Bool) { onSuccess.take()?() }
 
     func note(_ failure: HandshakeFailure, of connection: TLSConnection) {
         let words =

@@ -11,15 +11,8 @@ final class Connector {
         let words: String
     }
 
-    /// An address as connect(2) takes it.
-    private struct Address: Sendable {
-        let storage: sockaddr_storage
-        let length: socklen_t
-        let family: CInt
-    }
-
     private let deadline: Uptime
-    private var addresses: ArraySlice<Address> = []
+    private var addresses: ArraySlice<SocketAddress> = []
     private var socket: CInt = -1
     private var watch: Watch?
     private var lastFailure = "it has no address"
@@ -37,17 +30,15 @@ final class Connector {
         self.completion = completion
     }
 
-    /// Begins; an address is used at once, a name is looked up on another thread, each time anew.
-    func connect(to origin: ServerOrigin, by resolvers: FileThreads) {
+    /// Begins; an address is used at once, a name is looked up.
+    func connect(to origin: ServerOrigin, by names: NameLookups) {
         timer.arm(by: deadline)
-        let (host, port) = (origin.host.text, origin.port)
-        if origin.host.isAddress { return take(Connector.look(up: host, port, isAddress: true)) }
-        lastFailure = "its name was not looked up in time"
-        resolvers.submit {
-            Connector.look(up: host, port, isAddress: false)
-        } then: { [weak self] found in
-            if case .success(let found) = found { self?.take(found) }
+        let host = origin.host.text
+        if origin.host.isAddress {
+            return take(SocketAddress.look(up: host, isNumber: true), port: origin.port)
         }
+        lastFailure = "its name was not looked up in time"
+        names.find(host) { [weak self] in self?.take($0, port: origin.port) }
     }
 
     func cancel() {
@@ -69,11 +60,12 @@ final class Connector {
         completion?(result)
     }
 
-    private func take(_ found: Result<[Address], Failure>) {
+    private func take(_ found: NameLookups.Outcome, port: UInt16) {
         guard completion != nil else { return }
         switch found {
         case .success(let found):
             addresses = found[...]
+            for index in addresses.indices { addresses[index].set(port: port) }
             tryNext()
         case .failure(let failure): finish(.failure(failure))
         }
@@ -128,37 +120,6 @@ final class Connector {
     }
 
     // MARK: System calls
-
-    /// The addresses of a host. Blocks for a name.
-    private nonisolated static func look(
-        up host: String, _ port: UInt16, isAddress: Bool
-    ) -> Result<[Address], Failure> {
-        var hints = addrinfo()
-        hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        hints.ai_flags = AI_NUMERICSERV | (isAddress ? AI_NUMERICHOST : AI_ADDRCONFIG)
-        var list: UnsafeMutablePointer<addrinfo>?
-        let code = getaddrinfo(host, String(port), &hints, &list)
-        guard code == 0 else {
-            return .failure(Failure(words: String(cString: gai_strerror(code))))
-        }
-        defer { freeaddrinfo(list) }
-        var found: [Address] = []
-        var next = list
-        while let entry = next?.pointee {
-            next = entry.ai_next
-            var storage = sockaddr_storage()
-            guard let address = entry.ai_addr,
-                Int(entry.ai_addrlen) <= MemoryLayout<sockaddr_storage>.size
-            else { continue }
-            withUnsafeMutableBytes(of: &storage) {
-                $0.copyMemory(
-                    from: UnsafeRawBufferPointer(start: address, count: Int(entry.ai_addrlen)))
-            }
-            found.append(
-                Address(storage: storage, length: entry.ai_addrlen, family: entry.ai_family))
-        }
-        return .success(found)
-    }
 
     private static func set(_ socket: CInt, _ level: CInt, _ option: CInt) {
         var on: CInt = 1

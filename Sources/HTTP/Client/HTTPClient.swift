@@ -12,8 +12,7 @@ public final class HTTPClient {
     private var context: (value: TLSClientContext, readAt: Uptime)?
     private var connections: [ServerOrigin: [OutgoingConnection]] = [:]
     private var count = 0
-    /// Look up names.
-    private lazy var resolvers = FileThreads(count: 2)
+    private let names = NameLookups()
 
     /// How long the authorities count as read.
     private static let contextLifetime = Duration.seconds(24 * 3600)
@@ -66,7 +65,7 @@ public final class HTTPClient {
             connections[origin, default: []].append(connection)
             count += 1
             connection.add(stream)
-            connection.connect(by: resolvers)
+            connection.connect(by: names)
         } catch {
             stream.fail("\(error)", mayHaveBegun: false)
             LoopActor.later { stream.tell() }

@@ -8,7 +8,7 @@ internal import Loop
 @LoopActor
 final class OutgoingConnection {
     private enum Phase {
-        /// Requests wait.
+        /// Requests wait: nothing is asked of anybody before its handshake is over.
         case connecting
         case open
         /// It takes no new requests.
@@ -54,7 +54,7 @@ final class OutgoingConnection {
     }
 
     /// Makes the connection.
-    func connect(by resolvers: FileThreads) {
+    func connect(by names: NameLookups) {
         let connector = Connector(within: client.limits.connectTime) { [weak self] result in
             switch result {
             case .success(let socket): self?.open(socket)
@@ -62,21 +62,27 @@ final class OutgoingConnection {
             }
         }
         self.connector = connector
-        connector.connect(to: origin, by: resolvers)
+        connector.connect(to: origin, by: names)
     }
 
     private func open(_ socket: CInt) {
         connector = nil
-        phase = .open
         wire.open(socket: socket, owner: self, tls: tls)
         wire.change(owner: self, drainedBelow: OutgoingConnection.wireAhead)
+        guard let tls else { return begin() }
+        tls.onSuccess = { [weak self] in self?.begin() }
+        wire.greet()
+    }
+
+    /// The server is there, and is the right one.
+    private func begin() {
+        phase = .open
         life.hear(at: .now)
         timer.arm(after: client.limits.pingAfter)
         let requests = waiting
         waiting = []
         for stream in requests { submit(stream) }
         flushSoon()
-        if tls != nil { wire.greet() }
     }
 
     // MARK: Requests
@@ -114,6 +120,11 @@ final class OutgoingConnection {
         if !request.isWhole { note(stream) }
         if id >= OutgoingConnection.lastStream { retire() }
         flushSoon()
+    }
+
+    /// Whether bytes of a request may have come to the server.
+    func mayHaveSent(_ stream: OutgoingStream) -> Bool {
+        stream.sentBehind.map { wire.written > $0 } ?? false
     }
 
     /// A request is not wanted any more.
@@ -184,8 +195,9 @@ final class OutgoingConnection {
         client.retire(self)
     }
 
-    /// Takes no more requests, and closes when those that it has are over.
+    /// Takes no more requests, and closes when those that were sent are over.
     func leave() {
+        if phase == .connecting { return close(because: "the server was left") }
         guard phase == .open else { return }
         session.goAway()
         retire()
@@ -197,11 +209,10 @@ final class OutgoingConnection {
         phase = .closed
         connector?.cancel()
         timer.cancel()
-        let written = wire.written
+        let failed = (streams.values + waiting).map { ($0, mayHaveBegun: mayHaveSent($0)) }
         wire.close()
         client.remove(self)
-        for stream in streams.values + waiting {
-            let mayHaveBegun = stream.sentBehind.map { written > $0 } ?? false
+        for (stream, mayHaveBegun) in failed {
             stream.fail(words, mayHaveBegun: mayHaveBegun)
             stream.detach()
             note(stream)
@@ -280,11 +291,11 @@ extension OutgoingConnection: HTTP2SessionOwner {
 
     func headersEnd(_ id: Int32, hasBody: Bool) {
         guard let stream = streams[id] else { return }
-        if stream.headersEnd() {
-            if !hasBody { return inputEnds(id) }
-        } else {
-            stream.fail("the header of the answer is too large", mayHaveBegun: true)
+        if let excess = stream.headersEnd() {
+            stream.fail(excess, mayHaveBegun: true)
             session.reset(id, .cancel)
+        } else if !hasBody {
+            return inputEnds(id)
         }
         note(stream)
     }

@@ -36,6 +36,7 @@ public final class OutgoingStream {
     private var connection: OutgoingConnection?
     private(set) var id: Int32 = 0
     private var reader: IncomingHeadReader?
+    private var interimAnswers = 0
     private var input = StreamInput()
     private var output = StreamOutput()
     /// How much the connection had sent before the request; nil while it has not gone out.
@@ -101,6 +102,11 @@ public final class OutgoingStream {
         return bytes
     }
 
+    /// Whether the server may have begun to do what it was asked.
+    public var mayHaveBegun: Bool {
+        failure?.mayHaveBegun ?? connection?.mayHaveSent(self) ?? true
+    }
+
     /// Nothing more is wanted. The observer hears of nothing any more.
     public func cancel() {
         observer = nil
@@ -132,11 +138,13 @@ public final class OutgoingStream {
         reader?.add(name, value, limits: limits)
     }
 
-    /// - Returns: false where the header is larger than it may be.
-    func headersEnd() -> Bool {
-        guard let reader = reader.take() else { return true }
+    /// - Returns: what is more than a server may send; nil where nothing is.
+    func headersEnd() -> String? {
+        guard let reader = reader.take() else { return nil }
         head = reader.finished
-        return !reader.isTooLarge
+        if reader.isTooLarge { return "the header of the answer is too large" }
+        if head == nil { interimAnswers += 1 }
+        return interimAnswers > limits.interimAnswers ? "no answer comes but interim ones" : nil
     }
 
     /// Takes bytes of the answer's body.

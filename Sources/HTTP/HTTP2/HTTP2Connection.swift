@@ -168,7 +168,7 @@ final class HTTP2Connection: ClientConnection {
         if let problem = head.finish(hasBody: request.hasBody) {
             stream.runner.refuse(problem, to: head.head)
         } else {
-            stream.runner.run(head.head)
+            stream.runner.run(head.head, needsTrust: head.needsTrust)
         }
     }
 

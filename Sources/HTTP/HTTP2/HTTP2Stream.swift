@@ -143,16 +143,16 @@ final class HTTP2Stream: HTTPStream {
     }
 
     /// Whether one more answer may wait: where much waits at the server, none of those does whose
-    /// clients let much wait already.
+    /// clients let much wait already. A node's connection has many clients.
     private func mayHold(of connection: HTTP2Connection) -> Bool {
         server.load.heldBytes < server.limits.heldAnswers
-            || connection.budget.heldBytes < HTTP2Stream.heldInAnyCase
+            || connection.budget.heldBytes(for: runner.client) < HTTP2Stream.heldInAnyCase
     }
 
     private func hold(_ count: Int, of connection: HTTP2Connection) {
         held += count
         server.load.heldBytes += count
-        connection.budget.changeHeld(by: count)
+        connection.budget.changeHeld(by: count, for: runner.client)
     }
 
     func send(_ bytes: UnsafeRawBufferPointer) {

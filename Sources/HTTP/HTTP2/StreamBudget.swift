@@ -3,8 +3,8 @@ struct StreamBudget {
     /// A request whose header is whole.
     typealias Request = (stream: HTTP2Stream, hasBody: Bool)
 
-    /// Bytes of whole answers that wait for the client.
-    private(set) var heldBytes = 0
+    /// Bytes of whole answers that wait for the client, or for each of those for whom it asks.
+    private var held: [String?: Int] = [:]
     /// Bytes by which windows of streams have grown.
     private var windowGrowth = 0
     /// Requests that may have a file open: what is not answered yet, or piece by piece.
@@ -46,8 +46,16 @@ struct StreamBudget {
     /// A request begins (1), or may have no file open any more (-1).
     mutating func changeRunning(by count: Int) { running += count }
 
+    /// How many bytes of whole answers wait for one of those for whom the client asks; nil where it
+    /// asks for itself.
+    func heldBytes(for client: String?) -> Int { held[client] ?? 0 }
+
     /// So much more of whole answers waits, or less.
-    mutating func changeHeld(by count: Int) { heldBytes += count }
+    mutating func changeHeld(by count: Int, for client: String?) {
+        guard count != 0 else { return }
+        let sum = heldBytes(for: client) + count
+        held[client] = sum == 0 ? nil : sum
+    }
 
     /// A stream wants its window to grow by so many bytes; whether it may.
     mutating func growWindow(by count: Int) -> Bool {

@@ -11,10 +11,13 @@ struct StreamHead {
     /// Bytes of names and values, each field with 32 more (RFC 9113 §6.5.2).
     private var size = 0
     private var hasAuthority = false
-    /// What the header may have beyond the limits of a client's.
+    /// Whether it is larger than a client's may be: only who is trusted may send it.
+    private(set) var needsTrust = false
+    /// What the header may have beyond the limits of a client's, where it is a node's.
     private var slack = (bytes: 0, fields: 0)
-    /// For another node of this gateway, which says so first: of its fields some are not the
-    /// client's, and HTTP/1.1 counts those without 32 bytes each, and the target by itself.
+    /// For another node of this gateway, which says so first and has to prove it: of its fields
+    /// some are not the client's, and HTTP/1.1 counts those without 32 bytes each, and the target
+    /// by itself.
     private static let nodeSlack = (bytes: 14 << 10, fields: 8)
 
     /// Adds a field.
@@ -33,6 +36,9 @@ struct StreamHead {
         {
             problem = .headerTooLarge
         } else {
+            if size > limits.header || head.fields.count >= limits.headerFields {
+                needsTrust = true
+            }
             addRegular(name, value)
         }
     }

@@ -11,19 +11,22 @@ public struct Request {
     public var headers: RequestHeaders { RequestHeaders(head: head) }
 
     let head: RequestHead
+    /// Whether nobody may send it but who is trusted.
+    let needsTrust: Bool
     private let ownID: RequestID
     private let runner: RequestRunner
     private let parameterNames: [(name: String, segment: Int)]
 
     init(
         head: RequestHead, id: RequestID, body: RequestBody, runner: RequestRunner,
-        parameters: [(name: String, segment: Int)]
+        parameters: [(name: String, segment: Int)], needsTrust: Bool
     ) {
         self.head = head
         ownID = id
         parameterNames = parameters
         self.body = body
         self.runner = runner
+        self.needsTrust = needsTrust
     }
 
     /// What the answer and the log call the request: a token of at most 128 bytes.
@@ -114,6 +117,17 @@ public struct Request {
     public var caller: (any Caller)? {
         get { runner.caller }
         nonmutating set { runner.caller = newValue }
+    }
+
+    /// The application knows who is at the other end, and lets it ask for many at once: it may take
+    /// back as many requests as it likes, and this one may have a larger header than others.
+    ///
+    /// - Parameter client: What tells those from each other that are behind the other end: what
+    ///   waits for one of them is no concern of the others.
+    @LoopActor
+    public func trust(askingFor client: String) {
+        runner.client = client
+        connection.isTrusted = true
     }
 
     /// Lets the request come to its end where it is what ends those of its caller.

@@ -30,6 +30,8 @@ final class RequestRunner {
     var served = ServedRequest(RequestID(number: 0), route: nil, began: 0, sentBefore: 0)
     /// For whom the application answers the request.
     var caller: (any Caller)?
+    /// For whom a peer asks that is trusted; nil where none is.
+    var client: String?
     /// Whether the request goes on where its caller is let in no more: it is what has brought that
     /// about.
     var outlivesCaller = false
@@ -51,7 +53,11 @@ final class RequestRunner {
     // MARK: Requests
 
     /// Answers a request.
-    func run(_ head: RequestHead) {
+    ///
+    /// - Parameters:
+    ///   - head: Its header.
+    ///   - needsTrust: Whether nobody may send it but who is trusted (`Request.trust`).
+    func run(_ head: RequestHead, needsTrust: Bool = false) {
         phase = .handling
         self.head = head
         let resolution = head.resolution ?? server.router.resolve(head)
@@ -63,7 +69,8 @@ final class RequestRunner {
                 stream: stream, expectsContinue: head.expectsContinue)
         }
         let request = Request(
-            head: head, id: served.id, body: body, runner: self, parameters: resolution.parameters)
+            head: head, id: served.id, body: body, runner: self, parameters: resolution.parameters,
+            needsTrust: needsTrust)
         if let response = immediateAnswer(to: request, resolution) {
             guard let pending = begin(response, to: head) else { return }
             return start { [self] in await pump(pending) }
@@ -89,7 +96,7 @@ final class RequestRunner {
             request.body.isEmpty
         else { return nil }
         do {
-            if let problem = server.checks(request) { throw problem }
+            try check(request)
             return try handler(request)
         } catch {
             return server.failure(error, request)
@@ -107,7 +114,7 @@ final class RequestRunner {
 
     private func answer(_ request: Request, _ resolution: Router.Resolution) async -> Response {
         do {
-            if let problem = server.checks(request) { throw problem }
+            try check(request)
             switch resolution {
             case .route(let route, _): return try await route.handler(request)
             case .options(let allow): return Response(status: 204, headers: ["Allow": allow])
@@ -118,6 +125,11 @@ final class RequestRunner {
         } catch {
             return server.failure(error, request)
         }
+    }
+
+    private func check(_ request: Request) throws(Problem) {
+        if let problem = server.checks(request) { throw problem }
+        if request.needsTrust, client == nil { throw .headerTooLarge }
     }
 
     // MARK: What happens to the client

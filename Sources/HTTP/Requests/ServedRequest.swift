@@ -79,6 +79,7 @@ extension RequestRunner {
     /// A header is there, or bytes that are none.
     func noteRequest(route: Int?) {
         caller = nil
+        client = nil
         answerFields = HeaderFields()
         outlivesCaller = false
         served = ServedRequest(

@@ -142,8 +142,10 @@ final class Authenticator {
         Authenticator.log.write(
             .info, "a token was refused", ["peer": .name(request.peer.address)])
         // A node that has come back is asked with signatures for what it was before.
-        let isOfNode = pass != nil && parts.first == NodePass.scheme.dropLast()
-        if !isOfNode, let wait = failures.note(header, from: request.peer.address) {
+        if pass != nil, parts.first == NodePass.scheme.dropLast() {
+            throw Authenticator.unknownNode
+        }
+        if let wait = failures.note(header, from: request.peer.address) {
             throw ProblemCode.tooManyFailures.problem(headers: ["Retry-After": String(wait)])
         }
         throw Authenticator.invalidToken
@@ -155,6 +157,13 @@ final class Authenticator {
         The gateway does not know this token, or it has expired or was revoked; the gateway's own is \
         in the file "token" of its data directory.
         """, error: "invalid_token")
+
+    /// What is told whoever sends a signature that no node of this version has made for this one.
+    private nonisolated static let unknownNode = Authenticator.unauthenticated(
+        """
+        The signature is not one that a node of this gateway makes for this node: the key is another \
+        one, or the node is of another version, or this node has joined anew.
+        """)
 
     /// What is looked up is a digest of what came, so that the time it takes tells nothing about a
     /// token.

@@ -15,8 +15,8 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
         /// There is no answer, or not all of a short one: whether the node may have had the
         /// request, and words about why.
         case failed(mayHaveBegun: Bool, String)
-        /// Whoever has answered is not the node.
-        case unproven
+        /// Whoever has answered, with this status, is not the node.
+        case unproven(status: Int)
         /// The client has left.
         case left
     }
@@ -78,7 +78,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
     ///
     /// - Parameter reason: words about why.
     func giveUp(because reason: String) {
-        end(.failed(mayHaveBegun: stream?.hasBegun ?? false, reason))
+        end(.failed(mayHaveBegun: stream?.mayHaveBegun ?? false, reason))
     }
 
     private func clientHasEnded() {
@@ -149,7 +149,7 @@ final class ForwardedExchange: OutgoingObserver, ByteSource {
 
     private func answerHasCome(_ head: IncomingHead, on stream: OutgoingStream) {
         guard head.fields.values(of: ForwardedFields.proof) == [proof] else {
-            return tell(.unproven)
+            return tell(.unproven(status: head.status))
         }
         isEventStream = head.fields[first: "content-type"]?.hasPrefix("text/event-stream") ?? false
         guard isShort(head) else { return tell(.begins(head)) }

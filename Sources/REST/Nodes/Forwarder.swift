@@ -202,11 +202,12 @@ final class Forwarder {
             noteSilence(of: node, about: tenant, because: words)
             figures.outcomes[mayHaveBegun ? .lost : .unreachable, default: Counter()].add()
             return mayHaveBegun ? .unknown : .notDone
-        case .unproven:
+        case .unproven(let status):
             exchange.cancel()
+            let words = "what answers at its address has not proved to be the node"
             noteSilence(
                 of: node, about: tenant,
-                because: "what answers at its address has not proved to be the node")
+                because: status == 401 ? "\(words), or it is of another version" : words)
             figures.outcomes[.unreachable, default: Counter()].add()
             return .unknown
         case .left:

@@ -26,7 +26,10 @@ final class NodePass {
     private static let nonceLength = 32
     /// Digits of a code.
     private static let codeLength = 64
-    /// What codes are made of begins with it, so that none is taken for another one.
+    /// What codes are made of begins with it, so that none is taken for another one. The number is
+    /// that of the protocol between nodes: one of another number knows nobody here, and is answered
+    /// 401 without a proof. Fields that are new need no new number: who does not know them passes
+    /// over them.
     private static let requestWords = "ferry request between nodes 1"
     private static let answerWords = "ferry answer between nodes 1"
     /// How many callers are remembered.

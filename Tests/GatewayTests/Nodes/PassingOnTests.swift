@@ -244,6 +244,23 @@ struct PassingOnTests {
         }
     }
 
+    @Test func `a node of another version is told so, and its new fields are passed over`()
+        async throws
+    {
+        try await TwoNodes.run { nodes in
+            let client = TestClient(nodes.second.endpoint)
+            let later = TwoNodes.fields(of: TwoNodes.there, protocol: 2)
+            let refused = try await client.get("/v1/tasks", later)
+            #expect(refused.status == 401 && refused.text.contains("another version"))
+            #expect(refused.headers.values(of: "Ferry-Proof").isEmpty)
+            let more = TwoNodes.fields(of: TwoNodes.there).appending(["Ferry-Later": "a"])
+            let answer = try await client.get("/v1/tasks", more)
+            #expect(answer.status == 200)
+            let proof = TwoNodes.proof(String(repeating: "0a", count: 16))
+            #expect(answer.headers.values(of: "Ferry-Proof") == [proof])
+        }
+    }
+
     @Test func `a token that a node does not know, or not any more, does nothing there (X-13)`()
         async throws
     {

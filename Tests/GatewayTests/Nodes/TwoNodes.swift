@@ -96,22 +96,22 @@ struct TwoNodes: Sendable {
     static func fields(
         of tenant: TenantID, scopes: String = "tasks", token: String? = nil, node: Int64 = 1,
         key: [UInt8] = key, target: String = "/v1/tasks",
-        nonce: String = String(repeating: "0a", count: 16)
+        nonce: String = String(repeating: "0a", count: 16), protocol number: Int = 1
     ) -> HeaderLines {
         let token = token.map { "; token=\($0)" } ?? ""
         return fields(
             "tenant=\(tenant.rawValue); scopes=\(scopes)\(token); peer=192.0.2.7", node: node,
-            key: key, target: target, nonce: nonce)
+            key: key, target: target, nonce: nonce, protocol: number)
     }
 
     /// The same with any text about the caller.
     static func fields(
         _ caller: String, node: Int64 = 1, key: [UInt8] = key, target: String = "/v1/tasks",
-        nonce: String = String(repeating: "0a", count: 16)
+        nonce: String = String(repeating: "0a", count: 16), protocol number: Int = 1
     ) -> HeaderLines {
         let code = code(
             [
-                "ferry request between nodes 1", nonce, "GET", target, "\(node)", "2",
+                "ferry request between nodes \(number)", nonce, "GET", target, "\(node)", "2",
                 "\(PlaceBook.joinedAt(2))", caller,
             ], key)
         return [
