@@ -108,7 +108,7 @@ import Testing
         async throws
     {
         var limits = ServerLimits()
-        limits.headerTime = .seconds(1)
+        limits.headerTime = .seconds(4)
         try await LiveServer.run(Self.routes, limits: limits) { live in
             let client = FrameClient(live.client)
             // They arrive together, so the answer ends behind the header's beginning.

@@ -42,7 +42,7 @@ import Testing
     {
         try await ChildProcess.run(
             "curl",
-            ["-sS", "--max-time", "20", "--cacert", files.file("authority.pem")] + words
+            ["-sS", "--max-time", "60", "--cacert", files.file("authority.pem")] + words
                 + ["https://localhost:\(live.port)\(path)"])
     }
 
