@@ -118,14 +118,14 @@ import Testing
     {
         var limits = ClientLimits()
         limits.pingAfter = .milliseconds(50)
-        limits.silence = .milliseconds(600)
+        limits.silence = .seconds(2)
         try await Self.run(limits, answering: [Frames.ok(on: 1)]) { caller, _ in
             let failure = try await caller.failure(of: "/")
             #expect(failure.mayHaveBegun && failure.words == "the server has gone silent")
         }
         let answering: @Sendable (TestSupport.Wire) throws -> Void = { wire in
             var pings = 0
-            while pings < 20 {
+            while pings < 50 {
                 let frame = try Frames.next(on: wire)
                 guard frame.kind == FrameClient.Kind.ping.rawValue else { continue }
                 pings += 1
