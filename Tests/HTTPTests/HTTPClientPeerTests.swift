@@ -118,7 +118,7 @@ import Testing
     {
         var limits = ClientLimits()
         limits.pingAfter = .milliseconds(50)
-        limits.silence = .milliseconds(600)
+        limits.silence = .seconds(2)
         try await Self.run(limits, answering: [Frames.ok(on: 1)]) { caller, _ in
             let failure = try await caller.failure(of: "/")
             #expect(failure.mayHaveBegun && failure.words == "the server has gone silent")
