@@ -123,7 +123,6 @@ import Testing
             let failure = try await caller.failure(of: "/")
             #expect(failure.mayHaveBegun && failure.words == "the server has gone silent")
         }
-        limits.silence = .seconds(2)
         let answering: @Sendable (TestSupport.Wire) throws -> Void = { wire in
             var pings = 0
             while pings < 50 {

@@ -108,7 +108,9 @@ import Testing
 
     @Test func `An answer reaches a client that sends 100 MiB before it reads`() async throws {
         var limits = ServerLimits()
-        limits.lingerLimit = .seconds(300)  // however busy the machine is
+        // However busy the machine is.
+        limits.lingerTime = .seconds(60)
+        limits.lingerLimit = .seconds(300)
         try await LiveServer.run(Self.refusing, limits: limits) { live in
             let connection = try await live.client.connect()
             let size = 100 << 20
