@@ -83,7 +83,7 @@ struct SharedFolderTests {
             atPath: bench.path, withIntermediateDirectories: false)
         // What is not there is not said to be gone.
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
-            try await bench.store.open(Self.task)
+            try await bench.store.open(ContentName(Self.task))
         }
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
             try await bench.store.list([.whole])
