@@ -16,7 +16,8 @@ public final class SplitContentStore: ContentStore {
         var putting: ContentName?
         /// It was removed while it was put, or others go on with it.
         var isUnwanted = false
-        var removals = 0
+        /// What is being removed, each time that it is.
+        var removing: [ContentName] = []
         var waiters = Waiters()
     }
 
@@ -70,7 +71,7 @@ public final class SplitContentStore: ContentStore {
         var part = part
         part.series = series
         let (owner, name) = (part.owner, part.name)
-        while let other = work[owner], other.putting != nil || other.removals > 0 {
+        while let other = work[owner], other.putting != nil || !other.removing.isEmpty {
             await withCheckedContinuation { work[owner]?.waiters.add($0) }
         }
         work[owner, default: Work()].putting = name
@@ -101,7 +102,11 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func open(_ content: ContentName) async throws -> (any OpenContent)? {
-        if let work = work[content.owner], work.isUnwanted || work.removals > 0 { return nil }
+        if let work = work[content.owner],
+            work.removing.contains(content) || (work.isUnwanted && work.putting == content)
+        {
+            return nil
+        }
         return try await whole.open(content)
     }
 
@@ -176,7 +181,7 @@ public final class SplitContentStore: ContentStore {
             if !isSwept || putting == content { work[content.owner]?.isUnwanted = true }
             if putting == content { return false }
         }
-        work[content.owner, default: Work()].removals += 1
+        work[content.owner, default: Work()].removing.append(content)
         return true
     }
 
@@ -185,12 +190,14 @@ public final class SplitContentStore: ContentStore {
     }
 
     private func endRemoval(_ content: ContentName) {
-        work[content.owner]?.removals -= 1
+        if let index = work[content.owner]?.removing.firstIndex(of: content) {
+            work[content.owner]?.removing.remove(at: index)
+        }
         settle(content.owner)
     }
 
     private func settle(_ owner: ContentOwner) {
-        guard var state = work[owner], state.putting == nil, state.removals == 0 else { return }
+        guard var state = work[owner], state.putting == nil, state.removing.isEmpty else { return }
         work[owner] = nil
         state.waiters.wakeAll()
     }

@@ -276,33 +276,6 @@ struct NodeTests {
     }
 
     @Test @LoopActor
-    func `a node forgets what it has sent of a download that rests when its tenant leaves`()
-        async throws
-    {
-        let shared = try SharedDisk(stretchLength: 64 << 10)
-        var limits = GatewayLimits()
-        limits.suspensionGrace = .milliseconds(1)
-        let first = try await TestGateway.node(try shared.join(1), clock: clock, limits: limits)
-        let second = try await TestGateway.node(try shared.join(2), clock: clock)
-        let (task, _) = try await sendingDownload(at: first, on: shared)
-        _ = try await first.gateway.tasks.suspend(task, of: first.tenant)
-        try await eventually("it to rest") { first.gateway.tasks.directory.runners.isEmpty }
-        let contents = try #require(
-            first.gateway.tasks.directory.services.contents as? SplitContentStore)
-        #expect(contents.sendingCount == 1)
-        let service = try #require(first.gateway.nodes)
-        _ = try await service.setDraining(true, of: service.own)
-        try await eventually("the tenant to arrive") {
-            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
-        }
-        #expect(contents.sendingCount == 0)
-        // And all that there was is there.
-        _ = try await second.gateway.tasks.resume(task, of: first.tenant)
-        let again = try await second.network.attempt(0)
-        #expect(again.request.headers.first("Range") == "bytes=150000-")
-    }
-
-    @Test @LoopActor
     func `a file that has changed is not spliced with what was sent ahead (R-3)`() async throws {
         let shared = try SharedDisk(stretchLength: 64 << 10)
         let first = try await TestGateway.node(try shared.join(1), clock: clock)
