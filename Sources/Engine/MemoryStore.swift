@@ -324,7 +324,8 @@ extension MemoryState {
     mutating func forget(_ tenant: TenantID) -> Forgotten {
         var forgotten = Forgotten()
         for (id, kept) in sessions where kept.record?.tenant == tenant {
-            forgotten.files += kept.tasks.filter { tasks[$0]?.content?.place == .file }
+            forgotten.files += kept.tasks.compactMap { tasks[$0] }
+                .filter { $0.content?.place == .file }.map(\.contentName)
             remove(id)
             forgotten.sessions.append(id)
         }
@@ -498,7 +499,8 @@ extension MemoryState {
             Forgotten.Result(
                 of: task.id, in: task.session, byteCount: task.content?.storedLength ?? 0)
         }
-        forgotten.files = expired.filter { $0.content?.place == .file }.map(\.id).sorted()
+        forgotten.files = expired.filter { $0.content?.place == .file }
+            .sorted { $0.id < $1.id }.map(\.contentName)
         return forgotten
     }
 }

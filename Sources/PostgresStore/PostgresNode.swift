@@ -227,9 +227,9 @@ public final class PostgresNode: NodeStore {
 
     /// One look at the primary key, and at that of its tenant.
     public func needs(
-        _ kind: ContentKind, of owner: ContentOwner
+        _ kind: ContentKind, of content: ContentName
     ) async throws(StoreError) -> Bool {
-        try await membership.needs(kind, of: owner)
+        try await membership.needs(kind, of: content)
     }
 
     /// One look at the primary key.

@@ -6,7 +6,7 @@ internal import Engine
 /// tenant, which every look-up by a client's id compares. Texts that people chose are `bytea`, so
 /// that each may be of any characters, and is equal to no other.
 enum Schema {
-    private static let migrations = [first, second, nodes]
+    private static let migrations = [first, second, nodes, series]
 
     /// Brings the tables to this version: one of several gateways that start at once, while the
     /// others wait.
@@ -27,6 +27,9 @@ enum Schema {
 
     /// When the gateway that has the tables gave its last sign of life, by the server's clock.
     private static let second = ["ALTER TABLE holder ADD COLUMN seen timestamptz"]
+
+    /// In which series the bytes of a staged file were put that are whole.
+    private static let series = ["ALTER TABLE file ADD COLUMN series bigint"]
 
     private static func migrateAlone(_ connection: Connection) throws(StoreError) {
         try connection.send("SELECT pg_advisory_xact_lock(\(DatabasePlace.lockNumber("schema")))")

@@ -8,6 +8,7 @@ extension ContentRecord {
         static let digest: UInt8 = 3
         static let lengthVerified: UInt8 = 4
         static let isPart: UInt8 = 5
+        static let series: UInt8 = 6
     }
 
     /// Writes the content's description.
@@ -17,6 +18,7 @@ extension ContentRecord {
         writer.put(Field.digest, digest)
         writer.put(Field.lengthVerified, lengthVerified)
         if isPart { writer.put(Field.isPart, isPart) }
+        writer.put(Field.series, series)
     }
 
     /// Reads what `write` has written.
@@ -30,6 +32,7 @@ extension ContentRecord {
             case Field.digest: digest = try reader.string()
             case Field.lengthVerified: lengthVerified = try reader.bool()
             case Field.isPart: isPart = try reader.bool()
+            case Field.series: series = try reader.int64()
             default: try reader.skip()
             }
         }

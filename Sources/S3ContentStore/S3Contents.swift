@@ -20,7 +20,7 @@ public final class S3Contents: WholeContents {
     private let objects: S3Objects
     private let uploader: S3Uploader
     private let sizes: S3Sizes
-    private var readers: [ContentOwner: Readers] = [:]
+    private var readers: [ContentName: Readers] = [:]
     /// When the mark was last seen, so that what is missing is missing.
     private var markSeenAt: ContinuousClock.Instant?
     private let log = Log("contents.s3")
@@ -62,9 +62,7 @@ public final class S3Contents: WholeContents {
         client.onReturn = { [weak uploader] in uploader?.forgetAbandoned() }
     }
 
-    private func key(_ owner: ContentOwner) -> String {
-        location.prefix + ContentFolder.name(of: owner.id)
-    }
+    private func key(_ content: ContentName) -> String { location.prefix + content.path }
 
     private var markKey: String { location.prefix + Self.markName }
 
@@ -95,7 +93,7 @@ public final class S3Contents: WholeContents {
     public func isEmpty() async throws -> Bool {
         do throws(S3Failure) {
             let found = try await objects.list(below: location.prefix, limit: 1000)
-            return !found.contains { owner(of: $0.key) != nil }
+            return !found.contains { name(of: $0.key) != nil }
         } catch {
             throw UnusablePlace(error.sentence(about: location), isAway: error.kind == .away)
         }
@@ -105,7 +103,7 @@ public final class S3Contents: WholeContents {
     public func forgetOldWork() async {
         do throws(S3Failure) {
             let uploads = try await objects.uploads(below: location.prefix)
-            uploader.abandon(uploads.filter { owner(of: $0.key) != nil })
+            uploader.abandon(uploads.filter { name(of: $0.key) != nil })
         } catch {
             log.write(
                 .warning, "uploads of an earlier process stay on S3",
@@ -128,47 +126,47 @@ public final class S3Contents: WholeContents {
 
     /// As the port says.
     public func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
-        let owner = part.owner
+        let name = part.name
         try await asking { [self] in
-            try await uploader.put(part, as: key(owner), while: isWanted)
+            try await uploader.put(part, as: key(name), while: isWanted)
         }
         // Who still reads what was there before reads to no end; what is there now stays.
-        readers[owner]?.isDoomed = false
+        readers[name]?.isDoomed = false
     }
 
     /// As the port says.
-    public func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
-        guard readers[owner]?.isDoomed != true else { return nil }
-        readers[owner, default: Readers()].count += 1
+    public func open(_ content: ContentName) async throws -> (any OpenContent)? {
+        guard readers[content]?.isDoomed != true else { return nil }
+        readers[content, default: Readers()].count += 1
         do {
-            let head = try await asking { [self] in try await objects.head(key(owner)) }
+            let head = try await asking { [self] in try await objects.head(key(content)) }
             if let head {
-                return S3Content(key(owner), head, of: objects) { [weak self] in
-                    LoopActor.post { self?.close(owner) }
+                return S3Content(key(content), head, of: objects) { [weak self] in
+                    LoopActor.post { self?.close(content) }
                 }
             }
             try await requireMark()
         } catch {
-            close(owner)
+            close(content)
             throw error
         }
-        close(owner)
+        close(content)
         return nil
     }
 
     /// A reader has gone.
-    private func close(_ owner: ContentOwner) {
-        guard var state = readers[owner] else { return }
+    private func close(_ content: ContentName) {
+        guard var state = readers[content] else { return }
         state.count -= 1
         guard state.count == 0 else {
-            readers[owner] = state
+            readers[content] = state
             return
         }
-        readers[owner] = nil
+        readers[content] = nil
         guard state.isDoomed else { return }
         LoopActor.start { [self] in
             do throws(S3Failure) {
-                try await objects.remove([key(owner)])
+                try await objects.remove([key(content)])
             } catch {
                 // The next start sweeps it up.
                 log.write(
@@ -178,7 +176,7 @@ public final class S3Contents: WholeContents {
     }
 
     /// As the port says: S3 copies it, by itself.
-    public func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+    public func copy(_ source: ContentName, to target: ContentName) async throws {
         guard readers[source]?.isDoomed != true else { throw FileError("CopyObject", code: ENOENT) }
         try await asking { [self] in
             guard let head = try await objects.head(key(source)) else {
@@ -189,13 +187,13 @@ public final class S3Contents: WholeContents {
     }
 
     /// As the port says.
-    public func remove(_ owners: [ContentOwner]) async throws {
+    public func remove(_ contents: [ContentName]) async throws {
         var keys: [String] = []
-        for owner in owners {
-            if readers[owner] != nil {
-                readers[owner]?.isDoomed = true
+        for content in contents {
+            if readers[content] != nil {
+                readers[content]?.isDoomed = true
             } else {
-                keys.append(key(owner))
+                keys.append(key(content))
             }
         }
         let removed = keys
@@ -203,8 +201,8 @@ public final class S3Contents: WholeContents {
     }
 
     /// As the port says.
-    public func length(of owner: ContentOwner) async throws -> Int64? {
-        let head = try await asking { [self] in try await objects.head(key(owner)) }
+    public func length(of content: ContentName) async throws -> Int64? {
+        let head = try await asking { [self] in try await objects.head(key(content)) }
         if head == nil { try await requireMark() }
         return head?.length
     }
@@ -224,16 +222,16 @@ public final class S3Contents: WholeContents {
         for object in listed {
             if let stretch = stretch(of: object) {
                 add(.task(stretch.task), object.modified, object.length)
-            } else if let owner = owner(of: object.key), readers[owner]?.isDoomed != true {
+            } else if let name = name(of: object.key), readers[name]?.isDoomed != true {
                 entries.append(
                     ContentEntry(
-                        owner: owner, kind: .whole,
+                        owner: name.owner, kind: .whole, series: name.series,
                         modified: KeptTime(milliseconds: object.modified), tenant: nil,
                         length: object.length))
             }
         }
         for upload in uploads {
-            if let owner = owner(of: upload.key) { add(owner, upload.begun, 0) }
+            if let name = name(of: upload.key) { add(name.owner, upload.begun, 0) }
         }
         return entries
             + ahead.map { owner, found in
@@ -297,17 +295,17 @@ public final class S3Contents: WholeContents {
     /// As the port says.
     public func forgetUploads(of owner: ContentOwner) async throws {
         try await asking { [self] in
-            let key = key(owner)
-            uploader.abandon(try await objects.uploads(below: key).filter { $0.key == key })
+            let uploads = try await objects.uploads(below: key(ContentName(owner)))
+            uploader.abandon(uploads.filter { name(of: $0.key)?.owner == owner })
         }
     }
 
-    /// Whose content an object is; nil for one that is none.
-    private func owner(of key: String) -> ContentOwner? {
-        guard let name = key.split(separator: "/").last,
-            let owner = ContentOwner(String(name)), key == self.key(owner)
+    /// Which content an object is; nil for one that is none.
+    private func name(of key: String) -> ContentName? {
+        guard let text = key.split(separator: "/").last, let name = ContentName(text),
+            key == self.key(name)
         else { return nil }
-        return owner
+        return name
     }
 
     /// As the port says.

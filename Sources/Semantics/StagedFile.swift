@@ -8,6 +8,8 @@ public struct StagedFile: Equatable, Sendable {
     public var length: Int64
     /// Whether nothing more may be appended; only then a task may send it.
     public var isComplete: Bool
+    /// The series in which its bytes were put that are whole; nil where they have none.
+    public var series: Int64?
     /// What the client said the whole is going to be; nil where it did not.
     public let announcedLength: Int64?
     /// What the whole must have (RFC 9530 `Repr-Digest`); nil checks nothing.

@@ -110,7 +110,7 @@ public struct ContentRecord: Equatable, Sendable {
     public enum Place: String, Sendable {
         /// In the store, beside the task's row.
         case store
-        /// In a file of the content folder, named by the task.
+        /// In a file of the content folder, or of another place, named by the task and the series.
         case file
         /// In the folder of the task's destination; `TaskRecord.saved` tells which file.
         case folder
@@ -127,11 +127,15 @@ public struct ContentRecord: Equatable, Sendable {
     /// Whether the task failed before the end: events have told of these bytes, and more there are
     /// not (S-58).
     public var isPart: Bool
+    /// Of one in a file, the series in which that was put; nil where it has none.
+    public var series: Int64?
 
     /// A content from its parts.
     public init(
-        length: Int64, place: Place, digest: String?, lengthVerified: Bool, isPart: Bool = false
+        length: Int64, place: Place, digest: String?, lengthVerified: Bool, isPart: Bool = false,
+        series: Int64? = nil
     ) {
+        self.series = series
         self.length = length
         self.place = place
         self.digest = digest

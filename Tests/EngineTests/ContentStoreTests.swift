@@ -82,8 +82,8 @@ struct ContentStoreTests {
         }
 
         /// Everything that is kept for an owner; nil where nothing is.
-        func kept(_ owner: ContentOwner) async throws -> [UInt8]? {
-            guard let content = try await store.open(owner) else { return nil }
+        func kept(_ content: ContentName) async throws -> [UInt8]? {
+            guard let content = try await store.open(content) else { return nil }
             return try await content.read(at: 0, count: Int(content.length) + 1)
         }
 
@@ -119,11 +119,11 @@ struct ContentStoreTests {
     ) async throws {
         let bench = try await Bench(candidate)
         for (number, owner) in Self.owners.enumerated() {
-            #expect(try await bench.store.open(owner) == nil)
+            #expect(try await bench.store.open(ContentName(owner)) == nil)
             try await bench.put(Pattern.bytes(from: number, count: length), of: owner)
         }
         for (number, owner) in Self.owners.enumerated() {
-            let content = try await bench.store.openKnown(owner)
+            let content = try await bench.store.openKnown(ContentName(owner))
             #expect(content.length == length)
             #expect(
                 try await content.read(at: 0, count: length + 10)
@@ -187,7 +187,7 @@ struct ContentStoreTests {
         #expect(try await bench.store.open(.task(Self.task)) == nil)
         await #expect(throws: FileError.self) { try await bench.store.openKnown(.task(Self.task)) }
         await #expect(throws: FileError.self) {
-            try await bench.store.copy(.task(Self.task), to: Self.owners[2])
+            try await bench.store.copy(.task(Self.task), to: ContentName(Self.owners[2]))
         }
         #expect(
             try await !bench.store.keepPart(
@@ -203,9 +203,9 @@ struct ContentStoreTests {
     func `of a content and its copy either may go first`(candidate: Candidate) async throws {
         for (goesFirst, length) in [(0, 40_000), (1, 700_000)] {
             let bench = try await Bench(candidate)
-            let pair = [ContentOwner.task(Self.task), Self.owners[2]]
+            let pair = [ContentName.task(Self.task), ContentName(Self.owners[2])]
             let bytes = Pattern.bytes(count: length)
-            try await bench.put(bytes, of: pair[0])
+            try await bench.put(bytes, of: pair[0].owner)
             try await bench.store.copy(pair[0], to: pair[1])
             #expect(try await bench.kept(pair[1]) == bytes)
             try await bench.store.remove([pair[goesFirst]])
@@ -243,10 +243,10 @@ struct ContentStoreTests {
         for task in tasks { try await bench.put([1], of: task) }
         let grows = ContentOwner.task(TaskID(rawValue: 41))
         _ = try await bench.part([1], of: grows)
-        try await bench.store.remove(Array(tasks[2...]) + [grows])
+        try await bench.store.remove((tasks[2...] + [grows]).map { ContentName($0) })
         #expect(Set(try await bench.listed().keys) == Set(tasks[..<2]))
         var isGone = false
-        bench.store.discard(tasks[0], behind: nil) { isGone = true }
+        bench.store.discard(ContentName(tasks[0]), behind: nil) { isGone = true }
         try await eventually("the removal") { isGone }
         #expect(Set(try await bench.listed().keys) == [tasks[1]])
     }

@@ -184,7 +184,7 @@ struct InvalidationTests {
         let harness = try await TestGateway.open()
         for _ in 0..<2000 { _ = try await harness.session() }
         var forgotten = Forgotten()
-        forgotten.files = (1...4000).map { TaskID(rawValue: $0) }
+        forgotten.files = (1...4000).map { .task(TaskID(rawValue: $0)) }
         harness.store.forget(forgotten)
         var turns = 0
         var ticker: LoopTimer?

@@ -231,6 +231,42 @@ struct SegmentTests {
         try await scene.expectWhole(task)
     }
 
+    @Test(arguments: [true, false]) @LoopActor
+    func `a download that splits up while it stands still begins no connection until it goes on`(
+        isSuspended: Bool
+    ) async throws {
+        let scene = try await Scene()
+        scene.server.held = [0]
+        let gateway = scene.harness.gateway
+        let task = try await scene.download(connections: 3)
+        let first = try await scene.harness.network.attempt(0)
+        let directory = gateway.tasks.directory
+        if isSuspended {
+            _ = try await gateway.tasks.suspend(task, of: scene.harness.tenant)
+        } else {
+            directory.setStandstill(true)  // as of a node, but for the slots
+        }
+        first.lateHead(
+            200,
+            [
+                "ETag": "\"one\"", "Accept-Ranges": "bytes",
+                "Content-Length": String(SegmentTests.length),
+            ])
+        await LoopActor.nextTurn(after: .milliseconds(100))
+        #expect(first.isPaused && scene.harness.network.attempts.count == 1)
+        if isSuspended {
+            _ = try await gateway.tasks.resume(task, of: scene.harness.tenant)
+        } else {
+            directory.setStandstill(false)
+        }
+        try await eventually("other connections") {
+            scene.harness.network.attempts.count > 1
+        }
+        first.body(scene.server.bytes)
+        first.end()
+        try await scene.expectWhole(task)
+    }
+
     @Test @LoopActor
     func `a long suspension gives all connections back, and resuming fills the holes (S-32)`()
         async throws

@@ -67,7 +67,7 @@ struct SharedFolderTests {
         _ = try await bench.spool(Pattern.bytes(count: 3_000_000)).finish()
         #expect(try bench.files(in: bench.directory.file("content")).isEmpty)
         #expect(try bench.files(in: bench.path).map { $0.suffix(4) } != [".new"])
-        let content = try await bench.store.openKnown(Self.task)
+        let content = try await bench.store.openKnown(ContentName(Self.task))
         #expect(
             try await content.read(at: 0, count: 4_000_000) == Pattern.bytes(count: 3_000_000))
     }
@@ -83,7 +83,7 @@ struct SharedFolderTests {
             atPath: bench.path, withIntermediateDirectories: false)
         // What is not there is not said to be gone.
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
-            try await bench.store.open(Self.task)
+            try await bench.store.open(ContentName(Self.task))
         }
         await #expect(throws: FileError("open", code: EHOSTDOWN)) {
             try await bench.store.list([.whole])
@@ -94,7 +94,7 @@ struct SharedFolderTests {
         try FileManager.default.removeItem(atPath: bench.path)
         try FileManager.default.moveItem(atPath: away, toPath: bench.path)
         try await end.value
-        let content = try await bench.store.openKnown(Self.task)
+        let content = try await bench.store.openKnown(ContentName(Self.task))
         #expect(try await content.read(at: 0, count: 70_000) == Pattern.bytes(count: 70_000))
         #expect(try bench.files(in: bench.directory.file("content")).isEmpty)
     }

@@ -21,6 +21,7 @@ private final class Ranges: Sendable {
 struct FaultTests {
     private static let files = FileThreads(count: 2)
     private static let task = ContentOwner.task(TaskID(rawValue: 7))
+    private static let content = ContentName(task)
     private static let isRunning: Void = LoopActor.loop.start()
 
     /// A store on a scripted S3: in parts of 100 KiB.
@@ -32,8 +33,10 @@ struct FaultTests {
         let store: SplitContentStore
         let spools: Spools
         let folder: ContentFolder
+        /// By what the content is found.
+        var name = FaultTests.content
 
-        init(_ s3: ScriptedS3) async throws {
+        init(_ s3: ScriptedS3, isShared: Bool = false) async throws {
             self.s3 = s3
             directory = try TemporaryDirectory()
             folder = ContentFolder(path: directory.path)
@@ -49,7 +52,7 @@ struct FaultTests {
                 digests: SHADigests(), files: FaultTests.files, clock: SystemClock(), sizes: sizes)
             try await contents.setMark("of-a-test")
             store = SplitContentStore(
-                contents, partsIn: folder, files: FaultTests.files, sendsAhead: true)
+                contents, partsIn: folder, files: FaultTests.files, isShared: isShared)
             spools = Spools(
                 in: folder, files: FaultTests.files, room: DiskRoom(), clock: SystemClock(),
                 digests: SHADigests(), contents: store)
@@ -79,11 +82,11 @@ struct FaultTests {
 
         /// Whether all is there that was put, and nothing of it here any more.
         func verify(_ count: Int) async throws {
-            let content = try await store.openKnown(FaultTests.task)
+            let content = try await store.openKnown(name)
             #expect(content.length == count)
             #expect(
                 try await content.read(at: 0, count: count + 1) == Pattern.bytes(count: count))
-            #expect(try folder.length(of: FaultTests.task.id, .part) == nil)
+            try await eventually("no part") { [self] in try !hasPart() }
         }
 
         func hasPart() throws -> Bool { try folder.length(of: FaultTests.task.id, .part) != nil }
@@ -146,7 +149,7 @@ struct FaultTests {
             if let range = request.headers["range"] { ranges.append(range) }
             return nil
         }
-        let content = try await bench.store.openKnown(Self.task)
+        let content = try await bench.store.openKnown(Self.content)
         var read: [UInt8] = []
         while read.count < count {
             read += try await content.read(at: Int64(read.count), count: 100_000)
@@ -187,7 +190,7 @@ struct FaultTests {
     {
         let bench = try await Bench(ScriptedS3())
         try await bench.put(3_000_000)
-        let content = try await bench.store.openKnown(Self.task)
+        let content = try await bench.store.openKnown(Self.content)
         #expect(try await content.read(at: 0, count: 1000) == Pattern.bytes(count: 1000))
         bench.s3.replaceAll(by: [UInt8](repeating: 1, count: 3_000_000))
         let error = try await #require(throws: FileError.self) {
@@ -237,8 +240,8 @@ struct FaultTests {
         let spool = try await bench.spool(350_000)
         let end = LoopActor.start { _ = try await spool.finish() }
         try await eventually("a part on its way") { s3.count("UploadPart") >= 1 }
-        try await bench.store.remove([Self.task])
-        #expect(try await bench.store.open(Self.task) == nil)
+        try await bench.store.remove([Self.content])
+        #expect(try await bench.store.open(Self.content) == nil)
         hold.store(false, ordering: .relaxed)
         await #expect(throws: FileError.self) { try await end.value }
         #expect(try !bench.hasPart() && s3.keys.isEmpty)
@@ -251,19 +254,22 @@ struct FaultTests {
         refusal: (status: Int, code: String)?
     ) async throws {
         let s3 = try ScriptedS3()
-        let bench = try await Bench(s3)
+        let bench = try await Bench(s3, isShared: true)
         let spool = try await bench.spool(350_000)
         let validators = EntityValidators(tag: EntityTag("\"1\""), date: nil)
         let entity = try #require(RangedEntity(validators: validators, total: 350_000))
         let point = try #require(ResumePoint(entity: entity, received: [0..<350_000]))
         guard case .task(let task) = Self.task else { return }
-        let series = try #require(bench.store.sendAhead(point, of: task, in: nil))
+        let series = try #require(
+            bench.store.sendAhead(point, of: task, for: TenantID(rawValue: 7), in: nil))
         try await eventually("all stretches") { s3.keys.count == 3 }
         s3.spoil { operation, _ in
             operation == "UploadPartCopy"
                 ? refusal.map { .answer($0.status, $0.code) } : nil
         }
         _ = try await spool.finish()
+        bench.name = ContentName(Self.task, in: spool.series)
+        bench.store.forgetPart(of: Self.task)
         #expect(s3.count("UploadPartCopy") == 3)
         #expect(s3.count("UploadPart") == (refusal == nil ? 1 : 4))
         bench.store.forgetAhead(of: task, in: series)
@@ -275,6 +281,7 @@ struct FaultTests {
     func `uploads that a lost node has begun are found, and forgotten`() async throws {
         let bench = try await Bench(ScriptedS3())
         bench.s3.leaveUpload(of: "p/" + ContentFolder.name(of: Self.task.id))
+        bench.s3.leaveUpload(of: "p/" + ContentName(Self.task, in: 5).path)
         bench.s3.leaveUpload(of: "p/else")
         let found = try await bench.store.list([.ahead])
         #expect(found.map(\.owner) == [Self.task])
@@ -286,9 +293,10 @@ struct FaultTests {
         let bench = try await Bench(ScriptedS3())
         try await bench.put(50_000)
         var readers = [
-            try await bench.store.openKnown(Self.task), try await bench.store.openKnown(Self.task),
+            try await bench.store.openKnown(Self.content),
+            try await bench.store.openKnown(Self.content),
         ]
-        try await bench.store.remove([Self.task])
+        try await bench.store.remove([Self.content])
         #expect(bench.s3.count("DeleteObject") == 0 && bench.s3.keys.count == 1)
         readers.removeLast()
         let bytes = try await readers[0].read(at: 0, count: 50_000)
@@ -302,6 +310,7 @@ struct FaultTests {
     {
         let bench = try await Bench(ScriptedS3())
         bench.s3.leaveUpload(of: "p/" + ContentFolder.name(of: Self.task.id))
+        bench.s3.leaveUpload(of: "p/" + ContentName(Self.task, in: 5).path)
         bench.s3.leaveUpload(of: "p/else")
         await bench.contents.forgetOldWork()
         try await eventually("one upload") { bench.s3.uploadCount == 1 }
@@ -324,7 +333,7 @@ struct FaultTests {
     ) async throws {
         let bench = try await Bench(ScriptedS3())
         try await bench.put(90_000)
-        let content = try await bench.store.openKnown(Self.task)
+        let content = try await bench.store.openKnown(Self.content)
         bench.s3.spoil { asked, _ in asked == "GetObject" ? .answer(status, code) : nil }
         let error = try await #require(throws: FileError.self) {
             try await content.read(at: 70_000, count: 10)
@@ -338,14 +347,14 @@ struct FaultTests {
         try await bench.put(90_000)
         // Another process, which has not seen the mark.
         let fresh = try bench.fresh()
-        var content = try await fresh.open(Self.task)
+        var content = try await fresh.open(Self.content)
         #expect(content != nil)
         s3.spoil { operation, _ in
             ["HeadObject", "GetObject"].contains(operation) ? .answer(404, "NoSuchKey") : nil
         }
-        await #expect(throws: FileError.self) { try await fresh.open(Self.task) }
+        await #expect(throws: FileError.self) { try await fresh.open(Self.content) }
         s3.spoil { _, _ in nil }
-        try await fresh.remove([Self.task])
+        try await fresh.remove([Self.content])
         #expect(s3.keys.count == 1)
         #expect(
             try await content?.read(at: 70_000, count: 10) == Pattern.bytes(from: 70_000, count: 10)

@@ -326,7 +326,7 @@ import Testing
             var limits = RetentionLimits.none
             limits.tasksCompletedBefore = KeptTime(milliseconds: .max)
             // It may have had a file.
-            #expect(try await store.purge(limits).files == [history.tasks[3].id])
+            #expect(try await store.purge(limits).files == [.task(history.tasks[3].id)])
             for task in history.tasks { #expect(try await !store.knows(task.id)) }
         }
     }

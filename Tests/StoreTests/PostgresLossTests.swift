@@ -170,7 +170,7 @@ struct PostgresLossTests {
             let session = world.makeSession()
             var task = world.makeTask(in: session).completed(at: world.instant)
             task.content = ContentRecord(
-                length: 10, place: .file, digest: nil, lengthVerified: true)
+                length: 10, place: .file, digest: nil, lengthVerified: true, series: 9)
             var batch = world.batch(session)
             batch.createdTasks = [task]
             batch.creations = [world.creation("k", of: [task.id.rawValue])]
@@ -183,7 +183,9 @@ struct PostgresLossTests {
             await #expect(throws: StoreError.full) {
                 try await store.purge(limits, into: &forgotten)
             }
-            #expect(forgotten.files == [task.id] && forgotten.results.map(\.byteCount) == [10])
+            #expect(
+                forgotten.files == [.task(task.id, in: 9)]
+                    && forgotten.results.map(\.byteCount) == [10])
             forgotten = Forgotten()
             try await store.purge(limits, into: &forgotten)
             #expect(forgotten.files.isEmpty && forgotten.results.isEmpty)

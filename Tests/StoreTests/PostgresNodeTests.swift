@@ -525,6 +525,42 @@ struct PostgresNodeTests {
         }
     }
 
+    @Test func `of what was put in a series that is of use which its record tells of`() async throws
+    {
+        try await TemporarySchema.with { url in
+            let node = try node(url)
+            var world = World()
+            let session = world.makeSession(of: World.alice)
+            var task = world.makeTask(in: session)
+            var file = world.makeFile(of: World.alice)
+            var batch = world.batch(session)
+            (batch.createdTasks, batch.files) = ([task], [file])
+            try await node.commit(batch)
+            #expect(try await node.take(World.alice) == node.node)
+            let contents = [8, 9].map { ContentName.task(task.id, in: $0) }
+            let staged = [8, 9].map { ContentName.file(file.id, in: $0) }
+            func needed() async throws -> [Bool] {
+                var needed: [Bool] = []
+                for content in contents + staged {
+                    needed.append(try await node.needs(.whole, of: content))
+                }
+                return needed
+            }
+            #expect(
+                try await needed() == [true, true, true, true], "any of them may yet be told of")
+            task = task.completed(at: world.instant)
+            task.content = ContentRecord(
+                length: 10, place: .file, digest: nil, lengthVerified: true, series: 9)
+            (file.isComplete, file.series) = (true, 8)
+            batch = world.batch(session)
+            (batch.changedTasks, batch.files) = ([task], [file])
+            try await node.commit(batch)
+            #expect(try await needed() == [false, true, true, false])
+            #expect(try await node.load([World.alice]).contents.files.map(\.series) == [8])
+            await node.close()
+        }
+    }
+
     // MARK: What is read, and forgotten
 
     @Test func `what is loaded is of the tenants that are asked for, and common to all`()

@@ -28,8 +28,9 @@ import Testing
             #expect(
                 Set(files)
                     == Set(
-                        batch.createdTasks.filter { isOld($0) && $0.content?.place == .file }.map(
-                            \.id)))
+                        batch.createdTasks.filter { isOld($0) && $0.content?.place == .file }.map {
+                            ContentName.task($0.id, in: $0.content?.series)
+                        }))
             let all = TaskQuery(tenant: World.alice, states: Set(TaskState.allCases), limit: 500)
             #expect(try await store.tasks(all).tasks == batch.createdTasks.filter { !isOld($0) })
             #expect(try await store.purge(limits).files.isEmpty)

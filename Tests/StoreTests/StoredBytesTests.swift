@@ -110,7 +110,7 @@ struct StoredBytesTests {
             #expect(results.map(\.task) == tasks.map(\.id))
             #expect(results.map(\.session) == [first, first, second])
             #expect(results.map(\.byteCount) == [10, 20, 40])
-            #expect(Set(forgotten.files) == [tasks[1].id, tasks[2].id])
+            #expect(Set(forgotten.files) == [.task(tasks[1].id), .task(tasks[2].id)])
             #expect(try await Self.count(store).bytes.isEmpty)
         }
     }

@@ -55,7 +55,8 @@ extension World {
         redirected.metrics.transactions.append(TransactionMetrics())
         redirected.metrics.transactions[1].localPort = 1
         redirected.content = ContentRecord(
-            length: 1 << 40, place: .file, digest: "sha-256=:AA==:", lengthVerified: false)
+            length: 1 << 40, place: .file, digest: "sha-256=:AA==:", lengthVerified: false,
+            series: .max)
         redirected.saved = SavedFile(
             path: "a/ü (1).flac", device: .max, inode: 1 << 63, modified: -1)
         redirected.countOfBytesSent = 256

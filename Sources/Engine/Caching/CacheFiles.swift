@@ -13,9 +13,9 @@ struct CacheFiles {
     /// Makes the whole content of a task that of a stored response, too.
     ///
     /// - Returns: false where that cannot be, which is logged.
-    func link(_ task: TaskID, as id: CacheEntryID) async -> Bool {
+    func link(_ content: ContentName, as id: CacheEntryID) async -> Bool {
         do {
-            try await contents.copy(.task(task), to: .entry(id))
+            try await contents.copy(content, to: .entry(id))
             return true
         } catch {
             log.write(.warning, "a response is not stored", ["error": .words("\(error)")])
@@ -38,9 +38,9 @@ struct CacheFiles {
     }
 
     /// All bytes of a task's whole content; nil where it cannot be read, which is logged.
-    func read(_ task: TaskID, _ length: Int64) async -> [UInt8]? {
+    func read(_ content: ContentName, _ length: Int64) async -> [UInt8]? {
         await reading {
-            let file = try await contents.openKnown(.task(task))
+            let file = try await contents.openKnown(content)
             return try await file.read(at: 0, count: Int(length))
         }
     }
@@ -65,6 +65,6 @@ struct CacheFiles {
     /// Removes files; what stays is swept up.
     func remove(_ ids: [CacheEntryID]) async {
         guard !ids.isEmpty else { return }
-        try? await contents.remove(ids.map(ContentOwner.entry))
+        try? await contents.remove(ids.map { .entry($0) })
     }
 }

@@ -19,7 +19,7 @@ struct CacheCandidate {
 enum NewContent {
     case bytes([UInt8])
     /// The finished file of a task's content.
-    case file(TaskID)
+    case file(ContentName)
     /// A file without a name, as ephemeral sessions have them.
     case unnamed(any OpenContent)
 }

@@ -234,12 +234,12 @@ final class ResponseCache {
         var bytes: [UInt8]?
         switch content {
         case .bytes(let whole): bytes = whole
-        case .file(let task):
+        case .file(let content):
             if entry.place == .file {
-                guard await files.link(task, as: entry.id) else { return false }
+                guard await files.link(content, as: entry.id) else { return false }
             } else {
                 guard capacity.memoryAdmits(entry.size),
-                    let whole = await files.read(task, entry.response.length)
+                    let whole = await files.read(content, entry.response.length)
                 else { return false }
                 bytes = whole
             }

@@ -50,10 +50,10 @@ final class ContentFile: Sendable {
     }
 
     /// A whole content that is to be read.
-    init(reading owner: ContentOwner, in folder: ContentFolder) throws {
-        let descriptor = Glibc.open(folder.path(of: owner.id), O_RDONLY | O_CLOEXEC)
+    init(reading content: ContentName, in folder: ContentFolder) throws {
+        let descriptor = Glibc.open(folder.path(of: content), O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError("open", code: errno) }
-        place = .named(folder, owner)
+        place = .named(folder, content.owner)
         unnamed = nil
         state = Mutex(State(reading: descriptor))
     }

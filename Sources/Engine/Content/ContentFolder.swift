@@ -2,9 +2,10 @@ internal import Glibc
 internal import Loop
 public import Semantics
 
-/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, `.part`
-/// behind it while they grow, and `.<tenant>.kept` for the part of a download that resume data
-/// speaks of (S-34): whose it is no row may tell. Before there were tenants it was `.kept` alone.
+/// Where contents, staged files and stored responses lie: `<folder>/<two digits>/<id>`, their
+/// series behind it where they have one (`ContentName`), `.part` while they grow, and
+/// `.<tenant>.kept` for the part of a download that resume data speaks of (S-34): whose it is no
+/// row may tell. Before there were tenants it was `.kept` alone.
 ///
 /// Every call but those for paths blocks and belongs on a file thread.
 public struct ContentFolder: Sendable {
@@ -54,18 +55,23 @@ public struct ContentFolder: Sendable {
 
     /// Where a file lies that was found here, or its copy in another folder.
     public func path(of entry: ContentEntry) -> String {
-        path(of: entry.owner.id) + ContentFolder.suffix(entry.kind, of: entry.tenant)
+        entry.kind == .whole
+            ? path(of: entry.name)
+            : path(of: entry.owner.id) + ContentFolder.suffix(entry.kind, of: entry.tenant)
     }
+
+    /// Where a whole content lies.
+    func path(of content: ContentName) -> String { "\(path)/\(content.path)" }
 
     private static func suffix(_ kind: ContentKind, of tenant: TenantID?) -> String {
         (tenant.map { ".\($0.rawValue)" } ?? "") + kind.rawValue
     }
 
-    /// Removes what there is of a content, whole or growing; nothing is fine too. What resume data
+    /// Removes a content and what is growing of its owner; nothing is fine too. What resume data
     /// speaks of stays.
-    func remove(_ id: any Identifier) throws {
-        try remove(id, .whole)
-        try remove(id, .part)
+    func removeAll(of content: ContentName) throws {
+        try remove(path(of: content))
+        try remove(content.owner.id, .part)
     }
 
     /// Removes one file; nothing is fine too.
@@ -123,7 +129,7 @@ public struct ContentFolder: Sendable {
     }
 
     /// Gives a whole content a second name, which stays when the first one goes.
-    func link(_ source: any Identifier, as target: any Identifier) throws {
+    func link(_ source: ContentName, as target: ContentName) throws {
         guard Glibc.link(path(of: source), path(of: target)) == 0 else {
             throw FileError("link", code: errno)
         }
@@ -201,6 +207,9 @@ public struct ContentFolder: Sendable {
         try length(path(of: id, kind))
     }
 
+    /// The length of a whole content in bytes; nil where there is none.
+    func length(of content: ContentName) throws -> Int64? { try length(path(of: content)) }
+
     /// The length in bytes of a file that was found here; nil where it is gone.
     /// - Throws: `FileError`.
     public func length(of entry: ContentEntry) throws -> Int64? { try length(path(of: entry)) }
@@ -234,7 +243,11 @@ public struct ContentFolder: Sendable {
             separator: ".", omittingEmptySubsequences: false)
         guard let id = stem.first, let owner = ContentOwner(String(id)) else { return nil }
         var tenant: TenantID?
-        if kind == .ahead {
+        var series: Int64?
+        if kind == .whole {
+            guard let name = ContentName(name) else { return nil }
+            series = name.series
+        } else if kind == .ahead {
             guard stem.count == 3 else { return nil }
         } else if stem.count > 1 {
             guard kind == .kept, stem.count == 2, let number = Int64(stem[1]) else { return nil }
@@ -247,8 +260,8 @@ public struct ContentFolder: Sendable {
         // A file with holes takes less than it is long.
         let length = min(Int64(status.st_size), Int64(status.st_blocks) * 512)
         return ContentEntry(
-            owner: owner, kind: kind, modified: KeptTime(milliseconds: modified), tenant: tenant,
-            length: length)
+            owner: owner, kind: kind, series: series, modified: KeptTime(milliseconds: modified),
+            tenant: tenant, length: length)
     }
 
     private func makeFolder(_ path: String) throws {

@@ -36,6 +36,8 @@ final class ContentSpool {
     private var growth: SpoolGrowth
     /// Whether nothing is in memory: more can be appended after `goOn()` only.
     private(set) var isSettled = false
+    /// The series in which all of it was put; nil until then, and where it has none.
+    private(set) var series: Int64?
 
     /// A spool without bytes; `digest` is taken of the bytes as they come, and told by `finish`.
     ///
@@ -283,7 +285,10 @@ final class ContentSpool {
         if !waitsForRoom { queue.close() }
         await queue.drained()
         if let failure = queue.failure { throw failure }
-        let value = try await disk.finish(length: length, missing: isOutOfOrder ? digest : nil) {
+        let value: [UInt8]?
+        (value, series) = try await disk.finish(
+            length: length, missing: isOutOfOrder ? digest : nil
+        ) {
             isClosed
         }
         return (nil, value)
@@ -297,7 +302,7 @@ final class ContentSpool {
 
     /// Removes its file, if it has one: behind what is still written to it, some time.
     func discardFile() {
-        if isOnDisk { disk.discard() }
+        if isOnDisk { disk.discard(putIn: series) }
     }
 
     /// After a failure of the disk: its file is a part, of which the disk has for good what it has

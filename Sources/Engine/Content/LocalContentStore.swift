@@ -18,14 +18,15 @@ final class LocalContentStore: ContentStore {
         self.files = files
     }
 
-    func put(_ part: FinishedPart) async throws {
+    func put(_ part: FinishedPart) async throws -> Int64? {
         try await files.run(on: part.lane) { try part.file.finish(length: part.length) }
+        return nil
     }
 
-    func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
+    func open(_ content: ContentName) async throws -> (any OpenContent)? {
         let opened = try await files.runOpening { [folder] () -> (ContentFile, Int64)? in
             do {
-                let file = try ContentFile(reading: owner, in: folder)
+                let file = try ContentFile(reading: content, in: folder)
                 return (file, try file.measure())
             } catch let error as FileError where error.code == ENOENT {
                 return nil
@@ -34,16 +35,16 @@ final class LocalContentStore: ContentStore {
         return opened.map { LocalContent($0, length: $1, files: files) }
     }
 
-    func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
-        try await files.run { [folder] in try folder.link(source.id, as: target.id) }
+    func copy(_ source: ContentName, to target: ContentName) async throws {
+        try await files.run { [folder] in try folder.link(source, as: target) }
     }
 
-    func remove(_ owners: [ContentOwner]) async throws {
+    func remove(_ contents: [ContentName]) async throws {
         try await files.run { [folder] in
             var failure: (any Error)?
-            for owner in owners {
+            for content in contents {
                 do {
-                    try folder.remove(owner.id)
+                    try folder.removeAll(of: content)
                 } catch {
                     failure = failure ?? error
                 }
@@ -53,14 +54,14 @@ final class LocalContentStore: ContentStore {
     }
 
     func discard(
-        _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?
+        _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {
         guard let completion else {
-            files.submit(on: lane) { [folder] in try? folder.remove(owner.id) }
+            files.submit(on: lane) { [folder] in try? folder.removeAll(of: content) }
             return
         }
         files.submit(on: lane) { [folder] in
-            try folder.remove(owner.id)
+            try folder.removeAll(of: content)
         } then: { _ in
             completion()
         }
@@ -102,7 +103,7 @@ final class LocalContentStore: ContentStore {
         try await files.run { [folder] in
             try staged.filter { file in
                 if try folder.holds(file) { return false }
-                try folder.remove(file.id)
+                try folder.removeAll(of: .file(file.id))
                 return true
             }
         }

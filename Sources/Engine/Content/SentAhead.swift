@@ -14,6 +14,7 @@ final class SentAhead {
     /// The stretches of one download.
     private final class Download {
         let task: TaskID
+        let tenant: TenantID
         let series: Int64
         /// How long a stretch is.
         let length: Int64
@@ -35,8 +36,12 @@ final class SentAhead {
         var isForgotten = false
         var waiters = Waiters()
 
-        init(of task: TaskID, in series: Int64, length: Int64, point: ResumePoint) {
+        init(
+            of task: TaskID, for tenant: TenantID, in series: Int64, length: Int64,
+            point: ResumePoint
+        ) {
             self.task = task
+            self.tenant = tenant
             self.series = series
             self.length = length
             self.point = point
@@ -87,7 +92,9 @@ final class SentAhead {
     // MARK: While it is fetched
 
     /// As `ContentStore.sendAhead`.
-    func note(_ point: ResumePoint, of task: TaskID, in series: Int64?) -> Int64? {
+    func note(
+        _ point: ResumePoint, of task: TaskID, for tenant: TenantID, in series: Int64?
+    ) -> Int64? {
         let download: Download
         if let known = downloads[task], known.series == series {
             download = known
@@ -100,7 +107,8 @@ final class SentAhead {
             else { return nil }
             forget(task)
             download = Download(
-                of: task, in: series ?? .random(in: 1 ... .max), length: length, point: point)
+                of: task, for: tenant, in: series ?? .random(in: 1 ... .max), length: length,
+                point: point)
             downloads[task] = download
         }
         download.due = download.missing(wholeOnly: true).reversed()
@@ -184,15 +192,27 @@ final class SentAhead {
         return Array(download.there.values)
     }
 
-    /// Sends all that there is of a download which goes on at another node.
+    /// Sends all that there is of a download which goes on at another node, also where nothing of
+    /// it was worth it before.
     ///
-    /// - Returns: false where nothing was sent of it before.
+    /// - Parameters:
+    ///   - checkpoint: what the task's record tells of its part.
+    ///   - tenant: whose task it is.
+    /// - Returns: the series that the record must tell.
     /// - Throws: `FileError`.
-    func sendRest(of task: TaskID) async throws -> Bool {
-        guard let download = downloads[task] else { return false }
+    func sendRest(_ checkpoint: DownloadCheckpoint, of tenant: TenantID) async throws -> Int64 {
+        let task = checkpoint.part
+        let stretches: [Stretch]
+        if downloads[task] == nil, let series = checkpoint.series {
+            stretches = try await there(task, in: series)
+        } else {
+            stretches = []
+        }
+        let download = take(checkpoint, of: tenant, stretches)
         _ = await settled(task)
+        download.point = checkpoint.point
         for range in download.missing(wholeOnly: false) { try await send(range, of: download) }
-        return true
+        return download.series
     }
 
     /// What was sent of a download that has ended, or begins anew, is removed.
@@ -212,10 +232,17 @@ final class SentAhead {
         }
     }
 
-    /// Nothing more is sent of a download, and nothing is removed: others rely on it.
-    func letGo(of task: TaskID) {
-        downloads.removeValue(forKey: task)?.isWanted = false
+    /// Nothing more is sent of a tenant's downloads, those that rest among them, and nothing is
+    /// removed: others rely on it.
+    func letGo(of tenant: TenantID) {
+        for download in downloads.values where download.tenant == tenant {
+            download.isWanted = false
+            downloads[download.task] = nil
+        }
     }
+
+    /// How many downloads something is known of; for tests.
+    var count: Int { downloads.count }
 
     /// Removes what belongs to a task that is not under way, and uploads that nobody ends.
     func sweep(_ owner: ContentOwner) {
@@ -255,10 +282,10 @@ final class SentAhead {
 
     /// Learns what is there of a download that goes on with a part of this machine: it was sent by
     /// an earlier process.
-    func learn(_ checkpoint: DownloadCheckpoint) async {
+    func learn(_ checkpoint: DownloadCheckpoint, of tenant: TenantID) async {
         guard let series = checkpoint.series, downloads[checkpoint.part] == nil else { return }
         do {
-            take(checkpoint, try await there(checkpoint.part, in: series))
+            take(checkpoint, of: tenant, try await there(checkpoint.part, in: series))
         } catch {
             log.write(
                 .info, "what was sent ahead of a download is not known: it is sent again",
@@ -270,22 +297,25 @@ final class SentAhead {
     ///
     /// - Parameters:
     ///   - checkpoint: what the task's record tells of.
+    ///   - tenant: whose task it is.
     ///   - note: as that of `ContentStore.takePart`.
     /// - Returns: what is here by now; nil where nothing is there.
     /// - Throws: `FileError`.
     func bring(
-        _ checkpoint: DownloadCheckpoint, noting note: @LoopActor (DownloadCheckpoint) async -> Bool
+        _ checkpoint: DownloadCheckpoint, of tenant: TenantID,
+        noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         do {
-            return try await bringListed(checkpoint, noting: note)
+            return try await bringListed(checkpoint, of: tenant, noting: note)
         } catch is Vanished {
             // Somebody has removed what was listed: what is left may still be worth it.
-            return try? await bringListed(checkpoint, noting: note)
+            return try? await bringListed(checkpoint, of: tenant, noting: note)
         }
     }
 
     private func bringListed(
-        _ checkpoint: DownloadCheckpoint, noting note: @LoopActor (DownloadCheckpoint) async -> Bool
+        _ checkpoint: DownloadCheckpoint, of tenant: TenantID,
+        noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         guard let series = checkpoint.series else { return nil }
         let stretches = try await there(checkpoint.part, in: series)
@@ -296,7 +326,7 @@ final class SentAhead {
             throw FileError("open", code: ESTALE)
         }
         try await write(stretches)
-        take(found, stretches)
+        take(found, of: tenant, stretches)
         return found
     }
 
@@ -318,13 +348,19 @@ final class SentAhead {
         }
     }
 
-    private func take(_ checkpoint: DownloadCheckpoint, _ stretches: [Stretch]) {
-        guard let series = checkpoint.series, downloads[checkpoint.part] == nil else { return }
+    /// What is known of a download; of one that is new these stretches.
+    @discardableResult
+    private func take(
+        _ checkpoint: DownloadCheckpoint, of tenant: TenantID, _ stretches: [Stretch]
+    ) -> Download {
+        if let known = downloads[checkpoint.part] { return known }
+        let length = min(place.stretchLength(of: checkpoint.point.total), Self.longest)
         let download = Download(
-            of: checkpoint.part, in: series,
-            length: place.stretchLength(of: checkpoint.point.total), point: checkpoint.point)
+            of: checkpoint.part, for: tenant, in: checkpoint.series ?? .random(in: 1 ... .max),
+            length: length, point: checkpoint.point)
         for stretch in stretches { download.there[stretch.range.lowerBound] = stretch }
         downloads[checkpoint.part] = download
+        return download
     }
 
     /// Writes stretches, in their order, as the part of their task.

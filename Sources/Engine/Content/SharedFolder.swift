@@ -61,7 +61,7 @@ struct SharedFolder: Sendable {
     /// Copies a part here.
     func put(_ part: FinishedPart) throws {
         do {
-            try write(to: folder.path(of: part.owner.id)) { file in
+            try write(to: folder.path(of: part.name)) { file in
                 var offset: Int64 = 0
                 while offset < part.length {
                     let count = Int(min(Self.pieceLength, part.length - offset))
@@ -78,10 +78,10 @@ struct SharedFolder: Sendable {
     }
 
     /// Makes a second file of a content.
-    func copy(_ source: ContentOwner, to target: ContentOwner) throws {
-        let path = folder.path(of: target.id)
+    func copy(_ source: ContentName, to target: ContentName) throws {
+        let path = folder.path(of: target)
         let draft = Self.draft(of: path)
-        try FileCopy.copy(folder.path(of: source.id), to: draft)
+        try FileCopy.copy(folder.path(of: source), to: draft)
         guard rename(draft, path) == 0 else { throw FileError("rename", code: errno) }
         try FileCopy.syncFolder(Self.parent(of: path))
     }

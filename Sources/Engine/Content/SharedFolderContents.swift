@@ -62,17 +62,17 @@ public final class SharedFolderContents: WholeContents {
     }
 
     /// As the port says.
-    public func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
-        if let content = try await contents.open(owner) { return content }
+    public func open(_ content: ContentName) async throws -> (any OpenContent)? {
+        if let content = try await contents.open(content) { return content }
         try await files.run { [shared] in try shared.requireMark() }
         return nil
     }
 
     /// As the port says: a second name where the file system has such, else a second file.
-    public func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+    public func copy(_ source: ContentName, to target: ContentName) async throws {
         try await files.run { [shared] in
             do {
-                try shared.folder.link(source.id, as: target.id)
+                try shared.folder.link(source, as: target)
             } catch let error as FileError
                 where [EPERM, EOPNOTSUPP, EMLINK, ENOSYS].contains(error.code)
             {
@@ -82,12 +82,14 @@ public final class SharedFolderContents: WholeContents {
     }
 
     /// As the port says.
-    public func remove(_ owners: [ContentOwner]) async throws { try await contents.remove(owners) }
+    public func remove(_ contents: [ContentName]) async throws {
+        try await self.contents.remove(contents)
+    }
 
     /// As the port says.
-    public func length(of owner: ContentOwner) async throws -> Int64? {
+    public func length(of content: ContentName) async throws -> Int64? {
         try await files.run { [shared] in
-            let length = try shared.folder.length(of: owner.id, .whole)
+            let length = try shared.folder.length(of: content)
             if length == nil { try shared.requireMark() }
             return length
         }

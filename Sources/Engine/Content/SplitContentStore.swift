@@ -1,18 +1,23 @@
+internal import Diagnostics
 internal import Glibc
 public import Loop
 public import Semantics
 
 /// Contents that are whole in a place of their own, and parts on this machine, in the folder where
-/// spools write them. A part is removed once the whole is there for good.
+/// spools write them.
 ///
-/// What is put, and what is removed, of one owner goes one after the other.
+/// What is put, and what is removed, of one owner goes one after the other. Where other nodes have
+/// theirs in the place, too, every put has a name of its own (`ContentName`), and the part stays
+/// until the record tells of it; else it goes once the whole is there for good.
 public final class SplitContentStore: ContentStore {
     /// What is being done about one owner.
     private struct Work {
-        var isPutting = false
-        /// It was removed while it was put.
+        /// What is being put.
+        var putting: ContentName?
+        /// It was removed while it was put, or others go on with it.
         var isUnwanted = false
-        var removals = 0
+        /// What is being removed, each time that it is.
+        var removing: [ContentName] = []
         var waiters = Waiters()
     }
 
@@ -21,10 +26,19 @@ public final class SplitContentStore: ContentStore {
     private let files: FileThreads
     private let parts: LocalContentStore
     private let ahead: SentAhead
-    private let sendsAhead: Bool
+    private let isShared: Bool
     private var work: [ContentOwner: Work] = [:]
+    /// Parts that are here though all of them is in the place, by where their file work is done.
+    private var leftParts: [ContentOwner: Int] = [:]
+    /// Those of them that are being removed.
+    private var leavingParts: [ContentOwner: Task<Void, Never>] = [:]
+    /// Where other machines may have got what this one has; nil where there are none.
+    public var claim: (any ContentClaim)? {
+        didSet { ahead.claim = claim }
+    }
     /// Contents that are looked at side by side.
     private static let lookCount = 64
+    private let log = Log("engine.content")
 
     /// A store of both.
     ///
@@ -32,12 +46,13 @@ public final class SplitContentStore: ContentStore {
     ///   - whole: keeps what is whole.
     ///   - folder: that of the spools.
     ///   - files: do the work on it; those of the spools, whose lanes are named.
-    ///   - sendsAhead: whether stretches of downloads go to the place before they are whole.
+    ///   - isShared: whether other nodes have their contents in the place, too: then stretches of
+    ///     downloads go there before they are whole, and each put has a series.
     public nonisolated init(
         _ whole: any WholeContents, partsIn folder: ContentFolder, files: FileThreads,
-        sendsAhead: Bool = false
+        isShared: Bool = false
     ) {
-        self.sendsAhead = sendsAhead
+        self.isShared = isShared
         ahead = SentAhead(to: whole, from: folder, files: files)
         self.whole = whole
         self.folder = folder
@@ -48,69 +63,68 @@ public final class SplitContentStore: ContentStore {
     // MARK: Whole contents
 
     /// As the port says. Waits as long as the place needs, and tries again itself what is worth it.
-    public func put(_ part: FinishedPart) async throws {
-        let owner = part.owner
-        while let other = work[owner], other.isPutting || other.removals > 0 {
+    public func put(_ part: FinishedPart) async throws -> Int64? {
+        try await put(part, in: isShared ? .random(in: 1 ... .max) : nil)
+    }
+
+    private func put(_ part: FinishedPart, in series: Int64?) async throws -> Int64? {
+        var part = part
+        part.series = series
+        let (owner, name) = (part.owner, part.name)
+        while let other = work[owner], other.putting != nil || !other.removing.isEmpty {
             await withCheckedContinuation { work[owner]?.waiters.add($0) }
         }
-        work[owner, default: Work()].isPutting = true
+        work[owner, default: Work()].putting = name
         defer {
-            work[owner]?.isPutting = false
+            work[owner]?.putting = nil
             work[owner]?.isUnwanted = false
             settle(owner)
         }
-        var part = part
         if case .task(let task) = owner { part.ahead = await ahead.settled(task) }
         try await files.run(on: part.lane) { [part] in try part.settle() }
-        try await putWhenCertain(part)
+        do {
+            try await whole.put(part) { work[owner]?.isUnwanted != true }
+        } catch  where work[owner]?.isUnwanted == true {
+            try? await whole.remove([name])
+            throw error
+        }
         guard work[owner]?.isUnwanted != true else {
-            try await removeOwn(owner)
+            try await whole.remove([name])
             throw FileError("put", code: ENOENT)
         }
-        try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
-    }
-
-    /// Puts a content while no other machine can have put its own, of another entity perhaps.
-    private func putWhenCertain(_ part: FinishedPart) async throws {
-        let owner = part.owner
-        while true {
-            if let claim, await !claim.settled() { throw FileError("put", code: ESTALE) }
-            var isStopped = false
-            do {
-                return try await whole.put(part) {
-                    if claim?.isCertain == false { isStopped = true }
-                    return !isStopped && work[owner]?.isUnwanted != true
-                }
-            } catch  where work[owner]?.isUnwanted == true {
-                try? await removeOwn(owner)
-                throw error
-            } catch {
-                guard isStopped else { throw error }
-            }
+        if isShared {
+            leftParts[owner] = part.lane
+        } else {
+            try await files.run(on: part.lane) { [folder] in try folder.remove(owner.id, .part) }
         }
+        return series
     }
 
     /// As the port says.
-    public func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
-        if let work = work[owner], work.isUnwanted || work.removals > 0 { return nil }
-        return try await whole.open(owner)
+    public func open(_ content: ContentName) async throws -> (any OpenContent)? {
+        if let work = work[content.owner],
+            work.removing.contains(content) || (work.isUnwanted && work.putting == content)
+        {
+            return nil
+        }
+        return try await whole.open(content)
     }
 
     /// As the port says.
-    public func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+    public func copy(_ source: ContentName, to target: ContentName) async throws {
         try await whole.copy(source, to: target)
     }
 
     // MARK: Removal
 
     /// As the port says.
-    public func remove(_ owners: [ContentOwner]) async throws {
-        owners.forEach(forgetAhead)
-        let asked = owners.filter(beginRemoval)
-        defer { for owner in asked { endRemoval(owner) } }
+    public func remove(_ contents: [ContentName]) async throws {
+        contents.forEach { forgetAhead(of: $0.owner) }
+        let asked = contents.filter(beginRemoval)
+        defer { for content in asked { endRemoval(content) } }
         var failure: (any Error)?
         do {
-            try await parts.remove(owners)
+            try await parts.remove(contents)
         } catch {
             failure = error
         }
@@ -124,16 +138,16 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func discard(
-        _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?
+        _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?
     ) {
-        forgetAhead(of: owner)
-        guard beginRemoval(owner) else {
-            return parts.discard(owner, behind: lane, then: completion)
+        forgetAhead(of: content.owner)
+        guard beginRemoval(content) else {
+            return parts.discard(content, behind: lane, then: completion)
         }
-        parts.discard(owner, behind: lane) { [self] in
+        parts.discard(content, behind: lane) { [self] in
             LoopActor.start { [self] in
-                try? await removeOwn(owner)
-                endRemoval(owner)
+                try? await removeOwn(content)
+                endRemoval(content)
                 completion?()
             }
         }
@@ -146,35 +160,44 @@ public final class SplitContentStore: ContentStore {
         case .ahead: return ahead.sweep(entry.owner)
         case .whole: break
         }
-        guard beginRemoval(entry.owner) else { return }
+        guard beginRemoval(entry.name, isSwept: true) else { return }
         LoopActor.start { [self] in
-            try? await removeOwn(entry.owner)
-            endRemoval(entry.owner)
+            try? await removeOwn(entry.name)
+            endRemoval(entry.name)
         }
     }
 
-    /// Removes a whole content, unless another machine has got it by now.
-    private func removeOwn(_ owner: ContentOwner) async throws {
-        if await claim?.settled() != false { try await whole.remove([owner]) }
+    /// Removes a whole content, unless another machine relies on it by now.
+    private func removeOwn(_ content: ContentName) async throws {
+        if await claim?.settled() != false { try await whole.remove([content]) }
     }
 
-    /// - Returns: false where the content is being put: then that removes it.
-    private func beginRemoval(_ owner: ContentOwner) -> Bool {
-        if work[owner]?.isPutting == true {
-            work[owner]?.isUnwanted = true
-            return false
+    /// - Parameters:
+    ///   - content: what goes.
+    ///   - isSwept: whether it alone goes, whatever is being put of its owner.
+    /// - Returns: false where that very content is being put: then the put removes it.
+    private func beginRemoval(_ content: ContentName, isSwept: Bool) -> Bool {
+        if let putting = work[content.owner]?.putting {
+            if !isSwept || putting == content { work[content.owner]?.isUnwanted = true }
+            if putting == content { return false }
         }
-        work[owner, default: Work()].removals += 1
+        work[content.owner, default: Work()].removing.append(content)
         return true
     }
 
-    private func endRemoval(_ owner: ContentOwner) {
-        work[owner]?.removals -= 1
-        settle(owner)
+    private func beginRemoval(_ content: ContentName) -> Bool {
+        beginRemoval(content, isSwept: false)
+    }
+
+    private func endRemoval(_ content: ContentName) {
+        if let index = work[content.owner]?.removing.firstIndex(of: content) {
+            work[content.owner]?.removing.remove(at: index)
+        }
+        settle(content.owner)
     }
 
     private func settle(_ owner: ContentOwner) {
-        guard var state = work[owner], !state.isPutting, state.removals == 0 else { return }
+        guard var state = work[owner], state.putting == nil, state.removing.isEmpty else { return }
         work[owner] = nil
         state.waiters.wakeAll()
     }
@@ -201,25 +224,29 @@ public final class SplitContentStore: ContentStore {
             of: task, in: tenant, length: length, since: instant, behind: lane)
     }
 
-    /// As the port says. What another machine has handed over is brought here as a whole, and so is
-    /// what was whole and not recorded when its node was lost; else what was sent ahead.
+    /// As the port says: what another machine has sent ahead. A part that was kept for another
+    /// download is there as a whole where it was handed over, and so is one that was whole and not
+    /// recorded when a gateway ended that had the place alone.
     public func takePart(
         of checkpoint: DownloadCheckpoint, in tenant: TenantID, as task: TaskID,
         noting note: @LoopActor (DownloadCheckpoint) async -> Bool
     ) async throws -> DownloadCheckpoint? {
         let source = checkpoint.part
+        await leavingParts[.task(source)]?.value
         if let taken = try await parts.takePart(
             of: checkpoint, in: tenant, as: task, noting: note)
         {
-            if source == task { await ahead.learn(taken) }
+            if source == task { await ahead.learn(taken, of: tenant) }
             return taken
         }
         guard let content = try await open(.task(source)) else {
-            return source == task ? try await ahead.bring(checkpoint, noting: note) : nil
+            return source == task
+                ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
         }
         guard content.length >= checkpoint.point.received.last?.upperBound ?? 0 else {
             // It was left by a hand-over, and more has come since.
-            return source == task ? try await ahead.bring(checkpoint, noting: note) : nil
+            return source == task
+                ? try await ahead.bring(checkpoint, of: tenant, noting: note) : nil
         }
         try await makePart(of: .task(task), from: content, length: content.length)
         try await whole.remove([.task(source)])
@@ -229,53 +256,90 @@ public final class SplitContentStore: ContentStore {
 
     /// As the port says.
     public func sendAhead(
-        _ point: ResumePoint, of task: TaskID, in series: Int64?
+        _ point: ResumePoint, of task: TaskID, for tenant: TenantID, in series: Int64?
     ) -> Int64? {
-        sendsAhead ? ahead.note(point, of: task, in: series) : series
+        isShared ? ahead.note(point, of: task, for: tenant, in: series) : series
     }
 
     /// As the port says.
     public func forgetAhead(of task: TaskID, in series: Int64?) {
+        if let lane = leftParts.removeValue(forKey: .task(task)) {
+            removePart(of: .task(task), on: lane)
+        } else if isShared, series != nil {
+            // An earlier process may have left it.
+            removePart(of: .task(task), on: files.makeLane())
+        }
         if let series { ahead.forget(task, in: series) } else { ahead.forget(task) }
     }
 
     private func forgetAhead(of owner: ContentOwner) {
+        leftParts[owner] = nil
         if case .task(let task) = owner { ahead.forget(task) }
     }
 
     /// As the port says.
-    public func letGo(of tasks: [TaskID]) { tasks.forEach(ahead.letGo) }
-
-    /// As the port says.
-    public var claim: (any ContentClaim)? {
-        get { ahead.claim }
-        set { ahead.claim = newValue }
+    public func forgetPart(of owner: ContentOwner) {
+        if let lane = leftParts.removeValue(forKey: owner) { removePart(of: owner, on: lane) }
     }
 
-    /// As the port says: as a whole content of the same owner, which has none, where nothing was
-    /// sent ahead.
-    public func handOver(_ entry: ContentEntry) async throws {
-        if entry.kind == .kept, case .task(let task) = entry.owner, let tenant = entry.tenant {
+    private func removePart(of owner: ContentOwner, on lane: Int) {
+        guard leavingParts[owner] == nil else { return }
+        leavingParts[owner] = LoopActor.start { [self] in
+            defer { leavingParts[owner] = nil }
+            await LoopActor.nextTurn()
+            // A node that was lost may get the tenant back, and go on with the part.
+            if let claim, await !claim.settled() { return }
+            do {
+                try await files.run(on: lane) { [folder] in try folder.remove(owner.id, .part) }
+            } catch {
+                log.write(
+                    .warning, "a part that nobody needs stays until its task is forgotten",
+                    ["owner": .name("\(owner.id)"), "error": .words("\(error)")])
+            }
+        }
+    }
+
+    /// How many downloads it knows something of that was sent ahead; for tests.
+    var sendingCount: Int { ahead.count }
+
+    /// As the port says.
+    public func letGo(of tenant: TenantID, _ tasks: [TaskID]) {
+        ahead.letGo(of: tenant)
+        for task in tasks {
+            leftParts[.task(task)] = nil
+            if work[.task(task)]?.putting != nil { work[.task(task)]?.isUnwanted = true }
+        }
+    }
+
+    /// As the port says: the part of a task that goes on in stretches, what else there is as a
+    /// whole.
+    public func handOver(
+        _ entry: ContentEntry, of checkpoint: DownloadCheckpoint?, in tenant: TenantID
+    ) async throws -> Int64? {
+        let owner = entry.owner
+        await leavingParts[owner]?.value
+        if let checkpoint {
+            let series = try await ahead.sendRest(checkpoint, of: tenant)
+            leftParts[owner] = files.makeLane()
+            return series
+        }
+        if entry.kind == .kept, case .task(let task) = owner {
             // Its name is that of a part from now on, also where the rest fails.
             _ = try await files.run { [folder] in try folder.take(task, in: tenant, as: task) }
         }
-        let owner = entry.owner
-        if entry.kind == .part, case .task(let task) = owner,
-            try await ahead.sendRest(of: task)
-        {
-            return try await files.run { [folder] in try folder.remove(owner.id, .part) }
-        }
         guard
-            entry.kind != .whole,
             let length = try await files.run({ [folder] in
                 try folder.length(of: owner.id, .part)
             })
-        else { return }
-        try await put(
-            FinishedPart(
-                owner: owner, length: length,
-                file: ContentFile(continuing: owner, in: folder, digest: nil),
-                lane: files.makeLane()))
+        else { return nil }
+        let part = FinishedPart(
+            owner: owner, length: length,
+            file: ContentFile(continuing: owner, in: folder, digest: nil),
+            lane: files.makeLane())
+        guard case .task = owner else { return try await put(part) }
+        // No record tells of what was kept for another download. It never changes: whoever puts it,
+        // and however late, puts the same bytes.
+        return try await put(part, in: nil)
     }
 
     /// As the port says: nothing is removed before all have been looked at.
@@ -296,7 +360,7 @@ public final class SplitContentStore: ContentStore {
             }
         }
         for file in returning { try await makePart(of: file) }
-        try await remove(damaged.map { .file($0.id) })
+        try await remove(damaged.map(\.content))
         return damaged
     }
 
@@ -308,22 +372,22 @@ public final class SplitContentStore: ContentStore {
     }
 
     private func look(at file: StagedFile) async throws -> Finding {
-        let owner = ContentOwner.file(file.id)
         if file.isComplete {
-            return try await whole.length(of: owner) == file.length ? .sound : .damaged
+            return try await whole.length(of: file.content) == file.length ? .sound : .damaged
         }
         if file.length == 0 { return .sound }
+        await leavingParts[.file(file.id)]?.value
         let part = try await files.run { [folder] in try folder.length(of: file.id, .part) }
         if part ?? 0 >= file.length { return .sound }
-        return try await whole.length(of: owner) ?? 0 >= file.length ? .returns : .damaged
+        return try await whole.length(of: file.content) ?? 0 >= file.length ? .returns : .damaged
     }
 
     /// Brings a whole file back to this machine, as far as its record goes: a crash came between
     /// its last byte and its commit, or another machine has handed it over.
     private func makePart(of file: StagedFile) async throws {
-        let owner = ContentOwner.file(file.id)
-        try await makePart(of: owner, from: openKnown(owner), length: file.length)
-        try await whole.remove([owner])
+        try await makePart(
+            of: .file(file.id), from: openKnown(file.content), length: file.length)
+        try await whole.remove([file.content])
     }
 
     /// Writes the first bytes of a content to this machine, as the part of an owner.

@@ -64,11 +64,11 @@ struct SpooledFile {
     ///   - digest: taken of the whole file, where it was not taken of the blocks as they came.
     ///   - isGivenUp: whether a file for which there is no descriptor, or whose place cannot
     ///     be reached, is an error; else it is tried again in a while.
-    /// - Returns: the digest, if one was asked for.
+    /// - Returns: the digest, if one was asked for, and the series in which it was put.
     /// - Throws: `FileError`.
     func finish(
         length: Int64, missing digest: (any RunningDigest)?, isGivenUp: () -> Bool
-    ) async throws -> [UInt8]? {
+    ) async throws -> (digest: [UInt8]?, series: Int64?) {
         var missing = digest
         while true {
             do {
@@ -78,8 +78,8 @@ struct SpooledFile {
                     }
                     missing = nil
                 }
-                try await put(length)
-                return content.digestValue
+                let series = try await put(length)
+                return (content.digestValue, series)
             } catch let error as FileError where error.isForLater && !isGivenUp() {
                 await LoopActor.nextTurn(
                     after: error.isAway ? Self.placeInterval : Self.descriptorInterval)
@@ -87,13 +87,12 @@ struct SpooledFile {
         }
     }
 
-    private func put(_ length: Int64) async throws {
+    private func put(_ length: Int64) async throws -> Int64? {
         guard let owner = content.owner else {
-            return try await files.run(on: lane) { [content] in
-                try content.finish(length: length)
-            }
+            try await files.run(on: lane) { [content] in try content.finish(length: length) }
+            return nil
         }
-        try await spools.contents.put(
+        return try await spools.contents.put(
             FinishedPart(owner: owner, length: length, file: content, lane: lane))
     }
 
@@ -112,8 +111,10 @@ struct SpooledFile {
     /// How long it waits for a place that it has asked for a while already.
     private static let placeInterval = Duration.seconds(1)
 
-    /// Removes it, behind what has been handed to it; one that stays is swept up later.
-    func discard() {
-        if let owner = content.owner { spools.contents.discard(owner, behind: lane) }
+    /// Removes it, and what was put of it in a series, behind what has been handed to it; one that
+    /// stays is swept up later.
+    func discard(putIn series: Int64?) {
+        guard let owner = content.owner else { return }
+        spools.contents.discard(ContentName(owner, in: series), behind: lane)
     }
 }

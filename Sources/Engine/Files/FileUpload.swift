@@ -171,6 +171,7 @@ final class FileUpload {
         var next = file
         next.length = length
         next.isComplete = isComplete
+        if isComplete { next.series = spool.series }
         next.usedAt = clock.now
         if await staged.save(next) {
             file = next
@@ -222,8 +223,10 @@ final class FileUpload {
             if let expected = file.expectedDigest, digest != expected.bytes {
                 refuse(.digestMismatch(expected: expected))
                 await staged.forget(file.id)
+                spool.discardFile()  // what was put, which no record tells of
             } else {
                 await keep(length: spool.length, isComplete: true)
+                staged.forgetPart(of: file.id)
             }
         }
     }

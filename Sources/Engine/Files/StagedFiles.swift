@@ -120,6 +120,9 @@ final class StagedFiles {
         commits.record(.file(file))
     }
 
+    /// The newest form of a file, which the store gets, needs no part.
+    func forgetPart(of id: FileID) { contents.forgetPart(of: .file(id)) }
+
     /// Returns once everything is durable that has been recorded by now, however long the disk is
     /// full.
     func durable() async { await commits.durable() }
@@ -132,7 +135,7 @@ final class StagedFiles {
         guard file.isComplete, file.length == length else { throw .noSuchFile }
         noteUse(of: file)
         do {
-            return try await contents.openKnown(.file(id))
+            return try await contents.openKnown(file.content)
         } catch {
             log.write(.error, "a staged file cannot be opened", ["error": .words("\(error)")])
             throw .cannotOpen(error, orIsGone: .noSuchFile)
@@ -181,6 +184,7 @@ final class StagedFiles {
     @discardableResult
     func forget(_ id: FileID) async -> Bool {
         deleting.insert(id)
+        let content = files[id]?.newest.content ?? .file(id)
         commits.record(.removedFile(id))
         commits.whenDurable { [self] isGone in
             deleting.remove(id)
@@ -188,11 +192,11 @@ final class StagedFiles {
         }
         guard await commits.caughtUp() else {
             LoopActor.start { [self] in
-                if await commits.durable() { await removeContent(of: id) }
+                if await commits.durable() { await remove(content) }
             }
             return false
         }
-        await removeContent(of: id)
+        await remove(content)
         return true
     }
 
@@ -211,9 +215,9 @@ final class StagedFiles {
         quota.release(id)
     }
 
-    private func removeContent(of id: FileID) async {
+    private func remove(_ content: ContentName) async {
         do {
-            try await contents.remove([.file(id)])
+            try await contents.remove([content])
             room.look()
         } catch {
             // The next start sweeps up what has no record.
@@ -230,6 +234,18 @@ final class StagedFiles {
             quota.recall(file, accounts[file.tenant])
         }
         damaged.merge(contents.damagedFiles) { $1 }
+    }
+
+    /// Whether more may be appended to a file of a tenant.
+    func grows(_ id: FileID, of tenant: TenantID) -> Bool {
+        files[id].map { $0.newest.tenant == tenant && !$0.newest.isComplete } ?? false
+    }
+
+    /// A file of a tenant that leaves has been handed over in a series.
+    func noteHandOver(of id: FileID, in series: Int64?) {
+        guard var file = files[id]?.newest else { return }
+        file.series = series
+        put(file)
     }
 
     /// Lets go of a tenant's files, which another node has.

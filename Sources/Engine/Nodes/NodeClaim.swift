@@ -11,15 +11,13 @@ final class NodeClaim: ContentClaim {
         self.commits = commits
     }
 
-    var isCertain: Bool { store.leaseLeft > .zero }
-
     func settled() async -> Bool {
         let losses = commits?.figures.lossCount
         while let commits {
             guard await commits.durable(), commits.figures.lossCount == losses else {
                 return false
             }
-            if isCertain { return true }
+            if store.leaseLeft > .zero { return true }
             await LoopActor.nextTurn(after: .seconds(1))
         }
         return false

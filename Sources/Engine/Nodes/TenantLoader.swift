@@ -165,7 +165,7 @@ final class TenantLoader {
         let isKept = await queues.onDisk.durable()
         await queues.inMemory.durable()
         if !isLost, isKept { await handOverParts(of: tenant) }
-        tasks.services.contents.letGo(of: live.map(\.record.id))
+        tasks.services.contents.letGo(of: tenant, live.map(\.record.id))
         files.staged.unload(tenant)
         tasks.services.hub.discard(of: tenant)
         accounts.remove(tenant)
@@ -197,11 +197,14 @@ final class TenantLoader {
     private func handOverParts(of tenant: TenantID) async {
         let contents = tasks.services.contents
         let end = tasks.services.clock.uptime + .seconds(60)
+        var handedOver: Set<ContentOwner> = []
         while true {
             do {
                 for entry in try await contents.list([.part, .kept])
-                where try await owns(entry, tenant) {
-                    try await contents.handOver(entry)
+                where !handedOver.contains(entry.owner) {
+                    guard try await handOver(entry, of: tenant) else { continue }
+                    handedOver.insert(entry.owner)
+                    contents.forgetPart(of: entry.owner)
                 }
                 return
             } catch StoreError.lost {
@@ -221,13 +224,36 @@ final class TenantLoader {
         }
     }
 
-    /// Whether a content on this machine is one of a tenant's.
-    private func owns(_ entry: ContentEntry, _ tenant: TenantID) async throws(StoreError) -> Bool {
+    /// Brings a content on this machine to where the next node finds it, and records where.
+    ///
+    /// - Returns: whether it is one of the tenant's, and the next node goes on with it.
+    private func handOver(_ entry: ContentEntry, of tenant: TenantID) async throws -> Bool {
+        let contents = tasks.services.contents
         switch entry.owner {
-        case .task where entry.kind == .kept: entry.tenant == tenant
-        case .task(let task): try await queues.onDisk.store.task(task, of: tenant) != nil
-        case .file(let file): files.staged.all(of: tenant).contains(file)
-        case .entry: false
+        case .task where entry.kind == .kept:
+            guard entry.tenant == tenant else { return false }
+            _ = try await contents.handOver(entry, of: nil, in: tenant)
+        case .task(let id):
+            guard var task = try await queues.onDisk.store.task(id, of: tenant) else {
+                return false
+            }
+            // One that has ended: the part was kept, and could not be handed over at once.
+            guard task.state != .completed else {
+                _ = try await contents.handOver(entry, of: nil, in: tenant)
+                return true
+            }
+            guard !task.isContentKept, let checkpoint = task.checkpoint, checkpoint.part == id
+            else { return false }
+            let series = try await contents.handOver(entry, of: checkpoint, in: tenant)
+            guard series != checkpoint.series else { return true }
+            task.checkpoint?.series = series
+            queues.onDisk.record(.task(task))
+        case .file(let id):
+            guard files.staged.grows(id, of: tenant) else { return false }
+            files.staged.noteHandOver(
+                of: id, in: try await contents.handOver(entry, of: nil, in: tenant))
+        case .entry: return false
         }
+        return true
     }
 }

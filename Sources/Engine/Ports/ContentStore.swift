@@ -17,30 +17,34 @@ public protocol ContentStore: Sendable {
     /// Puts a whole content into its place, in which it can be opened; there for good when it
     /// returns.
     ///
+    /// - Returns: its series, which the owner's record must tell: until it does, what is here of
+    ///   the part stays, so that nothing is lost with the process; `forgetPart` removes it. Nil
+    ///   where contents have none.
     /// - Throws: `FileError`; one that is `isForLater`, as for want of a descriptor, has put
     ///   nothing, and the call may be made again.
-    func put(_ part: FinishedPart) async throws
+    @discardableResult
+    func put(_ part: FinishedPart) async throws -> Int64?
     /// A whole content, to be read; nil where there is none.
     ///
     /// - Throws: `FileError`.
-    func open(_ owner: ContentOwner) async throws -> (any OpenContent)?
+    func open(_ content: ContentName) async throws -> (any OpenContent)?
     /// Gives a whole content to a second owner; each of the two stays when the other one goes.
     ///
     /// - Throws: `FileError`, also where there is none.
-    func copy(_ source: ContentOwner, to target: ContentOwner) async throws
+    func copy(_ source: ContentName, to target: ContentName) async throws
     /// Removes what there is of contents, whole or as parts; nothing is fine too. A part that was
     /// kept for another download stays. Who has opened a content can read it to its end.
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
-    func remove(_ owners: [ContentOwner]) async throws
+    func remove(_ contents: [ContentName]) async throws
     /// As `remove`, but some time, and nobody hears of a failure: what stays is swept up.
     ///
     /// - Parameters:
-    ///   - owner: whose content goes.
+    ///   - content: what goes.
     ///   - lane: whose writes come first; nil for none.
     ///   - completion: called when that was done, or could not be; nil where nobody waits.
     func discard(
-        _ owner: ContentOwner, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
+        _ content: ContentName, behind lane: Int?, then completion: (@LoopActor () -> Void)?)
     /// As `discard`, for one that `list` has told of, be it a part that was kept.
     func discard(_ entry: ContentEntry)
     /// All that is here of some kinds, in no order: for housekeeping.
@@ -82,9 +86,12 @@ public protocol ContentStore: Sendable {
     /// - Parameters:
     ///   - point: what there is.
     ///   - task: whose download it is.
+    ///   - tenant: whose task that is.
     ///   - series: of what was sent of this part; nil for nothing.
     /// - Returns: the series, for the task's record; nil for nothing.
-    func sendAhead(_ point: ResumePoint, of task: TaskID, in series: Int64?) -> Int64?
+    func sendAhead(
+        _ point: ResumePoint, of task: TaskID, for tenant: TenantID, in series: Int64?
+    ) -> Int64?
     /// Removes what was sent ahead of a task that has ended, some time: once the store has for good
     /// what was recorded in this turn of the loop.
     ///
@@ -92,18 +99,32 @@ public protocol ContentStore: Sendable {
     ///   - task: whose it is.
     ///   - series: as the task's record tells; nil for none.
     func forgetAhead(of task: TaskID, in series: Int64?)
-    /// Other machines go on with these tasks: of what was sent ahead of them, this one removes
-    /// nothing any more.
-    func letGo(of tasks: [TaskID])
+    /// Removes the part that a put, or a hand-over, has left on this machine, some time: once the
+    /// store has for good what was recorded in this turn of the loop.
+    func forgetPart(of owner: ContentOwner)
+    /// Other machines go on with a tenant: nothing more is put of it, and of what was sent ahead of
+    /// its downloads this machine removes nothing any more, nor remembers it.
+    ///
+    /// - Parameters:
+    ///   - tenant: whose downloads they are.
+    ///   - tasks: those of its tasks that were under way.
+    func letGo(of tenant: TenantID, _ tasks: [TaskID])
     /// Where other machines may have got what this one has; nil where there are none.
     var claim: (any ContentClaim)? { get nonmutating set }
     /// Brings what has come of a content to where other machines find it, but for what was sent
-    /// ahead, and leaves nothing of it here: `takePart` brings it back, and `removeDamaged` where
-    /// it is a staged file's. Nothing where there is no such place.
+    /// ahead: `takePart` brings it back, and `removeDamaged` where it is a staged file's. Once that
+    /// is recorded, `forgetPart` removes what is here. Nothing where there is no such place.
     ///
-    /// - Parameter entry: one of this machine's, which nobody works on.
+    /// - Parameters:
+    ///   - entry: one of this machine's, which nobody works on.
+    ///   - checkpoint: what a task's record tells of its part; nil for what is none of a task that
+    ///     goes on.
+    ///   - tenant: whose it is.
+    /// - Returns: the series in which it is there, which the record must tell; nil for none.
     /// - Throws: `FileError`.
-    func handOver(_ entry: ContentEntry) async throws
+    func handOver(
+        _ entry: ContentEntry, of checkpoint: DownloadCheckpoint?, in tenant: TenantID
+    ) async throws -> Int64?
     /// Holds the records of staged files against what is here, and removes what is less than its
     /// record says. A whole file whose record is that of a part is made a part again.
     ///
@@ -119,12 +140,14 @@ extension ContentStore {
     public func stopWaiting() {}
 
     /// There is no other machine.
-    public func handOver(_ entry: ContentEntry) async throws {}
+    public func handOver(
+        _ entry: ContentEntry, of checkpoint: DownloadCheckpoint?, in tenant: TenantID
+    ) async throws -> Int64? { nil }
 
     /// There is no other machine.
-    public func sendAhead(_ point: ResumePoint, of task: TaskID, in series: Int64?) -> Int64? {
-        nil
-    }
+    public func sendAhead(
+        _ point: ResumePoint, of task: TaskID, for tenant: TenantID, in series: Int64?
+    ) -> Int64? { nil }
 
     /// There is no other machine.
     public func forgetAhead(of task: TaskID, in series: Int64?) {}
@@ -135,19 +158,22 @@ extension ContentStore {
         nonmutating set {}
     }
 
+    /// What is put is the part itself.
+    public func forgetPart(of owner: ContentOwner) {}
+
     /// There is no other machine.
-    public func letGo(of tasks: [TaskID]) {}
+    public func letGo(of tenant: TenantID, _ tasks: [TaskID]) {}
 
     /// Removes what there is of a content some time; what stays is swept up.
-    func discard(_ owner: ContentOwner, behind lane: Int? = nil) {
-        discard(owner, behind: lane, then: nil)
+    func discard(_ content: ContentName, behind lane: Int? = nil) {
+        discard(content, behind: lane, then: nil)
     }
 
     /// A whole content that must be there, to be read.
     ///
     /// - Throws: `FileError`, also where there is none.
-    func openKnown(_ owner: ContentOwner) async throws -> any OpenContent {
-        guard let content = try await open(owner) else { throw FileError("open", code: ENOENT) }
+    func openKnown(_ name: ContentName) async throws -> any OpenContent {
+        guard let content = try await open(name) else { throw FileError("open", code: ENOENT) }
         return content
     }
 }
@@ -188,8 +214,13 @@ public struct FinishedPart: Sendable {
     let file: ContentFile
     /// Where the spool's file work is done.
     let lane: Int
+    /// The series that it is put in; nil for none.
+    public internal(set) var series: Int64?
     /// Bytes of it that are in the place already.
     public internal(set) var ahead: [Stretch] = []
+
+    /// By what it is found once it is put.
+    public var name: ContentName { ContentName(owner, in: series) }
 
     /// Bytes of it, for a store that sends them elsewhere; blocks, and belongs on a file thread.
     ///
@@ -258,6 +289,8 @@ public struct ContentEntry: Sendable {
     public let owner: ContentOwner
     /// What of the content it is.
     public let kind: ContentKind
+    /// Of one that is `whole`, its series; nil for none.
+    public let series: Int64?
     /// When it was last changed: of one that is `kept`, since when it is.
     public let modified: KeptTime
     /// Of one that is `kept`, the tenant that it was kept for, where that is known.
@@ -267,13 +300,17 @@ public struct ContentEntry: Sendable {
 
     /// What a store tells of.
     public init(
-        owner: ContentOwner, kind: ContentKind, modified: KeptTime, tenant: TenantID?,
-        length: Int64
+        owner: ContentOwner, kind: ContentKind, series: Int64? = nil, modified: KeptTime,
+        tenant: TenantID?, length: Int64
     ) {
         self.owner = owner
         self.kind = kind
+        self.series = series
         self.modified = modified
         self.tenant = tenant
         self.length = length
     }
+
+    /// By what it is found where it is whole.
+    public var name: ContentName { ContentName(owner, in: series) }
 }

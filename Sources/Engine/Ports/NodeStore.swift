@@ -133,9 +133,10 @@ public protocol NodeStore: Store {
     /// - Returns: false where there is no such node.
     func setDraining(_ isDraining: Bool, of node: NodeID) async throws(StoreError) -> Bool
     /// Whether a content that this machine has found is anybody's: there is such a task, staged
-    /// file or stored response, and of a part no other node has got those of its tenant since. For
-    /// housekeeping.
-    func needs(_ kind: ContentKind, of owner: ContentOwner) async throws(StoreError) -> Bool
+    /// file or stored response, and of a part no other node has got those of its tenant since; once
+    /// the task has ended, or the file is complete, it tells of the content's series, where that
+    /// has one. For housekeeping.
+    func needs(_ kind: ContentKind, of content: ContentName) async throws(StoreError) -> Bool
     /// Whether there is a task of that id that has not ended, whosever it is: for housekeeping.
     func hasOutstanding(_ id: TaskID) async throws(StoreError) -> Bool
 }

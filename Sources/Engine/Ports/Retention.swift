@@ -2,8 +2,8 @@ public import Semantics
 
 /// What a store has forgotten because its time was over.
 public struct Forgotten: Sendable {
-    /// Tasks whose contents lie in files, which are to go now.
-    public var files: [TaskID] = []
+    /// Contents of tasks that lie in files, which are to go now.
+    public var files: [ContentName] = []
     /// Sessions, with all that belonged to them.
     public var sessions: [SessionID] = []
     /// What there was of results that the gateway has kept itself.

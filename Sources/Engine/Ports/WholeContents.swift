@@ -23,26 +23,26 @@ public protocol WholeContents: AnyObject, Sendable {
     /// gateway writes to at the moment, once it is known by its mark.
     func forgetOldWork() async
     /// Puts a whole content into its place, in which it can be opened; there for good when it
-    /// returns. What was there of that owner is replaced.
+    /// returns. What was there of that name is replaced.
     ///
     /// - Parameters:
-    ///   - part: the content.
+    ///   - part: the content, with its name.
     ///   - isWanted: asked now and then; the call may end with any error where it is not.
     /// - Throws: `FileError`; one that is `isForLater` has put nothing, and the call may be made
     ///   again.
     func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws
     /// As `ContentStore.open`.
-    func open(_ owner: ContentOwner) async throws -> (any OpenContent)?
+    func open(_ content: ContentName) async throws -> (any OpenContent)?
     /// As `ContentStore.copy`.
-    func copy(_ source: ContentOwner, to target: ContentOwner) async throws
+    func copy(_ source: ContentName, to target: ContentName) async throws
     /// Removes contents; nothing is fine too. Who has opened one can read it to its end.
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
-    func remove(_ owners: [ContentOwner]) async throws
+    func remove(_ contents: [ContentName]) async throws
     /// The length of a content in bytes; nil where there is none, of a place that has its mark.
     ///
     /// - Throws: `FileError`.
-    func length(of owner: ContentOwner) async throws -> Int64?
+    func length(of content: ContentName) async throws -> Int64?
     /// All contents here, in no order, and what was sent ahead: one entry for each owner that has
     /// any, with the newest of it. What was left half done is removed.
     ///
@@ -74,7 +74,7 @@ public protocol WholeContents: AnyObject, Sendable {
     ///
     /// - Throws: `FileError`, the first one; what could be removed is.
     func remove(_ stretches: [Stretch]) async throws
-    /// Forgets puts of a content that were begun and not ended, by whomever.
+    /// Forgets puts of an owner's contents that were begun and not ended, by whomever.
     ///
     /// - Throws: `FileError`.
     func forgetUploads(of owner: ContentOwner) async throws

@@ -144,11 +144,12 @@ final class TaskSaving {
         case .file:
             task.session.unnamedFiles[task.record.id] = nil
             if task.session.record.isPersistent {
-                task.services.contents.discard(.task(task.record.id))
+                task.services.contents.discard(task.record.contentName)
             }
         case .folder: break
         }
         content.place = .folder
+        content.series = nil
         task.record.content = content
         task.record.saved = file
         control?.send(.contentKept)
@@ -182,7 +183,8 @@ final class TaskSaving {
                 return .content(task.services.spools.open(file, length: content.length), nil)
             } else {
                 return .content(
-                    try await task.services.contents.openKnown(.task(id)), .task(id))
+                    try await task.services.contents.openKnown(task.record.contentName),
+                    .task(id))
             }
         } catch {
             // Said below: the content is not there.

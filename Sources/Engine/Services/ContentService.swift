@@ -104,7 +104,7 @@ public final class ContentService {
                 return .file(spools.open(file, length: content.length))
             }
             do {
-                return .file(try await spools.contents.openKnown(.task(record.id)))
+                return .file(try await spools.contents.openKnown(record.contentName))
             } catch {
                 log.write(.error, "a content cannot be opened", ["error": .words("\(error)")])
                 throw .cannotOpen(error, orIsGone: .noContent)

@@ -4,7 +4,7 @@ internal import Semantics
 /// Removes files that belong to nobody, once an hour: a crash between a file and its row leaves the
 /// file behind. Parts that resume data speaks of have no row, and a life of their own (S-34). What
 /// a node has sent ahead of a task that has ended, or has not put to its end, is another's to
-/// remove where that node is lost.
+/// remove where that node is lost; and so is what it has put in a series of which no record tells.
 @LoopActor
 final class FolderSweep {
     private let sessions: SessionDirectory
@@ -56,11 +56,11 @@ final class FolderSweep {
                 guard now.since(entry.modified) > partRetention else { continue }
                 if let tenant = entry.tenant { accounts.dropPart(of: task, in: tenant) }
             case .task(let task):
-                guard isDue(entry), !tasks.holds(task), durable.pendingTask(task) == nil
-                else { continue }
+                guard isDue(entry, at: now), !knows(task, entry) else { continue }
                 if try await needs(entry) { continue }
             case .file(let file):
-                guard isDue(entry), !staged.holds(file) else { continue }
+                guard isDue(entry, at: now), entry.series != nil || !staged.holds(file)
+                else { continue }
                 if try await needs(entry) { continue }
             case .entry(let response):
                 guard sweptAt == nil, try await !durable.store.knows(response),
@@ -73,19 +73,32 @@ final class FolderSweep {
     }
 
     /// Whether a content is looked for in the store: in the first run all that memory does not
-    /// know, later only a part that a node may have lost with its tenant.
-    private func isDue(_ entry: ContentEntry) -> Bool {
-        sweptAt == nil || (parts.sharedStore != nil && entry.kind == .part)
+    /// know, later only a part that a node may have lost with its tenant, and once what was put in
+    /// a series, which may be that of a node that was lost.
+    private func isDue(_ entry: ContentEntry, at now: KeptTime) -> Bool {
+        guard let sweptAt else { return true }
+        guard parts.sharedStore != nil else { return false }
+        let lookedAtBefore = parts.clock.uptime - sweptAt + .seconds(2 * 3600)
+        return entry.kind == .part
+            || (entry.series != nil && now.since(entry.modified) < lookedAtBefore)
+    }
+
+    /// Whether memory knows a task: that it tells of another series is known to the store alone.
+    private func knows(_ task: TaskID, _ entry: ContentEntry) -> Bool {
+        durable.pendingTask(task) != nil || (entry.series == nil && tasks.holds(task))
     }
 
     /// Whether the store tells of a content that memory does not know. It has no staged files that
     /// memory has not, but for those of other nodes' tenants.
     private func needs(_ entry: ContentEntry) async throws(StoreError) -> Bool {
         if let shared = parts.sharedStore {
-            return try await shared.needs(entry.kind, of: entry.owner)
+            return try await shared.needs(entry.kind, of: entry.name)
         }
-        guard case .task(let task) = entry.owner else { return false }
-        return try await durable.store.knows(task)
+        switch entry.owner {
+        case .task(let task): return try await durable.store.knows(task)
+        case .file(let file): return staged.holds(file)
+        case .entry: return false
+        }
     }
 
     /// Whether nobody needs what was sent ahead. What has no task is being put, in less than a day;

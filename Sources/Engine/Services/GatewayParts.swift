@@ -47,11 +47,11 @@ public struct GatewayParts {
     ///
     /// - Parameters:
     ///   - place: where.
-    ///   - sendsAhead: whether stretches of downloads go there before they are whole, for other
-    ///     nodes to go on behind them.
-    public mutating func keepContents(in place: any WholeContents, sendsAhead: Bool) {
+    ///   - isShared: whether other nodes keep theirs there, too: then stretches of downloads go
+    ///     there before they are whole, for others to go on behind them.
+    public mutating func keepContents(in place: any WholeContents, isShared: Bool) {
         contents = SplitContentStore(
-            place, partsIn: folder, files: files, sendsAhead: sendsAhead)
+            place, partsIn: folder, files: files, isShared: isShared)
     }
 
     /// Lets downloads be saved in folders of this machine.

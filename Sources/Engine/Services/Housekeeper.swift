@@ -137,17 +137,19 @@ final class Housekeeper {
             for session in slice { hub.forget(session) }
         }
         for start in stride(from: 0, to: forgotten.files.count, by: Slices.size) {
-            let tasks = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
+            let files = forgotten.files[start..<min(forgotten.files.count, start + Slices.size)]
             // Awaited, so that what is left of a thousand others is not in line at once; the sweep
             // takes what stays.
-            try? await parts.contents.remove(tasks.map(ContentOwner.task))
+            try? await parts.contents.remove(Array(files))
         }
         if !forgotten.files.isEmpty { room.look() }
         // Only ephemeral sessions have any: few, and with few tasks that are so old.
-        let tasks = Set(forgotten.files)
+        let owners = Set(forgotten.files.map(\.owner))
         await Slices.of(sessions.values.filter { !$0.unnamedFiles.isEmpty }) { slice in
             for session in slice {
-                session.unnamedFiles = session.unnamedFiles.filter { !tasks.contains($0.key) }
+                session.unnamedFiles = session.unnamedFiles.filter {
+                    !owners.contains(.task($0.key))
+                }
             }
         }
     }

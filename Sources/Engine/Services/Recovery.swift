@@ -84,7 +84,7 @@ final class Recovery {
             runner.session.record.isBackground
             ? TransferError.url(.networkConnectionLost) : .disconnected
         guard let point = runner.record.checkpoint?.point else {
-            services.discardPart(of: runner.record.id)
+            services.discardContent(runner.record.contentName)
             runner.send(.interrupted(error))
             return false
         }
@@ -96,7 +96,7 @@ final class Recovery {
 
 extension TaskServices {
     /// Removes what a task has left on the disk.
-    func discardPart(of task: TaskID) {
-        contents.discard(.task(task), behind: nil) { [room] in room.look() }
+    func discardContent(_ content: ContentName) {
+        contents.discard(content, behind: nil) { [room] in room.look() }
     }
 }

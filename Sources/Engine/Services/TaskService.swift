@@ -373,7 +373,9 @@ public final class TaskService {
             }
             session?.unnamedFiles[id] = nil
             // After the row, so that no row is without its file; a damaged one may have had one.
-            if task?.content?.place != .store { services.discardPart(of: id) }
+            if task?.content?.place != .store {
+                services.discardContent(task?.contentName ?? .task(id))
+            }
         }
         try await commits.acknowledged()
     }

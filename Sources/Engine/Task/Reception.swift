@@ -379,7 +379,8 @@ final class Reception {
                 SegmentedTransfer.Common(
                     record: task.record, session: session, bandwidth: task.bandwidth,
                     clock: services.clock, entity: $0)
-            }, meter: makeMeter(), for: owner)
+            }, isHeld: services.standsStill || task.record.state == .suspended, meter: makeMeter(),
+            for: owner)
         if isSplit { caching.notePatched() }
     }
 

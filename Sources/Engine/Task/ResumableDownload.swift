@@ -281,13 +281,14 @@ final class ResumableDownload: Ticking {
     ///   - start: where the answer that has just begun starts in the content.
     ///   - end: where it ends; nil for the end of the content.
     ///   - common: what all connections have in common.
+    ///   - isHeld: whether the task's own attempt stands still, and the others begin with it.
     ///   - meter: what the task's own attempt may take.
     ///   - listener: hears of the ranges.
     /// - Returns: whether ranges are fetched from now on.
     func splitUp(
         by connections: Int, from start: Int64, to end: Int64?,
-        _ common: (RangedEntity) -> SegmentedTransfer.Common, meter: @autoclosure () -> Meter,
-        for listener: any SegmentOwner
+        _ common: (RangedEntity) -> SegmentedTransfer.Common, isHeld: Bool,
+        meter: @autoclosure () -> Meter, for listener: any SegmentOwner
     ) -> Bool {
         guard isDownload, !hasBegunAnew, connections > 1 || scattered != nil,
             segments == nil, let spool = content.spool, let entity = rangedEntity,
@@ -304,6 +305,7 @@ final class ResumableDownload: Ticking {
         let transfer = SegmentedTransfer(
             plan, to: spool, common(entity), writer: writer, streamsToEnd: end ?? total == total,
             meter: meter(), owner: listener)
+        if isHeld { transfer.hold() }
         segments = transfer
         scattered = nil
         // Not here: the transport is telling of an answer, and may not be asked for anything.
@@ -381,7 +383,8 @@ extension ResumableDownload {
     /// The record tells of a point that is on disk for good, and others may go on with it.
     private func note(_ point: ResumePoint, to owner: any ResumableDownloadOwner) {
         let own = owner.checkpoint.flatMap { $0.part == task ? $0.series : nil }
-        let series = services.contents.sendAhead(point, of: task, in: own)
+        let series = services.contents.sendAhead(
+            point, of: task, for: session.record.tenant, in: own)
         owner.downloadIsSafe(at: DownloadCheckpoint(point: point, part: task, series: series))
     }
 

@@ -77,11 +77,13 @@ final class SegmentWorker {
 
     func release() {
         isHeld = false
+        // Also where none was on the wire: the next one would stand still for ever.
+        let attempt = exchange.unpause(.client)
         if part == nil {
             begin()
         } else {
             movedAt = common.clock.uptime
-            exchange.unpause(.client)?.resume()
+            attempt?.resume()
         }
     }
 

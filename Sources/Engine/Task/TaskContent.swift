@@ -166,7 +166,7 @@ final class TaskContent {
         return Kept(
             record: ContentRecord(
                 length: spool.length, place: bytes == nil ? .file : .store,
-                digest: actual?.description, lengthVerified: lengthVerified),
+                digest: actual?.description, lengthVerified: lengthVerified, series: spool.series),
             bytes: bytes, spool: spool)
     }
 
@@ -179,7 +179,7 @@ final class TaskContent {
             return Kept(
                 record: ContentRecord(
                     length: spool.length, place: bytes == nil ? .file : .store, digest: nil,
-                    lengthVerified: false, isPart: true),
+                    lengthVerified: false, isPart: true, series: spool.series),
                 bytes: bytes, spool: spool)
         } catch {
             services.log.write(.error, "a part cannot be kept", ["error": .words("\(error)")])
@@ -200,7 +200,9 @@ final class TaskContent {
     /// What of a content the cache keeps.
     func forCache(_ kept: Kept) -> NewContent {
         if let bytes = kept.bytes { return .bytes(bytes) }
-        guard !session.record.isPersistent else { return .file(task) }
+        guard !session.record.isPersistent else {
+            return .file(.task(task, in: kept.record.series))
+        }
         return .unnamed(services.spools.open(kept.spool.file, length: kept.record.length))
     }
 
@@ -275,6 +277,11 @@ final class TaskContent {
     /// Forgets a content that was whole already.
     func forget(_ content: ContentRecord) {
         session.unnamedFiles[task] = nil
-        if content.place == .store { session.commits.dropContent(of: task) }
+        switch content.place {
+        case .store: session.commits.dropContent(of: task)
+        case .file where session.record.isPersistent:
+            services.contents.discard(.task(task, in: content.series))
+        case .file, .folder: break
+        }
     }
 }

@@ -114,10 +114,10 @@ final class TenantRemoval {
         withExtendedLifetime(timer) {}
     }
 
-    private func removeFiles(_ tasks: [TaskID]) async throws {
-        for start in stride(from: 0, to: tasks.count, by: Slices.size) {
-            let slice = tasks[start..<min(tasks.count, start + Slices.size)]
-            try await contents.remove(slice.map(ContentOwner.task))
+    private func removeFiles(_ files: [ContentName]) async throws {
+        for start in stride(from: 0, to: files.count, by: Slices.size) {
+            let slice = files[start..<min(files.count, start + Slices.size)]
+            try await contents.remove(Array(slice))
         }
     }
 }

@@ -109,10 +109,10 @@ final class NodeMembership: Sendable {
 
     /// Whether a content is anybody's; of a part whether it may be gone on from in this node's
     /// folder.
-    func needs(_ kind: ContentKind, of owner: ContentOwner) async throws(StoreError) -> Bool {
+    func needs(_ kind: ContentKind, of content: ContentName) async throws(StoreError) -> Bool {
         let folder = kind == .part ? folder : nil
         return try await connections.reading { connection in
-            try NodeRows(connection: connection).knows(owner, withPartsIn: folder)
+            try NodeRows(connection: connection).needs(content, withPartsIn: folder)
         }
     }
 

@@ -1,4 +1,5 @@
 internal import Engine
+internal import Records
 internal import Semantics
 
 /// The rows of nodes, and which node has a tenant; inside the transaction that its caller has
@@ -121,27 +122,40 @@ struct NodeRows {
             [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
     }
 
-    /// Whether there is a task or a staged file.
+    /// Whether there is a task, a staged file or a stored response to which a content belongs, and
+    /// which tells of no other one for good.
     ///
     /// - Parameters:
-    ///   - owner: which one.
+    ///   - content: which one.
     ///   - folder: the mark of a folder; where it is given no other one may have got the parts of
     ///     the owner's tenant since.
     /// - Returns: whether there is.
     /// - Throws: what is wrong with the database.
-    func knows(_ owner: ContentOwner, withPartsIn folder: [UInt8]?) throws(StoreError) -> Bool {
-        let (row, number) =
-            switch owner {
-            case .task(let id): ("task AS owner WHERE id = $1 AND state <> 6", id.rawValue)
-            case .file(let id): ("file AS owner WHERE id = $1", id.rawValue)
-            case .entry(let id): ("cache_entry AS owner WHERE id = $1", id.rawValue)
+    func needs(
+        _ content: ContentName, withPartsIn folder: [UInt8]?
+    ) throws(StoreError) -> Bool {
+        let (columns, row, number) =
+            switch content.owner {
+            case .task(let id):
+                (
+                    "state, status", "task AS owner WHERE id = $1 AND state <> 6", id.rawValue
+                )
+            case .file(let id): ("is_complete, series", "file AS owner WHERE id = $1", id.rawValue)
+            case .entry(let id): ("id", "cache_entry AS owner WHERE id = $1", id.rawValue)
             }
-        return try connection.rows(
+        let found = try connection.rows(
             """
-            SELECT 1 FROM \(row) AND NOT EXISTS
+            SELECT \(columns) FROM \(row) AND NOT EXISTS
                 (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
-            """, [.number(number), .bytes(folder)]
-        ).count > 0
+            """, [.number(number), .bytes(folder)])
+        guard let found = found.first, let series = content.series else { return found.count > 0 }
+        switch content.owner {
+        case .task:
+            guard found.int64(0) == StoredState.completed.rawValue else { return true }
+            return try TaskStatus.content(in: found.bytes(1))?.series == series
+        case .file: return !found.bool(0) || found.int64OrNil(1) == series
+        case .entry: return true
+        }
     }
 
     // MARK: Nodes

@@ -92,7 +92,7 @@ struct Purge {
                     return (tasks.count, try removal.forget(tasks))
                 }
                 for left in step {
-                    if left.hadFile { forgotten.files.append(left.id) }
+                    if let file = left.file { forgotten.files.append(file) }
                     guard let session = left.session else { continue }
                     let result = Forgotten.Result(
                         of: left.id, in: session, byteCount: left.byteCount)

@@ -75,11 +75,16 @@ struct TenantPurge {
         }
         while true {
             let step = try await connections.writing { connection in
-                let tasks = try connection.rows(
-                    "SELECT id FROM task WHERE session = $1 LIMIT $2", parameters
-                ).map { TaskID(rawValue: $0.int64(0)) }
-                try Removal(connection: connection, sealer: sealer).erase(tasks)
-                return tasks
+                let rows = try connection.rows(
+                    "SELECT id, status FROM task WHERE session = $1 LIMIT $2", parameters)
+                // Of one that is damaged, housekeeping finds what it had in a series.
+                let contents = try rows.map { row in
+                    let content = row.bytesOrNil(1).flatMap { try? TaskStatus.content(in: $0) }
+                    return ContentName.task(TaskID(rawValue: row.int64(0)), in: content?.series)
+                }
+                try Removal(connection: connection, sealer: sealer)
+                    .erase(try rows.map { TaskID(rawValue: $0.int64(0)) })
+                return contents
             }
             forgotten.files += step
             guard step.count == Self.stepSize else { break }

@@ -12,11 +12,12 @@ struct FileRows {
         try connection.send(
             """
             INSERT INTO file (id, tenant, length, is_complete, announced_length, expected_digest,
-                media_type, created_at, used_at)
-            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                media_type, created_at, used_at, series)
+            SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
             ON CONFLICT (id) DO UPDATE SET length = excluded.length,
                 is_complete = excluded.is_complete, announced_length = excluded.announced_length,
-                expected_digest = excluded.expected_digest, used_at = excluded.used_at
+                expected_digest = excluded.expected_digest, used_at = excluded.used_at,
+                series = excluded.series
             """,
             [
                 .numbers(files.map(\.id.rawValue)), .numbers(files.map(\.tenant.rawValue)),
@@ -25,7 +26,7 @@ struct FileRows {
                 .chunks(of: files.map(\.expectedDigest?.description)),
                 .chunks(of: files.map(\.mediaType)),
                 .numbers(files.map(\.createdAt.milliseconds)),
-                .numbers(files.map(\.usedAt.milliseconds)),
+                .numbers(files.map(\.usedAt.milliseconds)), .numbers(files.map(\.series)),
             ])
     }
 
@@ -44,7 +45,7 @@ struct FileRows {
         let rows = try connection.rows(
             """
             SELECT id, tenant, length, is_complete, announced_length, expected_digest, media_type,
-                created_at, used_at
+                created_at, used_at, series
             FROM file WHERE \(filter.by()) ORDER BY id
             """, filter.parameters)
         return try rows.mapReadable(

@@ -6,8 +6,8 @@ internal import Semantics
 /// What a task has left behind.
 struct ForgottenTask: Sendable {
     let id: TaskID
-    /// Whether its content was in a file.
-    var hadFile = false
+    /// Its content, where that was in a file, or may have been.
+    var file: ContentName?
     /// Nil where it could not be read.
     var session: SessionID?
     /// Bytes of its content.
@@ -55,7 +55,9 @@ struct Removal {
                 if let outcome { outcomes.append(outcome) } else { erased.append(id) }
                 forgotten.append(
                     ForgottenTask(
-                        id: id, hadFile: row.bool(9),
+                        id: id,
+                        file: row.bool(9)
+                            ? .task(id, in: try TaskStatus.content(in: row.bytes(5))?.series) : nil,
                         session: SessionID(rawValue: row.int64(2)), byteCount: row.int64(8)))
             } catch {
                 guard case .damaged(let words) = StoreError(any: error) else { throw error }
@@ -63,7 +65,7 @@ struct Removal {
                     .error, "a damaged task was forgotten",
                     ["task": .name(id.description), "error": .words(words)])
                 erased.append(id)
-                forgotten.append(ForgottenTask(id: id, hadFile: true))
+                forgotten.append(ForgottenTask(id: id, file: .task(id)))
             }
         }
         try leave(outcomes)

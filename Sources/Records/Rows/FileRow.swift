@@ -3,7 +3,7 @@ package import Semantics
 
 extension StagedFile {
     /// The file in a row of these columns: id, tenant, length, isComplete, announcedLength,
-    /// expectedDigest, mediaType, createdAt, usedAt.
+    /// expectedDigest, mediaType, createdAt, usedAt, series.
     package init(row: some StoredRow) throws(StoreError) {
         var digest: ContentDigest?
         if let text = row.stringOrNil(5) { digest = try ContentDigest(stored: text) }
@@ -15,5 +15,6 @@ extension StagedFile {
             usedAt: KeptTime(milliseconds: row.int64(8)))
         length = row.int64(2)
         isComplete = row.bool(3)
+        series = row.int64OrNil(9)
     }
 }

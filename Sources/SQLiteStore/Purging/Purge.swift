@@ -171,7 +171,7 @@ struct Purge {
                     return try tasks.map { ($0, try removal.forgetEvenDamaged($0)) }
                 }
                 for (task, left) in step {
-                    if left.hadFile { forgotten.files.append(task) }
+                    if let file = left.file { forgotten.files.append(file) }
                     if let session = left.session {
                         let result = Forgotten.Result(
                             of: task, in: session, byteCount: left.byteCount)

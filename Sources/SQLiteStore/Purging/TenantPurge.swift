@@ -79,11 +79,11 @@ struct TenantPurge {
                 statement.bind(2, Int64(Self.stepSize))
                 let tasks = try statement.all { TaskID(rawValue: $0.int64(0)) }
                 let removal = try Removal(database, sealer: sealer)
-                for task in tasks {
-                    _ = try removal.forgetEvenDamaged(task)
+                return try tasks.map { task in
+                    let left = try removal.forgetEvenDamaged(task)
                     try removal.erase(task)
+                    return left.file ?? .task(task)
                 }
-                return tasks
             }
             forgotten.files += step
             guard step.count == Self.stepSize else { break }

@@ -53,10 +53,11 @@ struct FileTable {
         ) { row throws(StoreError) in try StagedFile(row: row) }
     }
 
-    /// All files.
+    /// All files. A gateway that has a database of its own has the place of contents alone: there
+    /// are no series.
     static let columns = """
         SELECT id, tenant, length, isComplete, announcedLength, expectedDigest, mediaType, createdAt,
-            usedAt
+            usedAt, NULL
         FROM file
         """
 }

@@ -6,8 +6,8 @@ internal import Semantics
 
 /// What a task has left behind.
 struct ForgottenTask: Sendable {
-    /// Whether its content was in a file.
-    var hadFile = false
+    /// Its content, where that was in a file, or may have been.
+    var file: ContentName?
     /// Nil where there was no task that could be read.
     var session: SessionID?
     /// Bytes of its content.
@@ -59,7 +59,8 @@ struct Removal {
             try erase(task)
         }
         return ForgottenTask(
-            hadFile: content?.place == .file, session: row.session,
+            file: content?.place == .file ? .task(task, in: content?.series) : nil,
+            session: row.session,
             byteCount: content?.storedLength ?? 0)
     }
 
@@ -89,7 +90,7 @@ struct Removal {
                 .error, "a damaged task was forgotten",
                 ["task": .name(task.description), "error": .words(words)])
             try erase(task)
-            return ForgottenTask(hadFile: true)
+            return ForgottenTask(file: .task(task))
         }
     }
 

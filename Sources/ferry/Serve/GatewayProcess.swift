@@ -129,7 +129,7 @@ struct GatewayProcess {
         parts.storeIsElsewhere = settings.store != nil
         parts.sharedStore = store.shared
         if let place {
-            parts.keepContents(in: place, sendsAhead: settings.nodeAddress != nil)
+            parts.keepContents(in: place, isShared: settings.nodeAddress != nil)
         }
         if !settings.folders.isEmpty { parts.saveDownloads(in: settings.folders) }
         parts.connectivity = NetworkWatch()

@@ -152,6 +152,12 @@ final class FakeAttempt: Attempt {
         play(.head(Engine.ResponseHead(status: status, httpVersion: "1.1", headers: headers)))
     }
 
+    /// A head that was on its way when the attempt was paused.
+    func lateHead(_ status: Int, _ headers: HeaderList = [:]) {
+        let head = Engine.ResponseHead(status: status, httpVersion: "1.1", headers: headers)
+        _ = transport.acting { observer?.attemptDidReceive(head) }
+    }
+
     func body(_ bytes: [UInt8], pieces: Int = 16 << 10) {
         for start in stride(from: 0, to: bytes.count, by: pieces) {
             play(.bytes(Array(bytes[start..<min(bytes.count, start + pieces)])))

@@ -5,13 +5,18 @@ import Testing
 
 @testable import Engine
 
-/// A shared folder that fails with stretches, or lets them wait, as its test wants it.
+/// A shared folder that fails with stretches, or lets them and whole contents wait, as its test
+/// wants it.
 @LoopActor
 final class ScriptedPlace: WholeContents {
     /// What a stretch ends with; nil for none.
     var failure: FileError?
     /// What stretches that were read wait for.
     var gate: Gate?
+    /// What contents wait for that are put as a whole.
+    var wholeGate: Gate?
+    /// Whole contents that were to be put.
+    private(set) var wholeCount = 0
     /// What happens before a stretch is read.
     var beforeRead: (@LoopActor () async throws -> Void)?
     /// Tries to put stretches.
@@ -53,17 +58,19 @@ final class ScriptedPlace: WholeContents {
     func isEmpty() async throws -> Bool { try await folder.isEmpty() }
     func forgetOldWork() async {}
     func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
+        wholeCount += 1
+        try await wholeGate?.wait()
         try await folder.put(part, while: isWanted)
     }
-    func open(_ owner: ContentOwner) async throws -> (any OpenContent)? {
-        try await folder.open(owner)
+    func open(_ content: ContentName) async throws -> (any OpenContent)? {
+        try await folder.open(content)
     }
-    func copy(_ source: ContentOwner, to target: ContentOwner) async throws {
+    func copy(_ source: ContentName, to target: ContentName) async throws {
         try await folder.copy(source, to: target)
     }
-    func remove(_ owners: [ContentOwner]) async throws { try await folder.remove(owners) }
-    func length(of owner: ContentOwner) async throws -> Int64? {
-        try await folder.length(of: owner)
+    func remove(_ contents: [ContentName]) async throws { try await folder.remove(contents) }
+    func length(of content: ContentName) async throws -> Int64? {
+        try await folder.length(of: content)
     }
     func list() async throws -> [ContentEntry] { try await folder.list() }
     func stopWaiting() {}

@@ -1,8 +1,10 @@
-import Engine
+import Foundation
 import Semantics
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import Engine
 
 /// A disk in memory that several nodes share, and what they know of each other.
 final class SharedDisk: Sendable {
@@ -31,6 +33,24 @@ final class SharedDisk: Sendable {
     /// The names of what was sent ahead.
     func sentAhead() throws -> [String] {
         try folder.contents().filter { $0.hasSuffix(".ahead") }.sorted()
+    }
+
+    /// The names of a task's whole contents.
+    func wholeContents(of task: TaskID) throws -> [String] {
+        try folder.contents().filter { name in
+            let name = name.split(separator: "/").last.flatMap { ContentName($0) }
+            return name?.owner == .task(task)
+        }
+    }
+
+    /// Makes a task's whole contents so old, in seconds of a clock.
+    func age(_ task: TaskID, by age: Int64, before clock: ManualClock) throws {
+        let date = Date(
+            timeIntervalSince1970: Double(clock.now.milliseconds / 1000 - age))
+        for name in try wholeContents(of: task) {
+            try FileManager.default.setAttributes(
+                [.modificationDate: date], ofItemAtPath: folder.file(name))
+        }
     }
 
     /// A store for one more node.
@@ -136,6 +156,14 @@ final class SharedDisk: Sendable {
 
     fileprivate func tenants(withPartsElsewhereThan node: NodeID) -> [TenantID] {
         state.withLock { $0.parts.filter { $0.value != node }.map(\.key) }
+    }
+
+    /// A task, whosever it is.
+    fileprivate func record(of task: TaskID) async throws(StoreError) -> TaskRecord? {
+        for tenant in state.withLock({ Array($0.view.owners.keys) }) {
+            if let record = try await disk.task(task, of: tenant) { return record }
+        }
+        return nil
     }
 
     fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) {
@@ -261,18 +289,24 @@ final class NodeOnDisk: NodeStore {
     }
 
     func needs(
-        _ kind: ContentKind, of owner: ContentOwner
+        _ kind: ContentKind, of content: ContentName
     ) async throws(StoreError) -> Bool {
-        switch owner {
+        switch content.owner {
         case .task(let task):
             guard try await shared.disk.knows(task) else { return false }
+            if let series = content.series, try await !hasOutstanding(task) {
+                return try await shared.record(of: task)?.content?.series == series
+            }
             for tenant in shared.tenants(withPartsElsewhereThan: node) where kind == .part {
                 if try await shared.disk.task(task, of: tenant) != nil { return false }
             }
             return true
         case .file(let file):
             let files = try await shared.disk.load().files
-            return files.contains { $0.id == file }
+            return files.contains {
+                $0.id == file
+                    && (content.series == nil || !$0.isComplete || $0.series == content.series)
+            }
         case .entry(let response): return try await shared.disk.knows(response)
         }
     }

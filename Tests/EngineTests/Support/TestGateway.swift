@@ -55,7 +55,7 @@ final class TestGateway {
                 at: node.shared.folder.path, files: TestGateway.files,
                 stretchLength: node.shared.stretchLength)
             try await place.setMark("test")
-            parts.keepContents(in: place, sendsAhead: true)
+            parts.keepContents(in: place, isShared: true)
         }
         parts.connectivity = routes
         parts.reserve = reserve
@@ -98,8 +98,10 @@ final class TestGateway {
     }
 
     /// A harness whose gateway is one of several nodes.
-    static func node(_ node: NodeOnDisk, clock: ManualClock) async throws -> TestGateway {
-        let harness = try await TestGateway(clock: clock, asNode: node)
+    static func node(
+        _ node: NodeOnDisk, clock: ManualClock, limits: GatewayLimits = GatewayLimits()
+    ) async throws -> TestGateway {
+        let harness = try await TestGateway(clock: clock, limits: limits, asNode: node)
         await harness.gateway.start()
         harness.gateway.housekeeper.stop()
         return harness
