@@ -144,6 +144,7 @@ struct MovingTests {
             let made = [
                 "task.stored_length", "task.has_file", "tenant.node", "tenant.handed_over",
                 "tenant.parts_at", "gateway.access_version", "gateway.contents_mark",
+                "file.series",
             ]
             #expect(try Set(rows.map { $0.stringOrNil(0) ?? "" }) == Set(known + made))
         }

@@ -41,7 +41,7 @@ struct PostgresStoreTests {
                 try await group.waitForAll()
             }
             let rows = try Connection(address).rows("SELECT count(*) FROM schema_migration")
-            #expect(rows.first?.int64(0) == 3)
+            #expect(rows.first?.int64(0) == 4)
         }
     }
 
