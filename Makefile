@@ -55,14 +55,14 @@ test: build-tests ## all tests, the contract checks, real servers against a live
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^ClientTests\.'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.' --skip '\.ShownChange'
 	@SWIFT="$(SWIFT)" Tests/suite --filter '^GatewayTests\.ShownChange'
-	# Side by side: both wait more than they compute, and each has servers of its own.
+	# Side by side: all three wait more than they compute, and each has servers of its own.
 	@{ Tests/contract/run $(DEBUG) && Tests/servers/run $(DEBUG) -k 'http2 or tls or nodes'; } \
 		>.build/contract.log 2>&1 & contract=$$!; \
 	trap 'kill $$contract' INT TERM; \
 	Tests/servers/run $(DEBUG) -k 'not http2 and not tls and not nodes'; servers=$$?; \
+	Tests/page/run $(DEBUG); page=$$?; \
 	wait $$contract; contract=$$?; cat .build/contract.log; \
-	[ $$contract -eq 0 ] && [ $$servers -eq 0 ]
-	Tests/page/run $(DEBUG)
+	[ $$contract -eq 0 ] && [ $$servers -eq 0 ] && [ $$page -eq 0 ]
 
 fuzz: toolchain ## feed what reads bytes of strangers with inputs that libFuzzer makes up (FUZZ="600 http1")
 	@.ci/setup build
