@@ -303,11 +303,16 @@ public final class SplitContentStore: ContentStore {
     var sendingCount: Int { ahead.count }
 
     /// As the port says.
+    public func giveUpPut(of owner: ContentOwner) {
+        if work[owner]?.putting != nil { work[owner]?.isUnwanted = true }
+    }
+
+    /// As the port says.
     public func letGo(of tenant: TenantID, _ tasks: [TaskID]) {
         ahead.letGo(of: tenant)
         for task in tasks {
             leftParts[.task(task)] = nil
-            if work[.task(task)]?.putting != nil { work[.task(task)]?.isUnwanted = true }
+            giveUpPut(of: .task(task))
         }
     }
 
@@ -387,7 +392,7 @@ public final class SplitContentStore: ContentStore {
     private func makePart(of file: StagedFile) async throws {
         try await makePart(
             of: .file(file.id), from: openKnown(file.content), length: file.length)
-        try await whole.remove([file.content])
+        try await removeOwn(file.content)
     }
 
     /// Writes the first bytes of a content to this machine, as the part of an owner.

@@ -83,6 +83,7 @@ struct SpooledFile {
             } catch let error as FileError where error.isForLater && !isGivenUp() {
                 await LoopActor.nextTurn(
                     after: error.isAway ? Self.placeInterval : Self.descriptorInterval)
+                if isGivenUp() { throw error }
             }
         }
     }

@@ -24,6 +24,13 @@ final class FileUpload {
         case ended
     }
 
+    /// How a file that has come whole gets to its place.
+    private enum Put {
+        case notBegun, underWay
+        /// Nobody waits for it.
+        case givenUp
+    }
+
     /// The time between two checkpoints, and between two looks whether the disk is full.
     private static let interval = Duration.seconds(1)
 
@@ -42,6 +49,7 @@ final class FileUpload {
     private let spool: ContentSpool
     private var disk = Disk.sound
     private var isCheckpointing = false
+    private var put = Put.notBegun
     /// Whether bytes have to wait for a checkpoint that writes less than a whole block.
     private var isSettling = false
     private var waiters = Waiters()
@@ -212,6 +220,28 @@ final class FileUpload {
         }
     }
 
+    /// As `end`, for a tenant that leaves this node: a file that has come whole, and is on its way
+    /// to its place, stays a part, with which the next node goes on.
+    func giveUp() async {
+        let isUnderWay = put == .underWay
+        put = .givenUp
+        refuse(.uploadSuperseded)
+        if isUnderWay {
+            spool.close(isBroken: true)
+            staged.giveUpPut(of: file.id)
+        }
+        await end()
+    }
+
+    /// Returns when a file that is on its way to its place is there, or after `limit`.
+    func completion(within limit: Duration) async {
+        let end = ContinuousClock.now + limit
+        let timer = LoopTimer { [weak self] in self?.waiters.wakeAll() }
+        timer.arm(after: limit)
+        defer { timer.cancel() }
+        while put == .underWay, ContinuousClock.now < end { await change() }
+    }
+
     /// All bytes have come: the file is complete, unless it is not what it was to be.
     private func complete() async {
         if let announced = file.announcedLength, spool.length != announced {
@@ -219,7 +249,10 @@ final class FileUpload {
             return await end()
         }
         await wrapUp { [self] in
-            let (_, digest) = try await spool.finish()
+            guard let (_, digest) = try await finish() else {
+                try await spool.settle()
+                return await keep(length: spool.length)
+            }
             if let expected = file.expectedDigest, digest != expected.bytes {
                 refuse(.digestMismatch(expected: expected))
                 await staged.forget(file.id)
@@ -228,6 +261,20 @@ final class FileUpload {
                 await keep(length: spool.length, isComplete: true)
                 staged.forgetPart(of: file.id)
             }
+        }
+    }
+
+    /// Puts the file into its place.
+    ///
+    /// - Returns: nil where that was given up.
+    private func finish() async throws -> (bytes: [UInt8]?, digest: [UInt8]?)? {
+        guard put != .givenUp else { return nil }
+        put = .underWay
+        defer { if put == .underWay { put = .notBegun } }
+        do {
+            return try await spool.finish()
+        } catch  where put == .givenUp {
+            return nil
         }
     }
 

@@ -11,6 +11,13 @@ final class StagedFiles {
     private var damaged: [FileID: TenantID] = [:]
     /// Files whose removal is on its way to the store: nothing is begun with them.
     private var deleting: Set<FileID> = []
+    /// Files whose records have yet to be held against what is there: nothing is appended to them.
+    private var unverified: [TenantID: Set<FileID>] = [:]
+    /// The tenants whose files are held against it just now.
+    private var verifications: [TenantID: Task<Void, Never>] = [:]
+    private lazy var verifyAgain = LoopTimer { [weak self] in
+        LoopActor.start { await self?.recover() }
+    }
     private var quota: FileQuota
     private let accounts: TenantAccounts
     /// The tenants whose work is done here.
@@ -236,9 +243,10 @@ final class StagedFiles {
         damaged.merge(contents.damagedFiles) { $1 }
     }
 
-    /// Whether more may be appended to a file of a tenant.
+    /// Whether what is here of a tenant's file is what its record tells, and may grow.
     func grows(_ id: FileID, of tenant: TenantID) -> Bool {
-        files[id].map { $0.newest.tenant == tenant && !$0.newest.isComplete } ?? false
+        guard let file = files[id]?.newest else { return false }
+        return file.tenant == tenant && !file.isComplete && !isUnverified(id, of: tenant)
     }
 
     /// A file of a tenant that leaves has been handed over in a series.
@@ -250,6 +258,7 @@ final class StagedFiles {
 
     /// Lets go of a tenant's files, which another node has.
     func unload(_ tenant: TenantID) {
+        unverified[tenant] = nil
         for id in all(of: tenant) {
             files[id] = nil
             damaged[id] = nil
@@ -257,16 +266,56 @@ final class StagedFiles {
         }
     }
 
-    /// Holds the records against what the disk has.
+    /// Returns when what is here of a file is what its record tells.
+    ///
+    /// - Throws: `tenantIsMoving` where that cannot be found out now, as its place is away.
+    func verified(_ id: FileID, of tenant: TenantID) async throws(GatewayError) {
+        guard isUnverified(id, of: tenant) else { return }
+        await verification(of: tenant).value
+        if isUnverified(id, of: tenant) { throw .tenantIsMoving }
+    }
+
+    private func isUnverified(_ id: FileID, of tenant: TenantID) -> Bool {
+        unverified[tenant]?.contains(id) ?? false
+    }
+
+    /// Nothing is appended to files before they have been looked for.
+    ///
+    /// - Parameter tenants: whose; nil for all.
+    func requireVerification(of tenants: Set<TenantID>?) {
+        for file in files.values.map(\.newest) where tenants?.contains(file.tenant) ?? true {
+            unverified[file.tenant, default: []].insert(file.id)
+        }
+    }
+
+    /// Holds the records of files against what is there, one tenant after the other. Those whose
+    /// place is away are looked for again later.
     ///
     /// A file that is shorter than its record says is damaged: its upload begins at zero.
-    ///
-    /// - Parameter tenants: whose files are looked at; nil for all.
-    func recover(of tenants: Set<TenantID>?) async {
-        let files = files.values.map(\.newest).filter { tenants?.contains($0.tenant) ?? true }
-        guard !files.isEmpty else { return }
+    func recover() async {
+        for tenant in unverified.keys.sorted(by: { $0.rawValue < $1.rawValue })
+        where served.contains(tenant) {
+            await verification(of: tenant).value
+        }
+        if !unverified.isEmpty, !verifyAgain.isArmed { verifyAgain.arm(after: .seconds(1)) }
+    }
+
+    private func verification(of tenant: TenantID) -> Task<Void, Never> {
+        if let running = verifications[tenant] { return running }
+        let begun = LoopActor.start { [self] in
+            await verify(tenant)
+            verifications[tenant] = nil
+        }
+        verifications[tenant] = begun
+        return begun
+    }
+
+    private func verify(_ tenant: TenantID) async {
+        let records = (unverified[tenant] ?? []).compactMap { files[$0]?.newest }
         do {
-            for var file in try await contents.removeDamaged(among: files) {
+            for record in try await contents.removeDamaged(among: records) {
+                guard var file = files[record.id]?.newest, !deleting.contains(file.id)
+                else { continue }
                 log.write(
                     .error, "a staged file is damaged: its upload begins anew",
                     ["file": .name("\(file.id)"), "length": .number(Int(file.length))])
@@ -275,8 +324,24 @@ final class StagedFiles {
                 quota.fit(file)
                 put(file)
             }
+        } catch let error as FileError where error.isAway {
+            return  // the place itself says so, once
         } catch {
             log.write(.error, "staged files cannot be looked at", ["error": .words("\(error)")])
         }
+        unverified[tenant] = nil
     }
+
+    /// Returns when nothing more becomes of files by `recover`.
+    ///
+    /// - Parameter tenant: whose files these are, which is not served any more; nil for all.
+    func endRecovery(of tenant: TenantID? = nil) async {
+        if tenant == nil { verifyAgain.cancel() }
+        for (other, verification) in verifications where tenant == nil || tenant == other {
+            await verification.value
+        }
+    }
+
+    /// Brings a complete file to its place no longer, if that is on its way.
+    func giveUpPut(of id: FileID) { contents.giveUpPut(of: .file(id)) }
 }

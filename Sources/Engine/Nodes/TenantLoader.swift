@@ -57,7 +57,8 @@ final class TenantLoader {
         let own = tenants.served.tenants
         await quotas.count(what: queues.onDisk.store, and: tasks.services.contents, of: own)
         await recovery.run().completions(within: .seconds(60))
-        await files.staged.recover(of: own)
+        files.staged.requireVerification(of: own)
+        await files.staged.recover()
         // A full disk does not hold the start up: what must wait for room does.
         await queues.onDisk.caughtUp()
         sessions.checkEnds(of: own)
@@ -120,7 +121,9 @@ final class TenantLoader {
         await quotas.count(what: queues.onDisk.store, and: tasks.services.contents, of: arriving)
         // Those that end take their time; they are nobody's to steer any more.
         _ = await recovery.run()
-        await files.staged.recover(of: arriving)
+        // The place of contents may be away: nobody waits for it but who appends to a file.
+        files.staged.requireVerification(of: arriving)
+        LoopActor.start { [files] in await files.staged.recover() }
         sessions.checkEnds(of: arriving)
         webhooks.start()
         tenants.remove(strays: strays)
@@ -144,7 +147,9 @@ final class TenantLoader {
     ///   - tenant: the tenant.
     ///   - limit: waits for so long at most.
     func letFinish(_ tenant: TenantID, within limit: Duration) async {
+        async let areWhole: Void = files.letFinish(tenant, within: limit)
         await tasks.runners(of: tenant).filter { $0.isBound }.completions(within: limit)
+        await areWhole
     }
 
     /// Settles what a tenant has under way, and lets go of it. When it returns, the store has
@@ -155,7 +160,7 @@ final class TenantLoader {
     ///   - isLost: whether another node has it already: what is here of its downloads is not the
     ///     newest, and stays here.
     func unload(_ tenant: TenantID, isLost: Bool = false) async {
-        await files.endUploads(of: tenant)
+        await files.giveUpUploads(of: tenant)
         let live = tasks.runners(of: tenant)
         let settling = live.map { runner in LoopActor.start { await runner.settle() } }
         for task in settling { await task.value }

@@ -102,6 +102,9 @@ public protocol ContentStore: Sendable {
     /// Removes the part that a put, or a hand-over, has left on this machine, some time: once the
     /// store has for good what was recorded in this turn of the loop.
     func forgetPart(of owner: ContentOwner)
+    /// A put that is under way is not waited for any more, as its place may be away for long: it
+    /// throws, and the part stays.
+    func giveUpPut(of owner: ContentOwner)
     /// Other machines go on with a tenant: nothing more is put of it, and of what was sent ahead of
     /// its downloads this machine removes nothing any more, nor remembers it.
     ///
@@ -160,6 +163,9 @@ extension ContentStore {
 
     /// What is put is the part itself.
     public func forgetPart(of owner: ContentOwner) {}
+
+    /// Nothing that is put takes long.
+    public func giveUpPut(of owner: ContentOwner) {}
 
     /// There is no other machine.
     public func letGo(of tenant: TenantID, _ tasks: [TaskID]) {}

@@ -148,6 +148,7 @@ public final class FileService {
     private func beginUpload(
         _ order: FileAppend, _ id: FileID, _ tenant: TenantID, _ feed: ByteFeed
     ) async throws(GatewayError) -> FileUpload {
+        try await staged.verified(id, of: tenant)
         let file = try await usable(id, tenant)
         guard uploads[id] == nil else { throw .diskFull }
         guard !file.isComplete else { throw .uploadCompleted }
@@ -189,14 +190,34 @@ public final class FileService {
     }
 
     /// Ends all uploads with what has come; the gateway is about to stop.
-    ///
-    /// - Parameter tenant: whose uploads end; nil for all.
-    func endUploads(of tenant: TenantID? = nil) async {
-        let files = tenant.map(staged.all) ?? Array(uploads.keys)
-        let ending = files.compactMap { uploads[$0] }.map { upload in
-            LoopActor.start { await upload.end(.uploadSuperseded) }
-        }
-        for task in ending { await task.value }
+    func endUploads() async {
+        await all(Array(uploads.values)) { await $0.end(.uploadSuperseded) }
+        await staged.endRecovery()
+    }
+
+    /// Returns when the files of a tenant that are on their way to their places are there, or after
+    /// `limit`.
+    func letFinish(_ tenant: TenantID, within limit: Duration) async {
+        await all(uploads(of: tenant)) { await $0.completion(within: limit) }
+    }
+
+    /// Ends the uploads of a tenant that leaves this node, whose files become no part of another
+    /// length here any more.
+    func giveUpUploads(of tenant: TenantID) async {
+        await all(uploads(of: tenant)) { await $0.giveUp() }
+        await staged.endRecovery(of: tenant)
+    }
+
+    private func uploads(of tenant: TenantID) -> [FileUpload] {
+        staged.all(of: tenant).compactMap { uploads[$0] }
+    }
+
+    /// Does something with uploads, side by side.
+    private func all(
+        _ uploads: [FileUpload], _ work: @escaping @LoopActor (FileUpload) async -> Void
+    ) async {
+        let tasks = uploads.map { upload in LoopActor.start { await work(upload) } }
+        for task in tasks { await task.value }
     }
 
     /// Forgets files that nobody has used for their time to live, unless a live task sends them.

@@ -412,6 +412,75 @@ struct NodeTests {
     }
 
     @Test @LoopActor
+    func `a file whose place is away is appended to once that is back, and nobody else waits`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let file = try await first.file()
+        let bytes = Pattern.bytes(count: 200_000)
+        try await first.append(Array(bytes.prefix(100_000)), to: file)
+
+        second.place?.wholeFailure = FileError("open", code: ENOTCONN)
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        try await eventually("the tenant to arrive") {
+            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
+        }
+        let refused = await #expect(throws: UploadInterruption.self) {
+            try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
+        }
+        #expect(refused?.cause as? GatewayError == .tenantIsMoving)
+        second.place?.wholeFailure = nil
+        try await second.append(Array(bytes.dropFirst(100_000)), to: file, completes: true)
+        let uploaded = try await second.bytes(of: file)
+        #expect(uploaded.count == bytes.count && Pattern.firstDifference(in: uploaded) == nil)
+    }
+
+    @Test @LoopActor
+    func `a whole file that cannot come to its place is a part for the next node`() async throws {
+        let node = try await node(1)
+        _ = try await place(of: node.tenant, at: node)
+        let file = try await node.file()
+        let (bytes, feed) = (Pattern.bytes(count: 200_000), ScriptedFeed())
+        node.place?.wholeFailure = FileError("open", code: ENOTCONN)
+        let upload = try node.begin(feed, to: file, completes: true)
+        feed.send(bytes)
+        feed.finish()
+        try await eventually("the file to be put") { (node.place?.wholeCount ?? 0) > 0 }
+
+        await node.gateway.files.giveUpUploads(of: node.tenant)
+        let ended = await #expect(throws: UploadInterruption.self) { try await upload.value }
+        #expect(ended?.cause as? GatewayError == .uploadSuperseded)
+        let record = try node.gateway.files.record(file, of: node.tenant)
+        #expect(record.length == 200_000 && !record.isComplete)
+        node.place?.wholeFailure = nil
+        try await node.append([], to: file, completes: true)
+        let uploaded = try await node.bytes(of: file)
+        #expect(uploaded.count == bytes.count && Pattern.firstDifference(in: uploaded) == nil)
+    }
+
+    @Test @LoopActor
+    func `a tenant leaves behind a file that is on its way to its place`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let (file, gate, feed) = (try await first.file(), Gate(), ScriptedFeed())
+        first.place?.wholeGate = gate
+        let upload = try first.begin(feed, to: file, completes: true)
+        feed.send(Pattern.bytes(count: 200_000))
+        feed.finish()
+        try await eventually("the file to be put") { (first.place?.wholeCount ?? 0) > 0 }
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        gate.open()
+        #expect(try await upload.value.isComplete)
+        try await eventually("the tenant to arrive") {
+            second.gateway.nodes?.placeAtHand(of: first.tenant) == .here
+        }
+        #expect(try await second.bytes(of: file).count == 200_000)
+    }
+
+    @Test @LoopActor
     func `tenants and tokens that one node makes are known to the others, and end there (X-13)`()
         async throws
     {

@@ -15,6 +15,8 @@ final class ScriptedPlace: WholeContents {
     var gate: Gate?
     /// What contents wait for that are put as a whole.
     var wholeGate: Gate?
+    /// What everything about whole contents ends with; nil for nothing.
+    var wholeFailure: FileError?
     /// Whole contents that were to be put.
     private(set) var wholeCount = 0
     /// What happens before a stretch is read.
@@ -60,6 +62,7 @@ final class ScriptedPlace: WholeContents {
     func put(_ part: FinishedPart, while isWanted: @LoopActor () -> Bool) async throws {
         wholeCount += 1
         try await wholeGate?.wait()
+        if let wholeFailure { throw wholeFailure }
         try await folder.put(part, while: isWanted)
     }
     func open(_ content: ContentName) async throws -> (any OpenContent)? {
@@ -70,7 +73,8 @@ final class ScriptedPlace: WholeContents {
     }
     func remove(_ contents: [ContentName]) async throws { try await folder.remove(contents) }
     func length(of content: ContentName) async throws -> Int64? {
-        try await folder.length(of: content)
+        if let wholeFailure { throw wholeFailure }
+        return try await folder.length(of: content)
     }
     func list() async throws -> [ContentEntry] { try await folder.list() }
     func stopWaiting() {}

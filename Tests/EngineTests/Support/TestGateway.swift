@@ -16,6 +16,8 @@ final class TestGateway {
     /// The store of one of several nodes; nil for a gateway that has its store alone.
     let node: NodeOnDisk?
     let directory: TemporaryDirectory
+    /// Where a node has its whole contents.
+    let place: ScriptedPlace?
     /// What becomes of the bytes that files have taken.
     let disk = ScriptedSync()
     let gateway: Gateway
@@ -51,11 +53,15 @@ final class TestGateway {
         parts.ticketHosts = ticketHosts
         if let node {
             parts.sharedStore = node
-            let place = SharedFolderContents(
-                at: node.shared.folder.path, files: TestGateway.files,
-                stretchLength: node.shared.stretchLength)
+            let place = ScriptedPlace(
+                SharedFolderContents(
+                    at: node.shared.folder.path, files: TestGateway.files,
+                    stretchLength: node.shared.stretchLength))
             try await place.setMark("test")
             parts.keepContents(in: place, isShared: true)
+            self.place = place
+        } else {
+            place = nil
         }
         parts.connectivity = routes
         parts.reserve = reserve
