@@ -22,7 +22,7 @@ RUN --mount=type=cache,target=/src/.build \
 FROM debian:bookworm-slim
 RUN apt-get update -q \
     && apt-get install -q -y --no-install-recommends \
-        ca-certificates libbrotli1 libcurl4 libevent-2.1-7 libexpat1 libgssapi-krb5-2 libnghttp2-14 libpq5 libpsl5 \
+        ca-certificates libbrotli1 libcurl4 libevent-2.1-7 libexpat1 libgssapi-krb5-2 libjemalloc2 libnghttp2-14 libpq5 libpsl5 \
         libsqlite3-0 libssl3 libstdc++6 libzstd1 publicsuffix zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --uid 10001 --no-create-home --home-dir /data --shell /usr/sbin/nologin ferry \

@@ -138,7 +138,9 @@ let package = Package(
                 "Diagnostics", "CAssets",
                 "CEmptyICU", argumentParser,
             ],
-            swiftSettings: strict + small),
+            swiftSettings: strict + small,
+            // Instead of the C library's heap: a small task costs an eighth less.
+            linkerSettings: [.linkedLibrary("jemalloc")]),
 
         .target(
             name: "TestSupport", dependencies: ["Engine", "Semantics", "Loop"],

@@ -37,6 +37,17 @@ static inline long cevent_pread_nowait(int descriptor, void *buffer, size_t coun
         (unsigned long)((unsigned long long)offset >> 32), 8);
 }
 
+/* jemalloc's mallctl(3), in a process that has its heap from there. */
+extern int mallctl(const char *, void *, size_t *, void *, size_t) __attribute__((weak));
+
+/* Gives what is free of the heap back to the system. 4096 stands for all arenas (MALLCTL_ARENAS_ALL). */
+static inline void cevent_trim_heap(void) {
+    if (mallctl)
+        mallctl("arena.4096.purge", 0, 0, 0, 0);
+    else
+        malloc_trim(0);
+}
+
 /* fallocate(2) with FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, which the C library declares under _GNU_SOURCE only. */
 static inline int cevent_punch_hole(int descriptor, long long start, long long count) {
     return (int)syscall(SYS_fallocate, descriptor, 3, start, count);
