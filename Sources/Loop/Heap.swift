@@ -1,11 +1,11 @@
 internal import CEvent
 
-/// The heap, where Swift's objects and the C libraries' live: jemalloc's in `ferry`, elsewhere the C
-/// library's.
+/// The heap, where Swift's objects and the C libraries' live: jemalloc's in `ferry`, elsewhere the
+/// C library's.
 public enum Heap {
     /// Gives what is free back to the system. The C library keeps most of what a peak has taken by
-    /// itself, and jemalloc what nothing was asked of since. Threads that allocate meanwhile may wait
-    /// for some milliseconds.
+    /// itself, and jemalloc what nothing was asked of since. Threads that allocate meanwhile may
+    /// wait for some milliseconds.
     ///
     /// malloc_trim(3). <https://man7.org/linux/man-pages/man3/malloc_trim.3.html>
     /// `arena.<i>.purge`. <https://jemalloc.net/jemalloc.3.html>
