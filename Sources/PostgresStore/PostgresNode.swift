@@ -255,8 +255,10 @@ public final class PostgresNode: NodeStore {
         try await store.task(id, of: tenant)
     }
 
-    /// As `PostgresStore.knows`.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await store.knows(id) }
+    /// As `PostgresStore.tenants`.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await store.tenants(of: tasks)
+    }
 
     /// As `PostgresStore.tasks`.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {

@@ -289,9 +289,9 @@ public final class PostgresStore: Store {
         }
     }
 
-    /// One look at the primary key.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        try await connections.reading { try TaskIndex(connection: $0).knows(id) }
+    /// One statement, which looks at the primary key for each.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await connections.reading { try TaskIndex(connection: $0).tenants(of: tasks) }
     }
 
     /// Reads as many index entries as the page has for each state and type. A search looks at about

@@ -350,7 +350,9 @@ private final class GatedStore: Store {
         try await memory.task(id, of: tenant)
     }
 
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await memory.knows(id) }
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await memory.tenants(of: tasks)
+    }
 
     func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await memory.tasks(query)

@@ -16,8 +16,8 @@ public protocol Store: Sendable {
     func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt
     /// One task, or nil where the tenant has none of that id.
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
-    /// Whether there is a task of that id, whosever it is: for housekeeping.
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool
+    /// Whose tasks these are, asked once for however many; those that there are not are left out.
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID]
     /// Tasks in the order of creation, or the other way round. One that is damaged is told by its
     /// id alone.
     ///
@@ -81,6 +81,11 @@ public protocol Store: Sendable {
 }
 
 extension Store {
+    /// Whether there is a task of that id, whosever it is: for housekeeping.
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await !tenants(of: [id]).isEmpty
+    }
+
     /// How many tasks a session has in each state; absent states have none.
     public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
         try await taskCounts(of: [session])[session] ?? [:]

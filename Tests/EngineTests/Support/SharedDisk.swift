@@ -334,7 +334,9 @@ extension NodeOnDisk {
         try await scripted.task(id, of: tenant)
     }
 
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await scripted.knows(id) }
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await scripted.tenants(of: tasks)
+    }
 
     func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
         try await scripted.knows(id)

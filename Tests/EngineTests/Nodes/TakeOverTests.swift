@@ -1,0 +1,113 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// What a node does when tenants come or go: how often it asks the store, and what it does where
+/// that does not answer as it should.
+@Suite(.onLoop)
+struct TakeOverTests {
+    private let shared: SharedDisk
+    private let clock = ManualClock()
+    /// Tasks that nobody knows.
+    private static let strays = (1...5).map { TaskID(rawValue: $0) }
+
+    init() throws { shared = try SharedDisk() }
+
+    @LoopActor
+    private func node(_ number: Int64) async throws -> TestGateway {
+        try await TestGateway.node(try shared.join(number), clock: clock)
+    }
+
+    @LoopActor
+    private func service(_ node: TestGateway) throws -> NodeService {
+        try #require(node.gateway.nodes)
+    }
+
+    /// A tenant that a node makes, and another one may have.
+    @LoopActor
+    private func tenant(
+        _ name: String, of first: TestGateway, at node: TestGateway
+    ) async throws -> TenantID {
+        let made = try await first.gateway.tenants.create(TenantSpec(name: name))
+        try await eventually("the tenant") { node.gateway.tenants.name(of: made.id) != nil }
+        #expect(try await service(node).place(of: made.id) == .here)
+        return made.id
+    }
+
+    /// A task in a tenant's shared session.
+    @LoopActor
+    private func download(
+        _ tenant: TenantID, at node: TestGateway, resume: Bool = true
+    ) async throws -> TaskID {
+        let session = try await node.gateway.sessions.shared(of: tenant)
+        let spec = try node.spec(.download, "http://a.test/file", resume: resume)
+        let views = try await node.gateway.tasks.create([spec], in: session, of: tenant)
+        return try #require(views.first).record.id
+    }
+
+    private static func partName(of task: TaskID) -> String {
+        ContentName.task(task).path + ContentKind.part.rawValue
+    }
+
+    /// Has a node's disk have parts of tasks.
+    @LoopActor
+    private func writeParts(of tasks: [TaskID], at node: TestGateway) throws {
+        for task in tasks { try node.directory.write(Self.partName(of: task), [1, 2, 3]) }
+    }
+
+    @Test @LoopActor
+    func `what comes is asked about once, however many parts and tenants there are`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let other = try await tenant("other", of: first, at: first)
+        let own = try await tenant("own", of: first, at: second)
+        let coming = [
+            try await download(first.tenant, at: first, resume: false),
+            try await download(other, at: first, resume: false),
+        ]
+        let running = try await download(own, at: second)
+        let attempt = try await second.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 300_000))
+        let session = try await second.gateway.sessions.shared(of: own)
+        try await second.gateway.sessions.flush(session, of: own)
+        try writeParts(of: coming + Self.strays, at: second)
+        await first.quiet()
+        let reads = second.store.tenantReads.count
+
+        shared.kill(try #require(first.node))
+        try await eventually("the tenants to arrive") {
+            try service(second).servedCount == 3
+        }
+        #expect(second.store.tenantReads.dropFirst(reads) == [Set(coming + Self.strays)])
+        #expect(second.store.taskReads.isEmpty)
+        try await eventually("what is not the newest to go") {
+            let files = try second.files()
+            return coming.allSatisfy { !files.contains(Self.partName(of: $0)) }
+        }
+        let files = try second.files()
+        for task in Self.strays + [running] { #expect(files.contains(Self.partName(of: task))) }
+    }
+
+    @Test @LoopActor
+    func `what goes is asked about once, and only what is the tenant's is looked up`() async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let task = try await download(first.tenant, at: first)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 100_000))
+        try writeParts(of: Self.strays, at: first)
+        let drained = try service(first)
+        _ = try await drained.setDraining(true, of: drained.own)
+        try await eventually("the tenant to arrive") { try service(second).servedCount == 1 }
+        #expect(first.store.tenantReads == [Set(Self.strays + [task])])
+        #expect(first.store.taskReads == [task])
+        let left = try first.files()
+        #expect(Set(left) == Set(Self.strays.map(Self.partName)))
+    }
+}
