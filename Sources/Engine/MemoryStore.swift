@@ -42,9 +42,9 @@ public final class MemoryStore: Store {
 
     /// Looks at every task and every stored response.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
-        let bytes = state.withLock { $0.storedBytes }
+        let bytes = state.withLock { $0.storedBytes(of: tenants) }
         begun()
         return bytes
     }

@@ -275,11 +275,11 @@ public final class PostgresNode: NodeStore {
     /// Of all tenants, whosever they are.
     public func census() async throws(StoreError) -> TaskCensus { try await store.census() }
 
-    /// Of all tenants, whosever they are.
+    /// As `PostgresStore.storedBytes`, whosever the tenants are.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
-        try await store.storedBytes(begun)
+        try await store.storedBytes(of: tenants, begun)
     }
 
     /// As `PostgresStore.content`.

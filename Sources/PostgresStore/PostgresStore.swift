@@ -315,15 +315,16 @@ public final class PostgresStore: Store {
         try await connections.reading { try TaskIndex(connection: $0).census() }
     }
 
-    /// A walk through an index of the tasks that have anything, and through all stored responses,
-    /// by the server. It is not done again once it has begun.
+    /// A walk by the server through what an index has of these tenants' tasks that have anything,
+    /// and through their stored responses. It is not done again once it has begun.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
         let start = CallOnce(begun)
         defer { start.call() }
+        let filter = TenantFilter(tenants: tenants)
         return try await connections.reading(mayRepeat: { !start.wasCalled }) {
-            try StoredBytes(connection: $0).ofTenants(start.call)
+            try StoredBytes(connection: $0, filter: filter).ofTenants(start.call)
         }
     }
 

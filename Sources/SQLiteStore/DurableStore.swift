@@ -119,13 +119,15 @@ public final class DurableStore: Store {
     }
 
     /// Reads the status of every completed task, and the index of all caches, beside commits: about
-    /// a second for half a million.
+    /// a second for half a million, whosever they are.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
         let start = CallOnce(begun)
         defer { start.call() }
-        return try await reading { try StoredBytes(database: $0).ofTenants(start.call) }
+        return try await reading {
+            try StoredBytes(database: $0, tenants: tenants).ofTenants(start.call)
+        }
     }
 
     /// The bytes, opened.

@@ -371,8 +371,10 @@ private final class GatedStore: Store {
     func census() async throws(StoreError) -> TaskCensus { try await memory.census() }
 
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await memory.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        try await memory.storedBytes(of: tenants, begun)
+    }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await memory.content(of: task)

@@ -231,10 +231,13 @@ public final class ScriptedStore: Store {
     /// As the disk does it.
     public func census() async throws(StoreError) -> TaskCensus { try await disk.census() }
 
-    /// As the disk does it.
+    /// As the disk does it, and notes whose.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await disk.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        state.withLock { $0.byteCounts.append(tenants) }
+        return try await disk.storedBytes(of: tenants, begun)
+    }
 
     /// Looks, and then waits where the test says so.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {

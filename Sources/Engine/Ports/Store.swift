@@ -31,9 +31,10 @@ public protocol Store: Sendable {
     func census() async throws(StoreError) -> TaskCensus
     /// How many bytes the tasks (`TaskRecord.storedLength`) and the caches of each tenant have, at
     /// the moment at which `begun` is called: once, and also where this throws. What is committed
-    /// afterwards does not count.
+    /// afterwards does not count. Of these tenants, or of all for nil; those that have none are left
+    /// out.
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64]
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?

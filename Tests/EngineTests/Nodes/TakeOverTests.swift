@@ -76,7 +76,7 @@ struct TakeOverTests {
         try await second.gateway.sessions.flush(session, of: own)
         try writeParts(of: coming + Self.strays, at: second)
         await first.quiet()
-        let reads = second.store.tenantReads.count
+        let (reads, counts) = (second.store.tenantReads.count, second.store.byteCounts.count)
 
         shared.kill(try #require(first.node))
         try await eventually("the tenants to arrive") {
@@ -84,6 +84,7 @@ struct TakeOverTests {
         }
         #expect(second.store.tenantReads.dropFirst(reads) == [Set(coming + Self.strays)])
         #expect(second.store.taskReads.isEmpty)
+        #expect(second.store.byteCounts.dropFirst(counts) == [[first.tenant, other]])
         try await eventually("what is not the newest to go") {
             let files = try second.files()
             return coming.allSatisfy { !files.contains(Self.partName(of: $0)) }

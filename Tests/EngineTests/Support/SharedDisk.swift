@@ -369,8 +369,10 @@ extension NodeOnDisk {
     func census() async throws(StoreError) -> TaskCensus { try await scripted.census() }
 
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await scripted.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        try await scripted.storedBytes(of: tenants, begun)
+    }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await scripted.content(of: task)
