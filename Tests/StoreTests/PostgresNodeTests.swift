@@ -557,6 +557,12 @@ struct PostgresNodeTests {
             try await node.commit(batch)
             #expect(try await needed() == [false, true, true, false])
             #expect(try await node.load([World.alice]).contents.files.map(\.series) == [8])
+            // A damaged row may tell of any of them.
+            let connection = try Connection(DatabaseAddress(url))
+            try connection.send("BEGIN")
+            try connection.send("UPDATE task SET status = '\\x0aff01'")
+            try connection.commit()
+            #expect(try await needed() == [true, true, true, false])
             await node.close()
         }
     }

@@ -123,7 +123,7 @@ struct NodeRows {
     }
 
     /// Whether there is a task, a staged file or a stored response to which a content belongs, and
-    /// which tells of no other one for good.
+    /// which tells of no other one for good. A row that cannot be read may tell of it.
     ///
     /// - Parameters:
     ///   - content: which one.
@@ -138,24 +138,28 @@ struct NodeRows {
             switch content.owner {
             case .task(let id):
                 (
-                    "state, status", "task AS owner WHERE id = $1 AND state <> 6", id.rawValue
+                    "id, state, status", "task AS owner WHERE id = $1 AND state <> 6", id.rawValue
                 )
-            case .file(let id): ("is_complete, series", "file AS owner WHERE id = $1", id.rawValue)
+            case .file(let id):
+                ("id, is_complete, series", "file AS owner WHERE id = $1", id.rawValue)
             case .entry(let id): ("id", "cache_entry AS owner WHERE id = $1", id.rawValue)
             }
-        let found = try connection.rows(
+        let rows = try connection.rows(
             """
             SELECT \(columns) FROM \(row) AND NOT EXISTS
                 (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
             """, [.number(number), .bytes(folder)])
-        guard let found = found.first, let series = content.series else { return found.count > 0 }
-        switch content.owner {
-        case .task:
-            guard found.int64(0) == StoredState.completed.rawValue else { return true }
-            return try TaskStatus.content(in: found.bytes(1))?.series == series
-        case .file: return !found.bool(0) || found.int64OrNil(1) == series
-        case .entry: return true
+        guard rows.count > 0, let series = content.series else { return rows.count > 0 }
+        let answers = try rows.mapReadable(of: "task") { row throws(StoreError) in
+            switch content.owner {
+            case .task:
+                guard row.int64(1) == StoredState.completed.rawValue else { return true }
+                return try TaskStatus.content(in: row.bytes(2))?.series == series
+            case .file: return !row.bool(1) || row.int64OrNil(2) == series
+            case .entry: return true
+            }
         }
+        return answers.first ?? true
     }
 
     // MARK: Nodes

@@ -111,4 +111,39 @@ struct TakeOverTests {
         let left = try first.files()
         #expect(Set(left) == Set(Self.strays.map(Self.partName)))
     }
+
+    @Test @LoopActor
+    func `what the store cannot tell of ends no sweep, unless there is no store`() async throws {
+        let first = try await node(1)
+        let store = try #require(first.node)
+        let (odd, stray) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
+        func put(_ tasks: TaskID...) throws {
+            for task in tasks {
+                _ = try shared.folder.write(ContentName.task(task, in: 1).path, [1, 2, 3])
+                try shared.age(task, by: 5400, before: clock)
+            }
+        }
+        try put(odd)
+        store.refuseToTell(of: odd, with: .away("It does not answer."))
+        await first.gateway.housekeeper.makeRound()
+        // That was none, so the next one begins at once.
+        try put(stray)
+        store.refuseToTell(of: odd, with: .damaged("It cannot be read."))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the stray one to go") {
+            try shared.wholeContents(of: stray).isEmpty
+        }
+        #expect(try shared.wholeContents(of: odd).count == 1)
+        // That was a whole one, and the next one is an hour later.
+        try put(stray)
+        await first.gateway.housekeeper.makeRound()
+        await first.quiet()
+        #expect(try shared.wholeContents(of: stray).count == 1)
+        clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the other one to go") {
+            try shared.wholeContents(of: stray).isEmpty
+        }
+        #expect(try shared.wholeContents(of: odd).count == 1)
+    }
 }

@@ -182,6 +182,9 @@ final class NodeOnDisk: NodeStore {
         var leaseLeft = Duration.seconds(12)
         var refusal: StoreError?
         var refusedCount = 0
+        var loadError: StoreError?
+        var unreadable: (task: TaskID, error: StoreError)?
+        var beforeSettling: (@Sendable () -> Void)?
     }
 
     /// What the test scripts: commits, failures, reads.
@@ -207,6 +210,19 @@ final class NodeOnDisk: NodeStore {
 
     /// It cannot join again.
     func refuseToJoin(with error: StoreError) { state.withLock { $0.refusal = error } }
+
+    /// What all nodes know cannot be read, until there is no error.
+    func refuseLoads(with error: StoreError?) { state.withLock { $0.loadError = error } }
+
+    /// It cannot be told whether the content of a task is anybody's.
+    func refuseToTell(of task: TaskID, with error: StoreError) {
+        state.withLock { $0.unreadable = (task, error) }
+    }
+
+    /// What happens before tenants are settled.
+    func beforeSettling(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.beforeSettling = body }
+    }
 
     /// How often that was refused.
     var refusedCount: Int { state.withLock(\.refusedCount) }
@@ -291,6 +307,9 @@ final class NodeOnDisk: NodeStore {
     func needs(
         _ kind: ContentKind, of content: ContentName
     ) async throws(StoreError) -> Bool {
+        if let (task, error) = state.withLock(\.unreadable), content.owner == .task(task) {
+            throw error
+        }
         switch content.owner {
         case .task(let task):
             guard try await shared.disk.knows(task) else { return false }
