@@ -113,6 +113,21 @@ struct TakeOverTests {
     }
 
     @Test @LoopActor
+    func `that a node is gone is told also while it cannot be read what all nodes know`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        let follower = try service(first)
+        try await eventually("both to know each other") { follower.nodes.count == 2 }
+        var told: [Int] = []
+        follower.onChange = { told.append(follower.nodes.count) }
+        let store = try #require(first.node)
+        store.refuseLoads(with: .away("It does not answer."))
+        shared.kill(try #require(second.node), changingAccess: true)
+        try await eventually("the change") { told == [1] }
+    }
+
+    @Test @LoopActor
     func `what the store cannot tell of ends no sweep, unless there is no store`() async throws {
         let first = try await node(1)
         let store = try #require(first.node)

@@ -65,10 +65,14 @@ final class SharedDisk: Sendable {
         return NodeOnDisk(self, node)
     }
 
-    /// A node is killed: nothing that it commits is written any more, and others get its tenants.
-    func kill(_ node: NodeOnDisk) {
+    /// A node is killed: nothing that it commits is written any more, and others get its tenants;
+    /// at the same moment what all nodes know may be another.
+    func kill(_ node: NodeOnDisk, changingAccess: Bool = false) {
         node.scripted.refuse(with: .failed("It was killed."))
-        change { $0.view.nodes[node.node] = nil }
+        change { state in
+            state.view.nodes[node.node] = nil
+            if changingAccess { state.view.accessVersion += 1 }
+        }
     }
 
     /// A node that lives is taken for lost.
@@ -276,6 +280,7 @@ final class NodeOnDisk: NodeStore {
     }
 
     func load() async throws(StoreError) -> StoreContents {
+        if let error = state.withLock(\.loadError) { throw error }
         let all = try await shared.disk.load()
         var contents = StoreContents()
         contents.tenants = all.tenants
