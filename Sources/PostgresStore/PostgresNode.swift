@@ -210,8 +210,8 @@ public final class PostgresNode: NodeStore {
         try await store.load(tenants)
     }
 
-    /// One transaction; of tenants that another node has meanwhile nothing is written.
-    public func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+    /// One transaction.
+    public func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID> {
         try await membership.settle(tenants)
     }
 

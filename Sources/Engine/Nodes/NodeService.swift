@@ -358,7 +358,7 @@ public final class NodeService {
         _ arriving: Set<TenantID>, areSettled: Bool = false
     ) async throws(StoreError) {
         if arriving.contains(.operatorTenant) { try await access.reload() }
-        let stored = try await store.load(arriving)
+        var stored = try await store.load(arriving)
         guard !stored.owned.isEmpty, !isStopped else { return }
         do {
             try await loader.discardParts(
@@ -366,8 +366,9 @@ public final class NodeService {
         } catch {
             throw error as? StoreError ?? .away("Old parts of downloads: \(error)")
         }
-        try await store.settle(stored.owned)
-        guard !isStopped, !isLost else { return }
+        // Another node may have got some of them meanwhile.
+        stored = stored.limited(to: try await store.settle(stored.owned))
+        guard !stored.owned.isEmpty, !isStopped, !isLost else { return }
         await loader.takeOver(
             stored, handedOver: areSettled ? stored.owned : stored.handedOver)
         guard !isLost else {

@@ -31,8 +31,7 @@ public protocol Store: Sendable {
     func census() async throws(StoreError) -> TaskCensus
     /// How many bytes the tasks (`TaskRecord.storedLength`) and the caches of each tenant have, at
     /// the moment at which `begun` is called: once, and also where this throws. What is committed
-    /// afterwards does not count. Of these tenants, or of all for nil; those that have none are left
-    /// out.
+    /// afterwards does not count. Nil is for all tenants; those that have none are left out.
     func storedBytes(
         of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64]

@@ -109,17 +109,26 @@ struct NodeRows {
     }
 
     /// Writes down that tenants go on at a node, as far as it has them, and where their parts are.
+    ///
+    /// - Parameters:
+    ///   - tenants: which ones.
+    ///   - node: whose they should be.
+    ///   - folder: the mark of the node's folder.
+    /// - Returns: those that it has.
+    /// - Throws: what is wrong with the database.
     func settle(
         _ tenants: Set<TenantID>, of node: NodeID, in folder: [UInt8]
-    ) throws(StoreError) {
-        try connection.send(
+    ) throws(StoreError) -> Set<TenantID> {
+        let rows = try connection.rows(
             """
             WITH own AS MATERIALIZED (
                 SELECT id FROM tenant WHERE id = ANY($1) AND node = $2 ORDER BY id FOR UPDATE
             )
             UPDATE tenant SET handed_over = false, parts_at = $3 FROM own WHERE tenant.id = own.id
+            RETURNING tenant.id
             """,
             [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
+        return Set(try rows.map { TenantID(rawValue: $0.int64(0)) })
     }
 
     /// Whether there is a task, a staged file or a stored response to which a content belongs, and

@@ -108,8 +108,37 @@ struct TakeOverTests {
         try await eventually("the tenant to arrive") { try service(second).servedCount == 1 }
         #expect(first.store.tenantReads == [Set(Self.strays + [task])])
         #expect(first.store.taskReads == [task])
-        let left = try first.files()
-        #expect(Set(left) == Set(Self.strays.map(Self.partName)))
+        try await eventually("its part to go, and no other") {
+            Set(try first.files()) == Set(Self.strays.map(Self.partName))
+        }
+    }
+
+    @Test @LoopActor
+    func `a tenant that another node gets before it is settled is not served here`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        let other = try await tenant("other", of: first, at: first)
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let rests = [
+            try await download(first.tenant, at: first, resume: false),
+            try await download(other, at: first, resume: false),
+        ]
+        await first.quiet()
+        // It comes when the tenants have been given to the second one.
+        try #require(second.node).beforeSettling { [shared] in
+            if let third = try? shared.join(3) { shared.move(other, to: third.node) }
+        }
+        shared.kill(try #require(first.node))
+        try await eventually("one to arrive") { try service(second).servedCount == 1 }
+        #expect(try await second.state(rests[0]) == .suspended)
+        let found = try await service(second).place(of: other)
+        guard case .at(let record) = found else {
+            Issue.record("\(found)")
+            return
+        }
+        #expect(record.id.rawValue == 3)
+        #expect(second.store.byteCounts.suffix(1) == [[first.tenant]], "it was never here")
+        #expect(second.gateway.sessions.existingShared(of: other) == nil)
+        #expect(second.gateway.sessions.existingShared(of: first.tenant) != nil)
     }
 
     @Test @LoopActor

@@ -131,6 +131,11 @@ final class SharedDisk: Sendable {
         }
     }
 
+    /// A tenant is another node's, whoever had it.
+    func move(_ tenant: TenantID, to node: NodeID) {
+        change { $0.view.owners[tenant] = node }
+    }
+
     fileprivate func give(_ tenant: TenantID, to node: NodeID) -> Bool {
         change { state in
             guard state.view.nodes[node] != nil else { return false }
@@ -170,10 +175,12 @@ final class SharedDisk: Sendable {
         return nil
     }
 
-    fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) {
+    fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) -> Set<TenantID> {
         change { state in
-            state.handedOver.subtract(tenants)
-            for tenant in tenants { state.parts[tenant] = node }
+            let owned = tenants.filter { state.view.owners[$0] == node }
+            state.handedOver.subtract(owned)
+            for tenant in owned { state.parts[tenant] = node }
+            return owned
         }
     }
 }
@@ -293,20 +300,14 @@ final class NodeOnDisk: NodeStore {
 
     func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
         try check()
-        var contents = try await shared.disk.load()
-        contents.sessions.removeAll { !tenants.contains($0.tenant) }
-        contents.activeTasks.removeAll { !tenants.contains($0.tenant) }
-        contents.pendingDecisions.removeAll { !tenants.contains($0.tenant) }
-        contents.files.removeAll { !tenants.contains($0.tenant) }
-        contents.webhooks.removeAll { !tenants.contains($0.tenant) }
-        contents.tenantSequences = contents.tenantSequences.filter { tenants.contains($0.key) }
-        contents.outstandingTasks = contents.outstandingTasks.filter { tenants.contains($0.key) }
+        let contents = try await shared.disk.load().limited(to: tenants)
         return shared.stored(contents, tenants, at: node)
     }
 
-    func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID> {
         try check()
-        shared.settle(tenants, at: node)
+        state.withLock(\.beforeSettling)?()
+        return shared.settle(tenants, at: node)
     }
 
     func needs(
