@@ -103,14 +103,14 @@ struct SessionMemories {
 }
 
 extension MemoryState {
-    /// The bytes of results, resting downloads and caches, by tenants.
-    var storedBytes: [TenantID: Int64] {
+    /// The bytes of results, resting downloads and caches, by tenants: of some, or of all for nil.
+    func storedBytes(of tenants: Set<TenantID>?) -> [TenantID: Int64] {
         var bytes: [TenantID: Int64] = [:]
         for task in tasks.values { bytes[task.tenant, default: 0] += task.storedLength }
         for (id, kept) in sessions {
             guard let tenant = kept.record?.tenant else { continue }
             bytes[tenant, default: 0] += memories.cacheSize(of: id)
         }
-        return bytes.filter { $0.value > 0 }
+        return bytes.filter { $0.value > 0 && tenants?.contains($0.key) ?? true }
     }
 }

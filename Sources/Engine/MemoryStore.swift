@@ -42,9 +42,9 @@ public final class MemoryStore: Store {
 
     /// Looks at every task and every stored response.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
-        let bytes = state.withLock { $0.storedBytes }
+        let bytes = state.withLock { $0.storedBytes(of: tenants) }
         begun()
         return bytes
     }
@@ -56,9 +56,11 @@ public final class MemoryStore: Store {
         }
     }
 
-    /// One look-up.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        state.withLock { $0.tasks[id] != nil }
+    /// One look-up for each.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        state.withLock { state in
+            tasks.reduce(into: [:]) { $0[$1] = state.tasks[$1]?.tenant }
+        }
     }
 
     /// Searches the session's tasks from `after` on; without a session, those of each of the

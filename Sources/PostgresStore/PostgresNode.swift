@@ -210,8 +210,8 @@ public final class PostgresNode: NodeStore {
         try await store.load(tenants)
     }
 
-    /// One transaction; of tenants that another node has meanwhile nothing is written.
-    public func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+    /// One transaction.
+    public func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID> {
         try await membership.settle(tenants)
     }
 
@@ -255,8 +255,10 @@ public final class PostgresNode: NodeStore {
         try await store.task(id, of: tenant)
     }
 
-    /// As `PostgresStore.knows`.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await store.knows(id) }
+    /// As `PostgresStore.tenants`.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await store.tenants(of: tasks)
+    }
 
     /// As `PostgresStore.tasks`.
     public func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
@@ -273,11 +275,11 @@ public final class PostgresNode: NodeStore {
     /// Of all tenants, whosever they are.
     public func census() async throws(StoreError) -> TaskCensus { try await store.census() }
 
-    /// Of all tenants, whosever they are.
+    /// As `PostgresStore.storedBytes`, whosever the tenants are.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
-        try await store.storedBytes(begun)
+        try await store.storedBytes(of: tenants, begun)
     }
 
     /// As `PostgresStore.content`.

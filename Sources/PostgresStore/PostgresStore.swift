@@ -289,9 +289,9 @@ public final class PostgresStore: Store {
         }
     }
 
-    /// One look at the primary key.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        try await connections.reading { try TaskIndex(connection: $0).knows(id) }
+    /// One statement, which looks at the primary key for each.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await connections.reading { try TaskIndex(connection: $0).tenants(of: tasks) }
     }
 
     /// Reads as many index entries as the page has for each state and type. A search looks at about
@@ -315,15 +315,16 @@ public final class PostgresStore: Store {
         try await connections.reading { try TaskIndex(connection: $0).census() }
     }
 
-    /// A walk through an index of the tasks that have anything, and through all stored responses,
-    /// by the server. It is not done again once it has begun.
+    /// A walk by the server through what an index has of these tenants' tasks that have anything,
+    /// and through their stored responses. It is not done again once it has begun.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
         let start = CallOnce(begun)
         defer { start.call() }
+        let filter = TenantFilter(tenants: tenants)
         return try await connections.reading(mayRepeat: { !start.wasCalled }) {
-            try StoredBytes(connection: $0).ofTenants(start.call)
+            try StoredBytes(connection: $0, filter: filter).ofTenants(start.call)
         }
     }
 

@@ -92,9 +92,9 @@ public final class DurableStore: Store {
         return try await reading { try TaskReader($0, sealer: sealer).task(id, of: tenant) }
     }
 
-    /// One look at the primary key.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        try await reading { try TaskIndex(database: $0).knows(id) }
+    /// One look at the primary key for each.
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await reading { try TaskIndex(database: $0).tenants(of: tasks) }
     }
 
     /// Reads as many index entries as the page has for each state and type. A search looks at about
@@ -119,13 +119,15 @@ public final class DurableStore: Store {
     }
 
     /// Reads the status of every completed task, and the index of all caches, beside commits: about
-    /// a second for half a million.
+    /// a second for half a million, whosever they are.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64] {
         let start = CallOnce(begun)
         defer { start.call() }
-        return try await reading { try StoredBytes(database: $0).ofTenants(start.call) }
+        return try await reading {
+            try StoredBytes(database: $0, tenants: tenants).ofTenants(start.call)
+        }
     }
 
     /// The bytes, opened.

@@ -350,7 +350,9 @@ private final class GatedStore: Store {
         try await memory.task(id, of: tenant)
     }
 
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await memory.knows(id) }
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await memory.tenants(of: tasks)
+    }
 
     func tasks(_ query: TaskQuery) async throws(StoreError) -> TaskPage {
         try await memory.tasks(query)
@@ -369,8 +371,10 @@ private final class GatedStore: Store {
     func census() async throws(StoreError) -> TaskCensus { try await memory.census() }
 
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await memory.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        try await memory.storedBytes(of: tenants, begun)
+    }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await memory.content(of: task)

@@ -123,7 +123,7 @@ struct PostgresSessionTests {
             let others = Mutex(try Connection(DatabaseAddress(url)))
             let beginnings = Atomic(0)
             let error = await #expect(throws: StoreError.self) {
-                try await store.storedBytes {
+                try await store.storedBytes(of: nil) {
                     beginnings.wrappingAdd(1, ordering: .relaxed)
                     // What were committed from here on would be in a second count.
                     _ = try? others.withLock { others in

@@ -145,6 +145,31 @@ import Testing
     }
 
     @Test(arguments: StoreKind.allCases)
+    func `whose tasks are is told of all at once, and of none that is gone`(
+        kind: StoreKind
+    ) async throws {
+        try await kind.withStore { store in
+            var world = World()
+            let (mine, theirs) = (world.makeSession(), world.makeSession(of: World.bob))
+            let tasks = [mine, theirs, theirs, mine].map { world.makeTask(in: $0) }
+            // Its row stays for as long as this is told.
+            let event = world.event(.didCreate, of: tasks[3])
+            var batch = world.batch(mine, theirs)
+            (batch.createdTasks, batch.events) = (tasks, [event])
+            try await store.commit(batch)
+            batch = StoreBatch()
+            batch.removedTasks = [tasks[3].id]
+            try await store.commit(batch)
+            let asked = tasks.map(\.id) + [TaskID(rawValue: 1), tasks[0].id]
+            #expect(
+                try await store.tenants(of: asked) == [
+                    tasks[0].id: World.alice, tasks[1].id: World.bob, tasks[2].id: World.bob,
+                ])
+            #expect(try await store.tenants(of: []).isEmpty)
+        }
+    }
+
+    @Test(arguments: StoreKind.allCases)
     func `active tasks are loaded in the order of creation`(kind: StoreKind) async throws {
         try await kind.withStore { store in
             var world = World()

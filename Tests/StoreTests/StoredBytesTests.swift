@@ -7,10 +7,10 @@ import Testing
 struct StoredBytesTests {
     /// What is stored at the moment; says how often it was told that the count has begun.
     private static func count(
-        _ store: any Store
+        _ store: any Store, of tenants: Set<TenantID>? = nil
     ) async throws -> (bytes: [TenantID: Int64], beginnings: Int) {
         let beginnings = Mutex(0)
-        let bytes = try await store.storedBytes { beginnings.withLock { $0 += 1 } }
+        let bytes = try await store.storedBytes(of: tenants) { beginnings.withLock { $0 += 1 } }
         return (bytes, beginnings.withLock { $0 })
     }
 
@@ -50,6 +50,13 @@ struct StoredBytesTests {
             let count = try await Self.count(store)
             #expect(count.bytes == [World.alice: 2100 + size, World.bob: 1 << 40])
             #expect(count.beginnings == 1)
+            for tenant in [World.alice, World.bob] {
+                let own = try await Self.count(store, of: [tenant, TenantID(rawValue: 50)])
+                #expect(own.bytes == count.bytes.filter { $0.key == tenant })
+                #expect(own.beginnings == 1)
+            }
+            let none = try await Self.count(store, of: [])
+            #expect(none.bytes.isEmpty && none.beginnings == 1)
             batch = StoreBatch()
             batch.removedTasks = [tasks[0].id]
             batch.emptiedCaches = [mine]

@@ -19,6 +19,9 @@ public final class ScriptedStore: Store {
         var newest: [SessionID: Int64] = [:]
         var hasFailed = false
         var cacheReadCount = 0
+        var taskReads: [TaskID] = []
+        var tenantReads: [Set<TaskID>] = []
+        var byteCounts: [Set<TenantID>?] = []
         var forgotten = Forgotten()
         var purgeError: StoreError?
     }
@@ -48,6 +51,12 @@ public final class ScriptedStore: Store {
     public var hasFailed: Bool { state.withLock { $0.hasFailed } }
     /// How often stored responses were asked for.
     public var cacheReadCount: Int { state.withLock { $0.cacheReadCount } }
+    /// The tasks that were looked up one by one.
+    public var taskReads: [TaskID] { state.withLock { $0.taskReads } }
+    /// Of which tasks it was asked whose they are, each time.
+    public var tenantReads: [Set<TaskID>] { state.withLock { $0.tenantReads } }
+    /// Whose bytes were counted, each time.
+    public var byteCounts: [Set<TenantID>?] { state.withLock { $0.byteCounts } }
     /// The sequence of the newest committed event of a session.
     public func newestSequence(of session: SessionID) -> Int64 {
         state.withLock { $0.newest[session] ?? 0 }
@@ -154,6 +163,7 @@ public final class ScriptedStore: Store {
 
     /// Looks, and then waits where the test says so.
     public func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord? {
+        state.withLock { $0.taskReads.append(id) }
         let found = try await disk.task(id, of: tenant)
         await waitForReads()
         return found
@@ -170,10 +180,11 @@ public final class ScriptedStore: Store {
     }
 
     /// Looks, and then waits where the test says so.
-    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
-        let isKnown = try await disk.knows(id)
+    public func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        state.withLock { $0.tenantReads.append(Set(tasks)) }
+        let found = try await disk.tenants(of: tasks)
         await waitForReads()
-        return isKnown
+        return found
     }
 
     /// As the disk does it.
@@ -220,10 +231,13 @@ public final class ScriptedStore: Store {
     /// As the disk does it.
     public func census() async throws(StoreError) -> TaskCensus { try await disk.census() }
 
-    /// As the disk does it.
+    /// As the disk does it, and notes whose.
     public func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await disk.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        state.withLock { $0.byteCounts.append(tenants) }
+        return try await disk.storedBytes(of: tenants, begun)
+    }
 
     /// Looks, and then waits where the test says so.
     public func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {

@@ -264,9 +264,13 @@ public final class NodeService {
     }
 
     private func follow(_ new: NodeView) async throws(StoreError) {
-        let hasChanged = new != view
-        logChange(from: view, to: new)
-        view = new
+        if new != view {
+            logChange(from: view, to: new)
+            view = new
+            // At once: the next look finds nothing new, also where this one is not followed to its
+            // end.
+            onChange?()
+        }
         lookCount += 1
         let count = changeCount
         try await access.follow(new, unless: { served.contains(.operatorTenant) })
@@ -275,7 +279,7 @@ public final class NodeService {
         dropLost()
         await takeOverAssigned()
         try await removeEnding()
-        if hasChanged { tellChange() } else { wake() }
+        wake()
         drainIfAsked()
     }
 
@@ -284,7 +288,7 @@ public final class NodeService {
     private func dropLost() {
         for tenant in served.tenants ?? [] where !moving.contains(tenant) {
             let owner = view.owners[tenant]
-            if owner == nil, !access.knows(tenant) { served.remove(tenant) }
+            if owner == nil, !access.knows(tenant) { endServing(tenant) }
             guard let owner, owner != own else { continue }
             log.write(
                 .error, "another node has a tenant of this one: its work ends here",
@@ -295,12 +299,18 @@ public final class NodeService {
 
     /// Lets go of a tenant that other nodes have.
     private func drop(_ tenant: TenantID) {
-        served.remove(tenant)
         moving.insert(tenant)
+        endServing(tenant)
         LoopActor.start { [self] in
             await loader.unload(tenant, isLost: true)
             arrived(tenant)
         }
+    }
+
+    /// Nobody calls for a tenant here any more.
+    private func endServing(_ tenant: TenantID) {
+        served.remove(tenant)
+        onChange?()
     }
 
     /// Takes over what was given to this node: all at once, or one by one where one of them cannot
@@ -348,7 +358,7 @@ public final class NodeService {
         _ arriving: Set<TenantID>, areSettled: Bool = false
     ) async throws(StoreError) {
         if arriving.contains(.operatorTenant) { try await access.reload() }
-        let stored = try await store.load(arriving)
+        var stored = try await store.load(arriving)
         guard !stored.owned.isEmpty, !isStopped else { return }
         do {
             try await loader.discardParts(
@@ -356,8 +366,9 @@ public final class NodeService {
         } catch {
             throw error as? StoreError ?? .away("Old parts of downloads: \(error)")
         }
-        try await store.settle(stored.owned)
-        guard !isStopped, !isLost else { return }
+        // Another node may have got some of them meanwhile.
+        stored = stored.limited(to: try await store.settle(stored.owned))
+        guard !stored.owned.isEmpty, !isStopped, !isLost else { return }
         await loader.takeOver(
             stored, handedOver: areSettled ? stored.owned : stored.handedOver)
         guard !isLost else {
@@ -441,8 +452,7 @@ public final class NodeService {
         }
         leaving = tenant
         defer { leaving = nil }
-        served.remove(tenant)
-        onChange?()
+        endServing(tenant)
         await loader.unload(tenant)
         while !isStopped {
             do throws(StoreError) {

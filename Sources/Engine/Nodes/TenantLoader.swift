@@ -90,19 +90,28 @@ final class TenantLoader {
     /// - Throws: `StoreError`, `FileError`: then nothing of them may be begun here.
     func discardParts(of contents: StoreContents, _ tenants: Set<TenantID>) async throws {
         guard !tenants.isEmpty else { return }
-        let staged = Set(contents.files.filter { tenants.contains($0.tenant) }.map(\.id))
-        for entry in try await tasks.services.contents.list([.part]) {
-            switch entry.owner {
-            case .file(let file):
-                if staged.contains(file) { tasks.services.contents.discard(entry) }
-            case .task(let task):
-                for tenant in tenants
-                where try await queues.onDisk.store.task(task, of: tenant) != nil {
-                    tasks.services.contents.discard(entry)
-                }
-            case .entry: break
-            }
+        let staged = contents.files.filter { tenants.contains($0.tenant) }
+        let parts = try await tasks.services.contents.list([.part])
+        let downloads = try await downloads(of: tenants, among: parts)
+        let owners = downloads.union(staged.map { .file($0.id) })
+        for part in parts where owners.contains(part.owner) {
+            tasks.services.contents.discard(part)
         }
+    }
+
+    /// Whose parts on this machine are those of some tenants' downloads. The store is asked once,
+    /// and not about what runs here for others.
+    private func downloads(
+        of tenants: Set<TenantID>, among entries: [ContentEntry]
+    ) async throws(StoreError) -> Set<ContentOwner> {
+        let asked = entries.compactMap { entry -> TaskID? in
+            guard entry.kind == .part, case .task(let task) = entry.owner else { return nil }
+            let runner = tasks.runners[task]
+            return runner.map { tenants.contains($0.record.tenant) } ?? true ? task : nil
+        }
+        guard !asked.isEmpty else { return [] }
+        let found = try await queues.onDisk.store.tenants(of: asked)
+        return Set(found.lazy.filter { tenants.contains($0.value) }.map { .task($0.key) })
     }
 
     /// Takes over tenants that another node had, or nobody, and lets them go on. Until it returns
@@ -205,9 +214,10 @@ final class TenantLoader {
         var handedOver: Set<ContentOwner> = []
         while true {
             do {
-                for entry in try await contents.list([.part, .kept])
-                where !handedOver.contains(entry.owner) {
-                    guard try await handOver(entry, of: tenant) else { continue }
+                let found = try await contents.list([.part, .kept])
+                let downloads = try await downloads(of: [tenant], among: found)
+                for entry in found where !handedOver.contains(entry.owner) {
+                    guard try await handOver(entry, of: tenant, downloads) else { continue }
                     handedOver.insert(entry.owner)
                     contents.forgetPart(of: entry.owner)
                 }
@@ -231,17 +241,24 @@ final class TenantLoader {
 
     /// Brings a content on this machine to where the next node finds it, and records where.
     ///
+    /// - Parameters:
+    ///   - entry: the content.
+    ///   - tenant: who leaves.
+    ///   - downloads: whose parts are those of its downloads.
     /// - Returns: whether it is one of the tenant's, and the next node goes on with it.
-    private func handOver(_ entry: ContentEntry, of tenant: TenantID) async throws -> Bool {
+    /// - Throws: `StoreError`, `FileError`, or what the place of contents throws.
+    private func handOver(
+        _ entry: ContentEntry, of tenant: TenantID, _ downloads: Set<ContentOwner>
+    ) async throws -> Bool {
         let contents = tasks.services.contents
         switch entry.owner {
         case .task where entry.kind == .kept:
             guard entry.tenant == tenant else { return false }
             _ = try await contents.handOver(entry, of: nil, in: tenant)
         case .task(let id):
-            guard var task = try await queues.onDisk.store.task(id, of: tenant) else {
-                return false
-            }
+            guard downloads.contains(entry.owner),
+                var task = try await queues.onDisk.store.task(id, of: tenant)
+            else { return false }
             // One that has ended: the part was kept, and could not be handed over at once.
             guard task.state != .completed else {
                 _ = try await contents.handOver(entry, of: nil, in: tenant)

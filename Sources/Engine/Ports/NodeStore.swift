@@ -121,7 +121,9 @@ public protocol NodeStore: Store {
     func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents
     /// Writes down that tenants go on here: the parts of their downloads are in this node's folder
     /// from now on, and what their last nodes have settled has been taken up.
-    func settle(_ tenants: Set<TenantID>) async throws(StoreError)
+    ///
+    /// - Returns: those of them that this node still has; of others nothing is written.
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID>
     /// Gives a tenant of this node to another, in order: everything of it has been committed, and
     /// nothing more will be.
     ///

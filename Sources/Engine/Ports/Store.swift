@@ -16,8 +16,8 @@ public protocol Store: Sendable {
     func commit(_ batch: StoreBatch) async throws(StoreError) -> CommitReceipt
     /// One task, or nil where the tenant has none of that id.
     func task(_ id: TaskID, of tenant: TenantID) async throws(StoreError) -> TaskRecord?
-    /// Whether there is a task of that id, whosever it is: for housekeeping.
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool
+    /// Whose tasks these are, asked once for however many; those that there are not are left out.
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID]
     /// Tasks in the order of creation, or the other way round. One that is damaged is told by its
     /// id alone.
     ///
@@ -31,9 +31,9 @@ public protocol Store: Sendable {
     func census() async throws(StoreError) -> TaskCensus
     /// How many bytes the tasks (`TaskRecord.storedLength`) and the caches of each tenant have, at
     /// the moment at which `begun` is called: once, and also where this throws. What is committed
-    /// afterwards does not count.
+    /// afterwards does not count. Nil is for all tenants; those that have none are left out.
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
     ) async throws(StoreError) -> [TenantID: Int64]
     /// The bytes of a content whose place is `.store`; nil where there is none.
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]?
@@ -81,6 +81,11 @@ public protocol Store: Sendable {
 }
 
 extension Store {
+    /// Whether there is a task of that id, whosever it is: for housekeeping.
+    public func knows(_ id: TaskID) async throws(StoreError) -> Bool {
+        try await !tenants(of: [id]).isEmpty
+    }
+
     /// How many tasks a session has in each state; absent states have none.
     public func taskCounts(of session: SessionID) async throws(StoreError) -> [TaskState: Int] {
         try await taskCounts(of: [session])[session] ?? [:]

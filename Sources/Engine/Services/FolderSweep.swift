@@ -1,3 +1,4 @@
+internal import Diagnostics
 internal import Loop
 internal import Semantics
 
@@ -17,6 +18,7 @@ final class FolderSweep {
     private let partRetention: Duration
     /// When the content folder was last looked through; nil before the first time.
     private var sweptAt: Duration?
+    private let log = Log("engine")
 
     init(
         sessions: SessionDirectory, tasks: TaskDirectory, staged: StagedFiles, durable: CommitQueue,
@@ -63,7 +65,7 @@ final class FolderSweep {
                 else { continue }
                 if try await needs(entry) { continue }
             case .entry(let response):
-                guard sweptAt == nil, try await !durable.store.knows(response),
+                guard sweptAt == nil, try await !needs(entry),
                     !sessions.values.contains(where: { $0.cache?.contains(response) == true })
                 else { continue }
             }
@@ -91,13 +93,34 @@ final class FolderSweep {
     /// Whether the store tells of a content that memory does not know. It has no staged files that
     /// memory has not, but for those of other nodes' tenants.
     private func needs(_ entry: ContentEntry) async throws(StoreError) -> Bool {
-        if let shared = parts.sharedStore {
-            return try await shared.needs(entry.kind, of: entry.name)
+        try await unlessUnreadable(entry) { [self] () throws(StoreError) in
+            if let shared = parts.sharedStore {
+                return try await shared.needs(entry.kind, of: entry.name)
+            }
+            switch entry.owner {
+            case .task(let task): return try await durable.store.knows(task)
+            case .file(let file): return staged.holds(file)
+            case .entry(let response): return try await durable.store.knows(response)
+            }
         }
-        switch entry.owner {
-        case .task(let task): return try await durable.store.knows(task)
-        case .file(let file): return staged.holds(file)
-        case .entry: return false
+    }
+
+    /// Asks the store whether a content is needed. One of which it cannot tell stays, and the sweep
+    /// goes on behind it, unless there is no store to ask.
+    private func unlessUnreadable(
+        _ entry: ContentEntry, _ ask: @LoopActor () async throws(StoreError) -> Bool
+    ) async throws(StoreError) -> Bool {
+        do throws(StoreError) {
+            return try await ask()
+        } catch {
+            switch error {
+            case .away, .lost: throw error
+            case .full, .failed, .damaged:
+                log.write(
+                    .warning, "a content stays, as it cannot be told whether anybody needs it",
+                    ["content": .name("\(entry.owner.id)"), "error": .words("\(error)")])
+                return true
+            }
         }
     }
 
@@ -108,6 +131,8 @@ final class FolderSweep {
         guard case .task(let task) = entry.owner else { return age > .seconds(24 * 3600) }
         guard age > .seconds(3600) else { return false }
         guard !tasks.holds(task), durable.pendingTask(task) == nil else { return false }
-        return try await !(parts.sharedStore?.hasOutstanding(task) ?? false)
+        return try await !unlessUnreadable(entry) { [self] () throws(StoreError) in
+            try await parts.sharedStore?.hasOutstanding(task) ?? false
+        }
     }
 }

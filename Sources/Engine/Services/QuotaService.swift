@@ -54,8 +54,8 @@ public final class QuotaService {
             let earlier = counting
             counting = LoopActor.start { [self] in
                 do throws(StoreError) {
-                    for (tenant, bytes) in try await store.storedBytes({ begun.resume() })
-                    where tenants?.contains(tenant) ?? true {
+                    let stored = try await store.storedBytes(of: tenants) { begun.resume() }
+                    for (tenant, bytes) in stored {
                         accounts[tenant].take(bytes, of: .storedBytes)
                     }
                 } catch {

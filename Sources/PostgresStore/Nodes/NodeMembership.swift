@@ -98,11 +98,11 @@ final class NodeMembership: Sendable {
         try NodeRows(connection: connection).legacies(tenants, of: node, in: folder)
     }
 
-    /// Writes down that tenants go on here, as far as this node still has them.
-    func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
-        guard !tenants.isEmpty else { return }
+    /// Writes down that tenants go on here, as far as this node still has them; returns these.
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID> {
+        guard !tenants.isEmpty else { return [] }
         let (node, folder) = (node, folder)
-        try await connections.writing { connection in
+        return try await connections.writing { connection in
             try NodeRows(connection: connection).settle(tenants, of: node, in: folder)
         }
     }

@@ -109,21 +109,30 @@ struct NodeRows {
     }
 
     /// Writes down that tenants go on at a node, as far as it has them, and where their parts are.
+    ///
+    /// - Parameters:
+    ///   - tenants: which ones.
+    ///   - node: whose they should be.
+    ///   - folder: the mark of the node's folder.
+    /// - Returns: those that it has.
+    /// - Throws: what is wrong with the database.
     func settle(
         _ tenants: Set<TenantID>, of node: NodeID, in folder: [UInt8]
-    ) throws(StoreError) {
-        try connection.send(
+    ) throws(StoreError) -> Set<TenantID> {
+        let rows = try connection.rows(
             """
             WITH own AS MATERIALIZED (
                 SELECT id FROM tenant WHERE id = ANY($1) AND node = $2 ORDER BY id FOR UPDATE
             )
             UPDATE tenant SET handed_over = false, parts_at = $3 FROM own WHERE tenant.id = own.id
+            RETURNING tenant.id
             """,
             [.numbers(tenants.map(\.rawValue)), .number(node.rawValue), .bytes(folder)])
+        return Set(try rows.map { TenantID(rawValue: $0.int64(0)) })
     }
 
     /// Whether there is a task, a staged file or a stored response to which a content belongs, and
-    /// which tells of no other one for good.
+    /// which tells of no other one for good. A row that cannot be read may tell of it.
     ///
     /// - Parameters:
     ///   - content: which one.
@@ -138,24 +147,28 @@ struct NodeRows {
             switch content.owner {
             case .task(let id):
                 (
-                    "state, status", "task AS owner WHERE id = $1 AND state <> 6", id.rawValue
+                    "id, state, status", "task AS owner WHERE id = $1 AND state <> 6", id.rawValue
                 )
-            case .file(let id): ("is_complete, series", "file AS owner WHERE id = $1", id.rawValue)
+            case .file(let id):
+                ("id, is_complete, series", "file AS owner WHERE id = $1", id.rawValue)
             case .entry(let id): ("id", "cache_entry AS owner WHERE id = $1", id.rawValue)
             }
-        let found = try connection.rows(
+        let rows = try connection.rows(
             """
             SELECT \(columns) FROM \(row) AND NOT EXISTS
                 (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
             """, [.number(number), .bytes(folder)])
-        guard let found = found.first, let series = content.series else { return found.count > 0 }
-        switch content.owner {
-        case .task:
-            guard found.int64(0) == StoredState.completed.rawValue else { return true }
-            return try TaskStatus.content(in: found.bytes(1))?.series == series
-        case .file: return !found.bool(0) || found.int64OrNil(1) == series
-        case .entry: return true
+        guard rows.count > 0, let series = content.series else { return rows.count > 0 }
+        let answers = try rows.mapReadable(of: "task") { row throws(StoreError) in
+            switch content.owner {
+            case .task:
+                guard row.int64(1) == StoredState.completed.rawValue else { return true }
+                return try TaskStatus.content(in: row.bytes(2))?.series == series
+            case .file: return !row.bool(1) || row.int64OrNil(2) == series
+            case .entry: return true
+            }
         }
+        return answers.first ?? true
     }
 
     // MARK: Nodes

@@ -7,6 +7,8 @@ struct StoredBytes {
     private static let patience = Duration.seconds(300)
 
     let connection: Connection
+    /// Whose bytes count.
+    let filter: TenantFilter
 
     /// The bytes of each tenant that has any. Calls `begun` once the state is chosen: what is
     /// committed from then on is not in it.
@@ -20,13 +22,15 @@ struct StoredBytes {
         let rows = try connection.rows(
             """
             SELECT tenant, sum(bytes)::bigint FROM (
-                SELECT tenant, stored_length AS bytes FROM task WHERE stored_length > 0
+                SELECT tenant, stored_length AS bytes FROM task
+                    WHERE stored_length > 0 AND \(filter.by())
                 UNION ALL
                 SELECT session.tenant, cache_entry.size FROM cache_entry JOIN session
                     ON session.id = cache_entry.session AND session.cache = cache_entry.cache
+                    WHERE \(filter.by("session.tenant"))
             ) AS kept
             GROUP BY tenant HAVING sum(bytes) > 0
-            """)
+            """, filter.parameters)
         let bytes = try rows.map { (TenantID(rawValue: $0.int64(0)), $0.int64(1)) }
         return Dictionary(uniqueKeysWithValues: bytes)
     }

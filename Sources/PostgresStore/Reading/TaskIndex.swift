@@ -6,11 +6,15 @@ internal import Semantics
 struct TaskIndex {
     let connection: Connection
 
-    /// Whether there is a task of that id.
-    func knows(_ id: TaskID) throws(StoreError) -> Bool {
-        try connection.rows(
-            "SELECT 1 FROM task WHERE id = $1 AND state <> 6", [.number(id.rawValue)]
-        ).count > 0
+    /// Whose tasks these are, of those that there are.
+    func tenants(of tasks: [TaskID]) throws(StoreError) -> [TaskID: TenantID] {
+        let rows = try connection.rows(
+            "SELECT id, tenant FROM task WHERE id = ANY($1) AND state <> 6",
+            [.numbers(tasks.map(\.rawValue))])
+        let found = try rows.map {
+            (TaskID(rawValue: $0.int64(0)), TenantID(rawValue: $0.int64(1)))
+        }
+        return Dictionary(uniqueKeysWithValues: found)
     }
 
     /// Whether there is a task of that id that has not ended.

@@ -7,26 +7,31 @@ internal import Synchronization
 /// What results, resting downloads and caches take, in one state of the database.
 struct StoredBytes {
     let database: Database
+    /// Whose bytes count; nil for all.
+    let tenants: Set<TenantID>?
 
     /// The bytes of each tenant that has any. Calls `begun` once the state is chosen: what is
     /// committed from then on is not in it.
     func ofTenants(_ begun: () -> Void) throws -> [TenantID: Int64] {
-        let tenants = try tenantsOfSessions()
+        let sessions = try tenantsOfSessions()
         begun()
         var bytes: [TenantID: Int64] = [:]
         try addTasks(to: &bytes)
-        try addCaches(of: tenants, to: &bytes)
+        try addCaches(of: sessions, to: &bytes)
         return bytes
     }
 
+    private func counts(_ tenant: TenantID) -> Bool { tenants?.contains(tenant) ?? true }
+
     private func tenantsOfSessions() throws -> [Int64: TenantID] {
         let statement = try PreparedStatement(database, "SELECT id, tenant FROM session")
-        var tenants: [Int64: TenantID] = [:]
+        var sessions: [Int64: TenantID] = [:]
         try statement.forEachRow { row in
-            tenants[row.int64(0)] = TenantID(rawValue: row.int64(1))
+            let tenant = TenantID(rawValue: row.int64(1))
+            if counts(tenant) { sessions[row.int64(0)] = tenant }
             return true
         }
-        return tenants
+        return sessions
     }
 
     private func addTasks(to bytes: inout [TenantID: Int64]) throws {
@@ -38,13 +43,13 @@ struct StoredBytes {
             """)
         statement.bind(1, StoredState.removed.rawValue)
         try statement.forEachRow { row in
+            let tenant = TenantID(rawValue: row.int64(0))
+            guard counts(tenant) else { return true }
             // One that is damaged keeps nothing that anybody could have.
             let length = try? StoredBytes.length(
                 in: row.bytes(1), of: TaskID(rawValue: row.int64(2)),
                 isCompleted: row.int64(3) != 0)
-            if let length, length > 0 {
-                bytes[TenantID(rawValue: row.int64(0)), default: 0] += length
-            }
+            if let length, length > 0 { bytes[tenant, default: 0] += length }
             return true
         }
     }
@@ -61,7 +66,7 @@ struct StoredBytes {
     }
 
     private func addCaches(
-        of tenants: [Int64: TenantID], to bytes: inout [TenantID: Int64]
+        of sessions: [Int64: TenantID], to bytes: inout [TenantID: Int64]
     ) throws {
         let statement = try PreparedStatement(
             database,
@@ -71,7 +76,7 @@ struct StoredBytes {
             GROUP BY session.id
             """)
         try statement.forEachRow { row in
-            if let tenant = tenants[row.int64(0)] { bytes[tenant, default: 0] += row.int64(1) }
+            if let tenant = sessions[row.int64(0)] { bytes[tenant, default: 0] += row.int64(1) }
             return true
         }
     }

@@ -8,12 +8,19 @@ struct TaskIndex {
     let database: Database
 
     /// Whether there is a task of that id.
-    func knows(_ id: TaskID) throws -> Bool {
+    func knows(_ id: TaskID) throws -> Bool { try !tenants(of: [id]).isEmpty }
+
+    /// Whose tasks these are, of those that there are.
+    func tenants(of tasks: [TaskID]) throws -> [TaskID: TenantID] {
         let statement = try PreparedStatement(
-            database, "SELECT 1 FROM task WHERE id = ?1 AND state <> ?2")
-        statement.bind(1, id.rawValue)
+            database, "SELECT tenant FROM task WHERE id = ?1 AND state <> ?2")
         statement.bind(2, StoredState.removed.rawValue)
-        return try statement.first { _ in true } ?? false
+        var tenants: [TaskID: TenantID] = [:]
+        for task in tasks {
+            statement.bind(1, task.rawValue)
+            tenants[task] = try statement.first { TenantID(rawValue: $0.int64(0)) }
+        }
+        return tenants
     }
 
     /// How many tasks sessions have in each state.

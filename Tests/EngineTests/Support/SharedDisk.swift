@@ -65,10 +65,14 @@ final class SharedDisk: Sendable {
         return NodeOnDisk(self, node)
     }
 
-    /// A node is killed: nothing that it commits is written any more, and others get its tenants.
-    func kill(_ node: NodeOnDisk) {
+    /// A node is killed: nothing that it commits is written any more, and others get its tenants;
+    /// at the same moment what all nodes know may be another.
+    func kill(_ node: NodeOnDisk, changingAccess: Bool = false) {
         node.scripted.refuse(with: .failed("It was killed."))
-        change { $0.view.nodes[node.node] = nil }
+        change { state in
+            state.view.nodes[node.node] = nil
+            if changingAccess { state.view.accessVersion += 1 }
+        }
     }
 
     /// A node that lives is taken for lost.
@@ -127,6 +131,11 @@ final class SharedDisk: Sendable {
         }
     }
 
+    /// A tenant is another node's, whoever had it.
+    func move(_ tenant: TenantID, to node: NodeID) {
+        change { $0.view.owners[tenant] = node }
+    }
+
     fileprivate func give(_ tenant: TenantID, to node: NodeID) -> Bool {
         change { state in
             guard state.view.nodes[node] != nil else { return false }
@@ -166,10 +175,12 @@ final class SharedDisk: Sendable {
         return nil
     }
 
-    fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) {
+    fileprivate func settle(_ tenants: Set<TenantID>, at node: NodeID) -> Set<TenantID> {
         change { state in
-            state.handedOver.subtract(tenants)
-            for tenant in tenants { state.parts[tenant] = node }
+            let owned = tenants.filter { state.view.owners[$0] == node }
+            state.handedOver.subtract(owned)
+            for tenant in owned { state.parts[tenant] = node }
+            return owned
         }
     }
 }
@@ -182,6 +193,9 @@ final class NodeOnDisk: NodeStore {
         var leaseLeft = Duration.seconds(12)
         var refusal: StoreError?
         var refusedCount = 0
+        var loadError: StoreError?
+        var unreadable: (task: TaskID, error: StoreError)?
+        var beforeSettling: (@Sendable () -> Void)?
     }
 
     /// What the test scripts: commits, failures, reads.
@@ -207,6 +221,19 @@ final class NodeOnDisk: NodeStore {
 
     /// It cannot join again.
     func refuseToJoin(with error: StoreError) { state.withLock { $0.refusal = error } }
+
+    /// What all nodes know cannot be read, until there is no error.
+    func refuseLoads(with error: StoreError?) { state.withLock { $0.loadError = error } }
+
+    /// It cannot be told whether the content of a task is anybody's.
+    func refuseToTell(of task: TaskID, with error: StoreError) {
+        state.withLock { $0.unreadable = (task, error) }
+    }
+
+    /// What happens before tenants are settled.
+    func beforeSettling(_ body: @escaping @Sendable () -> Void) {
+        state.withLock { $0.beforeSettling = body }
+    }
 
     /// How often that was refused.
     var refusedCount: Int { state.withLock(\.refusedCount) }
@@ -260,6 +287,7 @@ final class NodeOnDisk: NodeStore {
     }
 
     func load() async throws(StoreError) -> StoreContents {
+        if let error = state.withLock(\.loadError) { throw error }
         let all = try await shared.disk.load()
         var contents = StoreContents()
         contents.tenants = all.tenants
@@ -272,25 +300,22 @@ final class NodeOnDisk: NodeStore {
 
     func load(_ tenants: Set<TenantID>) async throws(StoreError) -> TenantContents {
         try check()
-        var contents = try await shared.disk.load()
-        contents.sessions.removeAll { !tenants.contains($0.tenant) }
-        contents.activeTasks.removeAll { !tenants.contains($0.tenant) }
-        contents.pendingDecisions.removeAll { !tenants.contains($0.tenant) }
-        contents.files.removeAll { !tenants.contains($0.tenant) }
-        contents.webhooks.removeAll { !tenants.contains($0.tenant) }
-        contents.tenantSequences = contents.tenantSequences.filter { tenants.contains($0.key) }
-        contents.outstandingTasks = contents.outstandingTasks.filter { tenants.contains($0.key) }
+        let contents = try await shared.disk.load().limited(to: tenants)
         return shared.stored(contents, tenants, at: node)
     }
 
-    func settle(_ tenants: Set<TenantID>) async throws(StoreError) {
+    func settle(_ tenants: Set<TenantID>) async throws(StoreError) -> Set<TenantID> {
         try check()
-        shared.settle(tenants, at: node)
+        state.withLock(\.beforeSettling)?()
+        return shared.settle(tenants, at: node)
     }
 
     func needs(
         _ kind: ContentKind, of content: ContentName
     ) async throws(StoreError) -> Bool {
+        if let (task, error) = state.withLock(\.unreadable), content.owner == .task(task) {
+            throw error
+        }
         switch content.owner {
         case .task(let task):
             guard try await shared.disk.knows(task) else { return false }
@@ -334,7 +359,9 @@ extension NodeOnDisk {
         try await scripted.task(id, of: tenant)
     }
 
-    func knows(_ id: TaskID) async throws(StoreError) -> Bool { try await scripted.knows(id) }
+    func tenants(of tasks: [TaskID]) async throws(StoreError) -> [TaskID: TenantID] {
+        try await scripted.tenants(of: tasks)
+    }
 
     func knows(_ id: CacheEntryID) async throws(StoreError) -> Bool {
         try await scripted.knows(id)
@@ -367,8 +394,10 @@ extension NodeOnDisk {
     func census() async throws(StoreError) -> TaskCensus { try await scripted.census() }
 
     func storedBytes(
-        _ begun: @escaping @Sendable () -> Void
-    ) async throws(StoreError) -> [TenantID: Int64] { try await scripted.storedBytes(begun) }
+        of tenants: Set<TenantID>?, _ begun: @escaping @Sendable () -> Void
+    ) async throws(StoreError) -> [TenantID: Int64] {
+        try await scripted.storedBytes(of: tenants, begun)
+    }
 
     func content(of task: TaskID) async throws(StoreError) -> [UInt8]? {
         try await scripted.content(of: task)

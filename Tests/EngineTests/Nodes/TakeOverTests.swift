@@ -1,0 +1,193 @@
+import Loop
+import Semantics
+import TestSupport
+import Testing
+
+@testable import Engine
+
+/// What a node does when tenants come or go: how often it asks the store, and what it does where
+/// that does not answer as it should.
+@Suite(.onLoop)
+struct TakeOverTests {
+    private let shared: SharedDisk
+    private let clock = ManualClock()
+    /// Tasks that nobody knows.
+    private static let strays = (1...5).map { TaskID(rawValue: $0) }
+
+    init() throws { shared = try SharedDisk() }
+
+    @LoopActor
+    private func node(_ number: Int64) async throws -> TestGateway {
+        try await TestGateway.node(try shared.join(number), clock: clock)
+    }
+
+    @LoopActor
+    private func service(_ node: TestGateway) throws -> NodeService {
+        try #require(node.gateway.nodes)
+    }
+
+    /// A tenant that a node makes, and another one may have.
+    @LoopActor
+    private func tenant(
+        _ name: String, of first: TestGateway, at node: TestGateway
+    ) async throws -> TenantID {
+        let made = try await first.gateway.tenants.create(TenantSpec(name: name))
+        try await eventually("the tenant") { node.gateway.tenants.name(of: made.id) != nil }
+        #expect(try await service(node).place(of: made.id) == .here)
+        return made.id
+    }
+
+    /// A task in a tenant's shared session.
+    @LoopActor
+    private func download(
+        _ tenant: TenantID, at node: TestGateway, resume: Bool = true
+    ) async throws -> TaskID {
+        let session = try await node.gateway.sessions.shared(of: tenant)
+        let spec = try node.spec(.download, "http://a.test/file", resume: resume)
+        let views = try await node.gateway.tasks.create([spec], in: session, of: tenant)
+        return try #require(views.first).record.id
+    }
+
+    private static func partName(of task: TaskID) -> String {
+        ContentName.task(task).path + ContentKind.part.rawValue
+    }
+
+    /// Has a node's disk have parts of tasks.
+    @LoopActor
+    private func writeParts(of tasks: [TaskID], at node: TestGateway) throws {
+        for task in tasks { try node.directory.write(Self.partName(of: task), [1, 2, 3]) }
+    }
+
+    @Test @LoopActor
+    func `what comes is asked about once, however many parts and tenants there are`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let other = try await tenant("other", of: first, at: first)
+        let own = try await tenant("own", of: first, at: second)
+        let coming = [
+            try await download(first.tenant, at: first, resume: false),
+            try await download(other, at: first, resume: false),
+        ]
+        let running = try await download(own, at: second)
+        let attempt = try await second.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 300_000))
+        let session = try await second.gateway.sessions.shared(of: own)
+        try await second.gateway.sessions.flush(session, of: own)
+        try writeParts(of: coming + Self.strays, at: second)
+        await first.quiet()
+        let (reads, counts) = (second.store.tenantReads.count, second.store.byteCounts.count)
+
+        shared.kill(try #require(first.node))
+        try await eventually("the tenants to arrive") {
+            try service(second).servedCount == 3
+        }
+        #expect(second.store.tenantReads.dropFirst(reads) == [Set(coming + Self.strays)])
+        #expect(second.store.taskReads.isEmpty)
+        #expect(second.store.byteCounts.dropFirst(counts) == [[first.tenant, other]])
+        try await eventually("what is not the newest to go") {
+            let files = try second.files()
+            return coming.allSatisfy { !files.contains(Self.partName(of: $0)) }
+        }
+        let files = try second.files()
+        for task in Self.strays + [running] { #expect(files.contains(Self.partName(of: task))) }
+    }
+
+    @Test @LoopActor
+    func `what goes is asked about once, and only what is the tenant's is looked up`() async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let task = try await download(first.tenant, at: first)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(200, ["ETag": "\"1\"", "Accept-Ranges": "bytes"])
+        attempt.body(Pattern.bytes(count: 100_000))
+        try writeParts(of: Self.strays, at: first)
+        let drained = try service(first)
+        _ = try await drained.setDraining(true, of: drained.own)
+        try await eventually("the tenant to arrive") { try service(second).servedCount == 1 }
+        #expect(first.store.tenantReads == [Set(Self.strays + [task])])
+        #expect(first.store.taskReads == [task])
+        try await eventually("its part to go, and no other") {
+            Set(try first.files()) == Set(Self.strays.map(Self.partName))
+        }
+    }
+
+    @Test @LoopActor
+    func `a tenant that another node gets before it is settled is not served here`() async throws {
+        let (first, second) = (try await node(1), try await node(2))
+        let other = try await tenant("other", of: first, at: first)
+        #expect(try await service(first).place(of: first.tenant) == .here)
+        let rests = [
+            try await download(first.tenant, at: first, resume: false),
+            try await download(other, at: first, resume: false),
+        ]
+        await first.quiet()
+        // It comes when the tenants have been given to the second one.
+        try #require(second.node).beforeSettling { [shared] in
+            if let third = try? shared.join(3) { shared.move(other, to: third.node) }
+        }
+        shared.kill(try #require(first.node))
+        try await eventually("one to arrive") { try service(second).servedCount == 1 }
+        #expect(try await second.state(rests[0]) == .suspended)
+        let found = try await service(second).place(of: other)
+        guard case .at(let record) = found else {
+            Issue.record("\(found)")
+            return
+        }
+        #expect(record.id.rawValue == 3)
+        #expect(second.store.byteCounts.suffix(1) == [[first.tenant]], "it was never here")
+        #expect(second.gateway.sessions.existingShared(of: other) == nil)
+        #expect(second.gateway.sessions.existingShared(of: first.tenant) != nil)
+    }
+
+    @Test @LoopActor
+    func `that a node is gone is told also while it cannot be read what all nodes know`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        let follower = try service(first)
+        try await eventually("both to know each other") { follower.nodes.count == 2 }
+        var told: [Int] = []
+        follower.onChange = { told.append(follower.nodes.count) }
+        let store = try #require(first.node)
+        store.refuseLoads(with: .away("It does not answer."))
+        shared.kill(try #require(second.node), changingAccess: true)
+        try await eventually("the change") { told == [1] }
+    }
+
+    @Test @LoopActor
+    func `what the store cannot tell of ends no sweep, unless there is no store`() async throws {
+        let first = try await node(1)
+        let store = try #require(first.node)
+        let (odd, stray) = (TaskID(rawValue: 7), TaskID(rawValue: 8))
+        func put(_ tasks: TaskID...) throws {
+            for task in tasks {
+                _ = try shared.folder.write(ContentName.task(task, in: 1).path, [1, 2, 3])
+                try shared.age(task, by: 5400, before: clock)
+            }
+        }
+        try put(odd)
+        store.refuseToTell(of: odd, with: .away("It does not answer."))
+        await first.gateway.housekeeper.makeRound()
+        // That was none, so the next one begins at once.
+        try put(stray)
+        store.refuseToTell(of: odd, with: .damaged("It cannot be read."))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the stray one to go") {
+            try shared.wholeContents(of: stray).isEmpty
+        }
+        #expect(try shared.wholeContents(of: odd).count == 1)
+        // That was a whole one, and the next one is an hour later.
+        try put(stray)
+        await first.gateway.housekeeper.makeRound()
+        await first.quiet()
+        #expect(try shared.wholeContents(of: stray).count == 1)
+        clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("the other one to go") {
+            try shared.wholeContents(of: stray).isEmpty
+        }
+        #expect(try shared.wholeContents(of: odd).count == 1)
+    }
+}
