@@ -18,6 +18,8 @@ final class FolderSweep {
     private let partRetention: Duration
     /// When the content folder was last looked through; nil before the first time.
     private var sweptAt: Duration?
+    /// Contents of which the last run could not tell whether they are needed.
+    private var undecided: Set<ContentName> = []
     private let log = Log("engine")
 
     init(
@@ -40,6 +42,7 @@ final class FolderSweep {
         guard sweptAt.map({ uptime - $0 >= .seconds(3600) }) ?? true else { return }
         let now = clock.now
         let found = try await parts.contents.list(Set(ContentKind.allCases))
+        var waiting: Set<ContentName> = []
         for (number, entry) in found.enumerated() {
             if number % Slices.size == 0 { await LoopActor.nextTurn() }
             // What another node has put there may have no row yet.
@@ -58,8 +61,13 @@ final class FolderSweep {
                 guard now.since(entry.modified) > partRetention else { continue }
                 if let tenant = entry.tenant { accounts.dropPart(of: task, in: tenant) }
             case .task(let task):
-                guard isDue(entry, at: now), !knows(task, entry) else { continue }
-                if try await needs(entry) { continue }
+                guard isDue(entry, at: now), !knows(task, entry),
+                    !(mayBeKept(entry) && now.since(entry.modified) <= partRetention)
+                else { continue }
+                if try await needs(entry) {
+                    if try await isOfTaskUnderWay(task, entry) { waiting.insert(entry.name) }
+                    continue
+                }
             case .file(let file):
                 guard isDue(entry, at: now), entry.series != nil || !staged.holds(file)
                 else { continue }
@@ -71,18 +79,38 @@ final class FolderSweep {
             }
             parts.contents.discard(entry)  // or the next round does
         }
-        sweptAt = uptime
+        (sweptAt, undecided) = (uptime, waiting)
     }
 
     /// Whether a content is looked for in the store: in the first run all that memory does not
-    /// know, later only a part that a node may have lost with its tenant, and once what was put in
-    /// a series, which may be that of a node that was lost.
+    /// know, later only a part that a node may have lost with its tenant, what was put in a series,
+    /// which may be that of a node that was lost, and what was kept for another download for long
+    /// enough. Of the last two each is looked for once; and again while its task is under way.
     private func isDue(_ entry: ContentEntry, at now: KeptTime) -> Bool {
         guard let sweptAt else { return true }
         guard parts.sharedStore != nil else { return false }
+        if entry.kind == .part || undecided.contains(entry.name) { return true }
+        let age = now.since(entry.modified) - (mayBeKept(entry) ? partRetention : .zero)
         let lookedAtBefore = parts.clock.uptime - sweptAt + .seconds(2 * 3600)
-        return entry.kind == .part
-            || (entry.series != nil && now.since(entry.modified) < lookedAtBefore)
+        return (entry.series != nil || mayBeKept(entry)) && age < lookedAtBefore
+    }
+
+    /// Whether a content may be the part of a download that has ended, which a node has handed over
+    /// for another download to go on with (S-34).
+    private func mayBeKept(_ entry: ContentEntry) -> Bool {
+        guard case .task = entry.owner else { return false }
+        return parts.sharedStore != nil && entry.kind == .whole && entry.series == nil
+    }
+
+    /// Whether a content was put for a task that is under way: by that task, or by a node that is
+    /// lost. The record does not tell before the task has ended.
+    private func isOfTaskUnderWay(
+        _ task: TaskID, _ entry: ContentEntry
+    ) async throws(StoreError) -> Bool {
+        guard let shared = parts.sharedStore, entry.series != nil else { return false }
+        return try await unlessUnreadable(entry) { () throws(StoreError) in
+            try await shared.hasOutstanding(task)
+        }
     }
 
     /// Whether memory knows a task: that it tells of another series is known to the store alone.

@@ -158,13 +158,16 @@ struct NodeRows {
             SELECT \(columns) FROM \(row) AND NOT EXISTS
                 (SELECT 1 FROM tenant WHERE tenant.id = owner.tenant AND parts_at <> $2)
             """, [.number(number), .bytes(folder)])
-        guard rows.count > 0, let series = content.series else { return rows.count > 0 }
+        // A part is needed by its owner, whatever that tells of.
+        guard rows.count > 0, folder == nil else { return rows.count > 0 }
         let answers = try rows.mapReadable(of: "task") { row throws(StoreError) in
             switch content.owner {
             case .task:
                 guard row.int64(1) == StoredState.completed.rawValue else { return true }
-                return try TaskStatus.content(in: row.bytes(2))?.series == series
-            case .file: return !row.bool(1) || row.int64OrNil(2) == series
+                return try TaskStatus.content(in: row.bytes(2)).map {
+                    $0.series == content.series
+                } ?? false
+            case .file: return !row.bool(1) || row.int64OrNil(2) == content.series
             case .entry: return true
             }
         }

@@ -246,6 +246,65 @@ struct NodeTests {
     }
 
     @Test @LoopActor
+    func `what a node has handed over of a download that has ended goes after a time (S-34)`()
+        async throws
+    {
+        let (first, second) = (try await node(1), try await node(2))
+        _ = try await place(of: first.tenant, at: first)
+        let session = try await first.session()
+        let task = try await first.create(
+            try first.spec(.download, "http://a.test/file"), in: session)
+        let attempt = try await first.network.attempt(0)
+        attempt.head(
+            200, ["ETag": "\"1\"", "Accept-Ranges": "bytes", "Content-Length": "200000"])
+        attempt.body(Pattern.bytes(count: 100_000))
+        attempt.breakOff()
+        try await first.recorder.end(of: task)
+        let service = try #require(first.gateway.nodes)
+        _ = try await service.setDraining(true, of: service.own)
+        try await eventually("the part to be handed over") {
+            try shared.wholeContents(of: task).count == 1
+        }
+        try shared.age(task, by: 0, before: clock)
+        await second.gateway.housekeeper.makeRound()
+        let day: Int64 = 86_400
+        for age in [Int64(2), 6] {
+            clock.advance(by: .seconds(age * day))
+            try shared.age(task, by: age * day, before: clock)
+            await second.gateway.housekeeper.makeRound()
+            await second.quiet()
+            #expect(try shared.wholeContents(of: task).count == 1, "\(age) days old")
+        }
+        clock.advance(by: .seconds(2 * day))
+        try shared.age(task, by: 8 * day, before: clock)
+        await second.gateway.housekeeper.makeRound()
+        try await eventually("the part to go") { try shared.wholeContents(of: task).isEmpty }
+    }
+
+    @Test @LoopActor
+    func `what a lost node puts is swept up when the task has ended at last`() async throws {
+        let shared = try SharedDisk(stretchLength: 64 << 10)
+        let first = try await TestGateway.node(try shared.join(1), clock: clock)
+        let (task, attempt) = try await sendingDownload(at: first, on: shared)
+        await first.gateway.housekeeper.makeRound()
+        _ = try shared.folder.write(ContentName.task(task, in: 5).path, [1, 2, 3])
+        for hours in [Int64(1), 5, 9] {
+            clock.advance(by: .seconds(3700 * 4))
+            try shared.age(task, by: 3700 * hours, before: clock)
+            await first.gateway.housekeeper.makeRound()
+            #expect(try shared.wholeContents(of: task).count == 1, "it may be the task's")
+        }
+        attempt.body(Pattern.bytes(from: 150_000, count: 50_000))
+        attempt.end()
+        try await eventually("the end") { try await first.state(task) == .completed }
+        await first.quiet()
+        clock.advance(by: .seconds(3700))
+        await first.gateway.housekeeper.makeRound()
+        try await eventually("one content") { try shared.wholeContents(of: task).count == 1 }
+        #expect(Pattern.firstDifference(in: try await first.read(task)) == nil)
+    }
+
+    @Test @LoopActor
     func `what was handed over outlives the node that it was handed to (R-2)`() async throws {
         let nodes = [try await node(1), try await node(2), try await node(3)]
         _ = try await place(of: nodes[0].tenant, at: nodes[0])

@@ -319,8 +319,9 @@ final class NodeOnDisk: NodeStore {
         switch content.owner {
         case .task(let task):
             guard try await shared.disk.knows(task) else { return false }
-            if let series = content.series, try await !hasOutstanding(task) {
-                return try await shared.record(of: task)?.content?.series == series
+            if kind != .part, try await !hasOutstanding(task) {
+                guard let told = try await shared.record(of: task)?.content else { return false }
+                return told.series == content.series
             }
             for tenant in shared.tenants(withPartsElsewhereThan: node) where kind == .part {
                 if try await shared.disk.task(task, of: tenant) != nil { return false }
@@ -330,7 +331,7 @@ final class NodeOnDisk: NodeStore {
             let files = try await shared.disk.load().files
             return files.contains {
                 $0.id == file
-                    && (content.series == nil || !$0.isComplete || $0.series == content.series)
+                    && (kind == .part || !$0.isComplete || $0.series == content.series)
             }
         case .entry(let response): return try await shared.disk.knows(response)
         }
