@@ -332,15 +332,12 @@ final class StagedFiles {
         unverified[tenant] = nil
     }
 
-    /// Returns when nothing more becomes of files by `recover`.
-    ///
-    /// - Parameter tenant: whose files these are, which is not served any more; nil for all.
-    func endRecovery(of tenant: TenantID? = nil) async {
-        if tenant == nil { verifyAgain.cancel() }
-        for (other, verification) in verifications where tenant == nil || tenant == other {
-            await verification.value
-        }
-    }
+    /// Looks for no more files; the gateway is about to stop.
+    func stopRecovery() { verifyAgain.cancel() }
+
+    /// Returns when nothing more becomes of the files of a tenant, which is not served any more, by
+    /// `recover`.
+    func endRecovery(of tenant: TenantID) async { await verifications[tenant]?.value }
 
     /// Brings a complete file to its place no longer, if that is on its way.
     func giveUpPut(of id: FileID) { contents.giveUpPut(of: .file(id)) }

@@ -192,7 +192,7 @@ public final class FileService {
     /// Ends all uploads with what has come; the gateway is about to stop.
     func endUploads() async {
         await all(Array(uploads.values)) { await $0.end(.uploadSuperseded) }
-        await staged.endRecovery()
+        staged.stopRecovery()
     }
 
     /// Returns when the files of a tenant that are on their way to their places are there, or after
