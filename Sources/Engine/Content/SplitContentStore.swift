@@ -395,12 +395,24 @@ public final class SplitContentStore: ContentStore {
         try await removeOwn(file.content)
     }
 
-    /// Writes the first bytes of a content to this machine, as the part of an owner.
+    /// Writes the first bytes of a content to this machine, as the part of an owner. Where that
+    /// fails no part is left: what is appended to one that is too short would leave a hole.
     private func makePart(
         of owner: ContentOwner, from content: any OpenContent, length: Int64
     ) async throws {
-        let part = ContentFile(at: .named(folder, owner), digest: nil)
         let lane = files.makeLane()
+        do {
+            try await writePart(of: owner, from: content, length: length, on: lane)
+        } catch {
+            try? await files.run(on: lane) { [folder] in try folder.remove(owner.id, .part) }
+            throw error
+        }
+    }
+
+    private func writePart(
+        of owner: ContentOwner, from content: any OpenContent, length: Int64, on lane: Int
+    ) async throws {
+        let part = ContentFile(at: .named(folder, owner), digest: nil)
         var offset: Int64 = 0
         while offset < length {
             let count = Int(min(1 << 20, length - offset))

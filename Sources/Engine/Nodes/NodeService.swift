@@ -286,9 +286,11 @@ public final class NodeService {
     /// Lets go of tenants that are not this node's any more, though it has not given them away, and
     /// of those that have been deleted.
     private func dropLost() {
-        for tenant in served.tenants ?? [] where !moving.contains(tenant) {
+        let before = served.tenants
+        defer { if served.tenants != before { onChange?() } }
+        for tenant in before ?? [] where !moving.contains(tenant) {
             let owner = view.owners[tenant]
-            if owner == nil, !access.knows(tenant) { endServing(tenant) }
+            if owner == nil, !access.knows(tenant) { served.remove(tenant) }
             guard let owner, owner != own else { continue }
             log.write(
                 .error, "another node has a tenant of this one: its work ends here",
@@ -297,20 +299,14 @@ public final class NodeService {
         }
     }
 
-    /// Lets go of a tenant that other nodes have.
+    /// Lets go of a tenant that other nodes have; `onChange` is the caller's to call.
     private func drop(_ tenant: TenantID) {
+        served.remove(tenant)
         moving.insert(tenant)
-        endServing(tenant)
         LoopActor.start { [self] in
             await loader.unload(tenant, isLost: true)
             arrived(tenant)
         }
-    }
-
-    /// Nobody calls for a tenant here any more.
-    private func endServing(_ tenant: TenantID) {
-        served.remove(tenant)
-        onChange?()
     }
 
     /// Takes over what was given to this node: all at once, or one by one where one of them cannot
@@ -452,7 +448,8 @@ public final class NodeService {
         }
         leaving = tenant
         defer { leaving = nil }
-        endServing(tenant)
+        served.remove(tenant)
+        onChange?()
         await loader.unload(tenant)
         while !isStopped {
             do throws(StoreError) {

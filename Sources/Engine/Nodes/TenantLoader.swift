@@ -107,7 +107,8 @@ final class TenantLoader {
         let asked = entries.compactMap { entry -> TaskID? in
             guard entry.kind == .part, case .task(let task) = entry.owner else { return nil }
             let runner = tasks.runners[task]
-            return runner.map { tenants.contains($0.record.tenant) } ?? true ? task : nil
+            if let runner, !tenants.contains(runner.record.tenant) { return nil }
+            return task
         }
         guard !asked.isEmpty else { return [] }
         let found = try await queues.onDisk.store.tenants(of: asked)

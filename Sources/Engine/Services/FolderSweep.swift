@@ -61,9 +61,7 @@ final class FolderSweep {
                 guard now.since(entry.modified) > partRetention else { continue }
                 if let tenant = entry.tenant { accounts.dropPart(of: task, in: tenant) }
             case .task(let task):
-                guard isDue(entry, at: now), !knows(task, entry),
-                    !(mayBeKept(entry) && now.since(entry.modified) <= partRetention)
-                else { continue }
+                guard isDue(entry, at: now), !knows(task, entry) else { continue }
                 if try await needs(entry) {
                     if try await isOfTaskUnderWay(task, entry) { waiting.insert(entry.name) }
                     continue
@@ -87,12 +85,14 @@ final class FolderSweep {
     /// which may be that of a node that was lost, and what was kept for another download for long
     /// enough. Of the last two each is looked for once; and again while its task is under way.
     private func isDue(_ entry: ContentEntry, at now: KeptTime) -> Bool {
+        let isKept = mayBeKept(entry)
+        let age = now.since(entry.modified) - (isKept ? partRetention : .zero)
+        if isKept, age <= .zero { return false }
         guard let sweptAt else { return true }
         guard parts.sharedStore != nil else { return false }
         if entry.kind == .part || undecided.contains(entry.name) { return true }
-        let age = now.since(entry.modified) - (mayBeKept(entry) ? partRetention : .zero)
         let lookedAtBefore = parts.clock.uptime - sweptAt + .seconds(2 * 3600)
-        return (entry.series != nil || mayBeKept(entry)) && age < lookedAtBefore
+        return (entry.series != nil || isKept) && age < lookedAtBefore
     }
 
     /// Whether a content may be the part of a download that has ended, which a node has handed over

@@ -39,8 +39,11 @@ def measure(bench: Bench) -> list[Comparison]:
             return Work(work.count, work.seconds, work.cpu_seconds + spent)
 
         def pace(node: Gateway) -> float:
-            pace = Pace(_CONNECTIONS, _RATE, seconds)
-            return paced_get(bench.tools, node.port, path, tenant.authorization, pace)["p50"]
+            times = paced_get(
+                bench.tools, node.port, path, tenant.authorization,
+                Pace(_CONNECTIONS, _RATE, seconds),
+            )  # fmt: skip
+            return times["p50"]
 
         times = bench.take_turns(
             {"p50, passed on": lambda: pace(passes_on), "p50, the right node": lambda: pace(has)}
